@@ -35,7 +35,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
     <div className="space-y-9">
       <p className="flex flex-wrap gap-x-5 text-ink-3 text-xs">
         <span>
-          <Name text={agent.kind ?? 'unnamed kind'} />
+          <Name text={agent.kind ?? 'unknown kind'} />
         </span>
         <span>
           first seen <TimeOfDay at={agent.firstSeenAt} />

@@ -183,7 +183,7 @@ const BoardRow = memo(function BoardRow(props: {
           {connection}
           <span className={clsx(isShownBeside && '@6xl:hidden')}>
             {connection !== null && ' · '}
-            <Name text={kind ?? 'unnamed kind'} />
+            <Name text={kind ?? 'unknown kind'} />
           </span>
           <span className="@2xl:hidden">
             {' · '}

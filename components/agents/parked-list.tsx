@@ -114,7 +114,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
             >
               {(isPressed) => (
                 <>
-                  {isPressed ? 'Press again: discard' : 'Discard'}
+                  {isPressed ? 'Press again to discard' : 'Discard'}
                   <span className="sr-only"> {name}</span>
                 </>
               )}

@@ -52,7 +52,7 @@ export function SelectionBar(props: {
               looks={LOOKS}
             >
               {(isPressed) =>
-                isPressed ? 'Press again: interrupt' : working ? 'Interrupt' : 'Interrupt: none working'
+                isPressed ? 'Press again to interrupt' : working ? 'Interrupt' : 'Interrupt: none working'
               }
             </ConfirmButton>
             <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
@@ -65,7 +65,7 @@ export function SelectionBar(props: {
                 onPress={() => start('Retire', retire)}
                 looks={LOOKS}
               >
-                {(isPressed) => (isPressed ? 'Press again: retire' : 'Retire')}
+                {(isPressed) => (isPressed ? 'Press again to retire' : 'Retire')}
               </ConfirmButton>
             ) : (
               <button type="button" disabled={isBusy} onClick={() => start('Unretire', unretire)} className={QUIET}>

@@ -141,7 +141,7 @@ export class EmbedFrame extends Store {
       if (message?.type === 'token') void this.#keeper.give(message.token);
       else if (message?.type === 'theme') applyTheme(message.theme);
       else if (message?.type === 'no-token' && this.#phase.kind === 'waiting')
-        this.#set({ kind: 'waiting', words: `${NO_TOKEN} Its reason: ${message.reason || 'none'}` });
+        this.#set({ kind: 'waiting', words: `${NO_TOKEN} Reason given: ${message.reason || 'none'}` });
     };
     if (this.#phase.kind === 'open') this.#postState('connected', null);
     else this.#keeper.begin();

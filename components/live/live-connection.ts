@@ -116,7 +116,7 @@ export class LiveConnection {
     if ((!this.#stream || isHopeless) && this.#subscriptions.size > 0) this.#openSoon(0);
   }
 
-  /** Called when a page has lost the server. Reconnects, because a local server may still be reachable. */
+  /** Called when the browser reports that it is offline. Reconnects, because a local server may still be reachable. */
   doubt(): void {
     if (this.#stream) this.#openSoon(GATHER_MS);
   }

@@ -69,7 +69,7 @@ const TOOL_NAME_CHARACTERS = MAX_ID_LENGTH;
 const UNSEEN: Record<InputGate, string | null> = {
   open: null,
   scroll: 'Review the whole input to enable Allow.',
-  folded: 'Show more until the end of the input to enable Allow.',
+  folded: 'Show the rest of the input to enable Allow.',
 };
 
 /** Longest title that is shown whole. */

@@ -33,7 +33,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
   const refresh = useRef<HTMLButtonElement>(null);
   const onClear = () => {
     setFilter(filterIn(new URLSearchParams()));
-    // The pressed button disappears and would take the focus with it.
+    // The pressed button disappears and would lose the focus.
     refresh.current?.focus();
   };
   return (

@@ -76,7 +76,13 @@ function partsOf({ parts, bytes: all, freeBytes }: Storage): Part[] {
     const ofIndexes = name === 'events' && largest?.indexBytes ? `; indexes ${formatBytes(largest.indexBytes)}` : '';
     return { id: name, name: words.name, about: words.about + ofIndexes, bytes, share: bytes / all };
   });
-  const free = { id: 'free', name: 'Free', about: 'space of removed data', bytes: freeBytes, share: freeBytes / all };
+  const free = {
+    id: 'free',
+    name: 'Free',
+    about: 'space left by removed data',
+    bytes: freeBytes,
+    share: freeBytes / all,
+  };
   return [...shown, free];
 }
 
@@ -95,8 +101,8 @@ const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
   events: { name: 'Events', about: 'records of agents' },
   views: { name: 'Sessions and agents', about: 'lists and transcripts' },
   logs: { name: 'Log lines', about: 'logs of agents' },
-  search: { name: 'Search indexes', about: 'for the search of logs and sessions' },
-  commands: { name: 'Commands and inbox', about: 'requests of people, and inbox items' },
+  search: { name: 'Search indexes', about: 'for searching logs and sessions' },
+  commands: { name: 'Commands and inbox', about: 'people’s requests, and inbox items' },
   attachments: { name: 'Attachments', about: 'images and files in messages' },
   audit: { name: 'Audit', about: 'actions of people and programs' },
   quarantine: { name: 'Rejected records', about: 'rejected records' },
@@ -209,8 +215,8 @@ export function DatabaseCommands() {
       title="Maintenance"
       about={
         <>
-          Run these on the dashboard’s machine while it runs. See <code className="text-ink-2">docs/database.md</code>{' '}
-          for details.
+          Run these on the server’s machine. The server can keep running. See{' '}
+          <code className="text-ink-2">docs/database.md</code> for details.
         </>
       }
     >

@@ -133,7 +133,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         <TimeOfDay at={turn.startedAt} className="sm:hidden" />
         {turn.endedAt !== null && <span>{formatDuration(turn.endedAt - turn.startedAt)}</span>}
         {turn.inferred && (
-          <span title="The agent did not report the end of this turn. It follows from its silence or its next turn.">
+          <span title="The agent did not report the end of this turn. Interlude inferred it from the agent’s silence or next turn.">
             end inferred
           </span>
         )}

@@ -42,7 +42,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   if (trigger?.kind === 'timer') return { kind: 'timer', reason: trigger.reason ?? null, setAt: trigger.setAt ?? null };
   if (trigger?.kind === 'goal') return { kind: 'other', words: 'its goal' };
   if (trigger?.kind === 'agent') return { kind: 'other', words: 'another agent' };
-  return { kind: 'other', words: 'an unnamed cause' };
+  return { kind: 'other', words: 'an unknown cause' };
 }
 
 /** Maximum number of causes named. Further causes are only counted. */

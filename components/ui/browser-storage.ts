@@ -16,7 +16,7 @@ const LEGACY_KEYS = [
   ...[`${PREFIX}draft:`, `${PREFIX}outgoing:`],
 ];
 
-/** True if this page wrote `CURRENT`. Without it, or with full storage, a change of user can't be detected. */
+/** True if this page wrote `CURRENT`. If storage is full or missing, a change of user can't be detected. */
 let isAnnounced = false;
 
 /**
