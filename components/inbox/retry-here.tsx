@@ -20,7 +20,7 @@ const TURNS = 20;
 /**
  * Sends the last user message of a failed session again, after the user has reviewed it.
  *
- * @param onSent called with the delivery; the session is then no longer failed, and its item goes
+ * @param onSent called with the delivery; the session then no longer counts as failed, and its item disappears
  */
 export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (sending: Sending) => void }) {
   const { data, error, isPending } = useQuery({

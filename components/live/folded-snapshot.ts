@@ -54,7 +54,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     this.set(this.#fold(this.#value, fresh));
   }
 
-  /** @throws like the reader */
+  /** @throws the errors of `Folding.read` */
   read(signal: AbortSignal): Promise<Position> {
     return this.inLine(async () => {
       const { read } = this.#folding;

@@ -95,7 +95,7 @@ export class LiveConnection {
     } else {
       if (buffer) buffer.rewind(after);
       else this.#buffers.set(topic, new TopicBuffer(after));
-      // The current stream would leave a hole in this topic; the next one has no gap.
+      // The current stream would leave a gap in this topic; the next stream leaves none.
       this.#stream?.topics.delete(topic);
       this.#openSoon(GATHER_MS);
     }

@@ -18,7 +18,7 @@ interface ReadList<Row> {
   next?: string | null;
   /** Cursor of this page; omitted for the first one. */
   after?: string | undefined;
-  /** As in the response: the number of agents, or of tasks that are not listed. */
+  /** The response's count: all agents, or the tasks that are not listed. */
   count?: number;
 }
 
@@ -42,7 +42,7 @@ interface List<Row> {
 }
 
 /**
- * Rows of one kind by id, each with its position, and the lists they are in.
+ * Rows of one kind by id, with their positions and their lists.
  *
  * Ordering: the later version of a row wins. Reading a list again only adds rows; a row that left the list has had its
  * own update.

@@ -9,7 +9,7 @@ export interface LineAnswer {
   isFound: boolean | null;
   /** Ranges to mark in the shown text, as far as they are known. */
   hits: readonly Hit[];
-  /** The result is complete. */
+  /** True once the result is complete. */
   isDone: boolean;
 }
 

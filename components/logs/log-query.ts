@@ -11,7 +11,7 @@ export interface LogQuery {
   /** Any of these components; empty for all. */
   components: readonly string[];
   text: string;
-  /** `text` is a regular expression. */
+  /** True if `text` is a regular expression. */
   isRegex: boolean;
   /** Epoch milliseconds, inclusive. */
   from: number | null;

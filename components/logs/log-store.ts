@@ -282,7 +282,7 @@ function runAfter(edge: Position, { position, hasMore, lines, searchedTo }: LogP
 interface LiveMatcherListener {
   /** Receives all matches up to `to`. */
   matched(lines: readonly LogLine[], to: Position): void;
-  /** Called when lines up to `to` were not matched. */
+  /** Called when lines up to `to` were skipped without matching. */
   skipped(to: Position): void;
 }
 

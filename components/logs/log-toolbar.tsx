@@ -291,7 +291,7 @@ function shortTime(at: number, isUtc: boolean): string {
   return fieldTime(at, isUtc).slice(5).replace('T', ' ');
 }
 
-/** Display settings. The browser keeps them for every log. */
+/** Display settings, which the browser stores for all logs. */
 function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings; store: LogStore | null }) {
   const { settings, onSettings, store } = props;
   const { isRelative, isUtc, wraps } = settings;

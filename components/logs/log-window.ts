@@ -14,7 +14,7 @@ interface Missing {
   lines: number;
   /** True if more lines may be missing. */
   hasMore: boolean;
-  /** The lines outran the search and load only on request. */
+  /** True if the lines outran the search and load only on request. */
   skipped: boolean;
 }
 
@@ -53,7 +53,7 @@ const NOTHING: Missing = { lines: 0, hasMore: false, skipped: false };
 const UNKNOWN: Missing = { ...NOTHING, hasMore: true };
 
 interface Held extends Run {
-  /** The line at `from` itself is unknown. */
+  /** True if the line at `from` itself is unknown. */
   isOpen: boolean;
   /** Missing before this run. */
   missing: Missing;
@@ -377,7 +377,7 @@ function joined(one: Held, other: Held): Held {
   const begin = late.lines[0] === undefined ? early.lines.length : countBefore(early.lines, late.lines[0].position);
   const end = late.lines.at(-1);
   const beyond = end === undefined ? [] : early.lines.slice(countUpTo(early.lines, end.position));
-  // Where both runs overlap they are equal, except for lines that arrived after a page was read.
+  // Overlapping runs contain the same lines, except for lines that arrived after a page was read.
   return {
     ...early,
     to: laterPosition(early.to, late.to),

@@ -141,7 +141,7 @@ function QuestionFields(props: {
   );
 }
 
-/** Questions and options are shown whole. With longer ones, the form can't be answered. */
+/** Questions and options are shown in full. If one is longer, the form can't be answered. */
 const MAX_CHARACTERS = 10_000;
 
 /** Labels are unlimited here, because `displayable` limits those of all questions together. */
@@ -203,7 +203,7 @@ export function answersOf(
     if (given.length === 0) return null;
     answers.push([question.text, question.multiSelect ? given : (given.at(-1) as string)]);
   }
-  // Not by assignment: a question may be called `__proto__`.
+  // `fromEntries`, because assignment would fail for a question called `__proto__`.
   return Object.fromEntries(answers);
 }
 

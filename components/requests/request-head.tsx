@@ -63,7 +63,7 @@ function TimeLimit({ at }: { at: number }) {
   return <span>{text}</span>;
 }
 
-/** Longest tool name that is shown whole, and longer than any real one. */
+/** Longest tool name that is shown in full. Real names are shorter. */
 const TOOL_NAME_CHARACTERS = MAX_ID_LENGTH;
 
 const UNSEEN: Record<InputGate, string | null> = {
@@ -72,7 +72,7 @@ const UNSEEN: Record<InputGate, string | null> = {
   folded: 'Show the rest of the input to enable Allow.',
 };
 
-/** Longest title that is shown whole. */
+/** Longest title that is shown in full. */
 const TITLE_CHARACTERS = 400;
 
 /**

@@ -76,7 +76,7 @@ const NOTE_WORDS: Record<StateNote, string | null> = {
   inferred: null,
 };
 
-/** The notes that a list shows. */
+/** Notes shown in lists. */
 const MARKED: Partial<Record<StateNote, string>> = {
   resumed: 'resumed',
   compacting: 'compacting',

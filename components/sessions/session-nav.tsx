@@ -21,7 +21,7 @@ import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessio
 import { SessionRow } from './session-row';
 import { useSessions } from './use-sessions';
 
-/** Not in the first load, which has a size limit. */
+/** Loaded on demand, because the first load has a size limit. */
 const endCode = new CodeOnDemand(async () => (await import('@/components/live/list')).ListEnd);
 
 /** Quiet groups with more sessions than this start folded. */

@@ -27,7 +27,7 @@ export const MOST_HITS = 5_000;
 /** A line, parsed only when it is shown or searched. */
 export class OutputLine {
   readonly kind = 'line';
-  /** The line continues in the next row. */
+  /** True if the line continues in the next row. */
   readonly goesOn: boolean;
   readonly #written: string;
   readonly #begin: AnsiStyle;

@@ -14,7 +14,7 @@ export interface Edit {
 /** The edits of one tool call. */
 export interface Edits {
   edits: readonly Edit[];
-  /** Replaces the whole file, whose previous content is unknown. */
+  /** True if the edit replaces the whole file, whose previous content is unknown. */
   isWhole: boolean;
   /** The other arguments. */
   rest: Record<string, unknown>;

@@ -16,7 +16,7 @@ export interface InputPart {
   /** The key, or ''. */
   name: string;
   text: string;
-  /** `text` is JSON made from the value. */
+  /** True if `text` is JSON made from the value. */
   isJson: boolean;
 }
 

@@ -50,7 +50,7 @@ interface ItemListProps {
   items: readonly Item[];
   /** End of the last item, if known. */
   endedAt: number | null;
-  /** User messages in this list still wait for their turn. */
+  /** True if user messages in this list still wait for their turn. */
   queued?: boolean;
   /** Renders a task's card, or a line for its end. `call` is the tool call that started it, shown in the card. */
   renderTask: (item: TaskItem, call: ReactNode) => ReactNode;

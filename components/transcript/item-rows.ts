@@ -76,7 +76,7 @@ interface RowLimits {
   tail: number;
 }
 
-/** Limits before and after scripts run. */
+/** Limits before hydration and after it. */
 export const FIRST_PAINT_ROWS: RowLimits = { head: 10, tail: 40 };
 export const TURN_ROWS: RowLimits = { head: 60, tail: 120 };
 /** Rows added per press. */

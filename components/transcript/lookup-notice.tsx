@@ -15,7 +15,7 @@ export type Lookup = { anchor: string; fromAddress: boolean } & (
 export function LookupNotice(props: {
   lookup: Lookup | null;
   turnCount: number;
-  /** The session's oldest turns were removed. */
+  /** True if the session's oldest turns were removed. */
   isCut: boolean;
   onRetry: (lookup: Lookup) => void;
   onClose: () => void;

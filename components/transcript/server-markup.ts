@@ -10,7 +10,7 @@ export interface ServerMarkup {
   heights: ReadonlyMap<string | undefined, number>;
   /** Distance in pixels from the top of the view to the end. */
   fromEnd: number;
-  /** The reader has scrolled up. */
+  /** True if the reader has scrolled up. */
   isLeft: boolean;
   hasFocus: boolean;
 }

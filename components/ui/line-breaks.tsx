@@ -8,7 +8,7 @@ const SHAPED =
   /[\u0300-\u036f\u0590-\u1dff\u200b-\u200f\ua640-\uabff\ue000-\uf8ff\ufb00-\ufdff\ufe70-\ufeff\u{10000}-\u{1efff}]/u;
 /** Combining characters, and the second half of a surrogate pair. */
 const CONTINUES = /^[\p{M}\p{Cf}\p{Emoji_Modifier}\udc00-\udfff]/u;
-/** Characters between two break opportunities, about a line. */
+/** Number of characters between two break opportunities, about a line. */
 const BETWEEN = 64;
 /** Longer sequences of marks are never meaningful, and are broken like any run. */
 const MAX_MARKS = 64;

@@ -18,7 +18,7 @@ export interface Lookalike {
   label: string;
 }
 
-/** Scripts with a label of their own. All others count as one. */
+/** Scripts with a label of their own. All other scripts share one label. */
 const SCRIPTS = 'Latin Cyrillic Greek Han Hiragana Katakana Hangul Bopomofo Arabic Hebrew Armenian Cherokee Lisu'.split(
   ' ',
 );
@@ -169,7 +169,7 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
       ? ((readsLatin && kinds.includes('Latin')) || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word)
       : isAscii && readsLatin && kinds.length > 0 && kinds[0] !== 'Latin' && !GREEK_SYMBOL.test(word);
   const count = (script: string) => scripts.filter((one) => one === script).length;
-  // Marks the letters that make it read as Latin, or else those of the rarer scripts.
+  // Marks the letters that make the word read as Latin, or else the letters of the rarer scripts.
   const main = isLikeLatin || readsLatin ? 'Latin' : kinds.sort((a, b) => count(b) - count(a))[0];
   const isEastAsian = EAST_ASIAN.test(word);
   const hasAscii = /\w/.test(word);

@@ -49,7 +49,7 @@ export function SettledButton(props: {
       type="button"
       disabled={disabled}
       aria-label={label}
-      // Not `disabled` while settling, which would drop the focus.
+      // `aria-disabled`, because `disabled` would drop the focus while the button settles.
       aria-disabled={disabled || !settled}
       onClick={() => isIntended() && onPress()}
       onBlur={onBlur}
@@ -130,7 +130,7 @@ export class PlaceTracker {
     if (place !== null && this.#place !== null) {
       const expected = { left: this.#place.left + scrolled.left, top: this.#place.top + scrolled.top };
       if (isNear(place, expected)) {
-        // Not `place`: many small moves during a scroll would add up unnoticed.
+        // The expected place instead of `place`, or many small moves during a scroll would add up unnoticed.
         this.#place = expected;
         return;
       }

@@ -163,7 +163,7 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     const onUp = () => {
       isHeld = false;
     };
-    // When lines are removed and added at once, the page itself is away from the end for a frame, never for two.
+    // If lines are removed and added at once, the page is away from the end for one frame, never for two.
     let frame = 0;
     const leaveIfStill = ({ top, height }: { top: number; height: number }) => {
       if (box.scrollTop === top && box.scrollHeight === height) report(false);

@@ -36,7 +36,7 @@ export interface Parsed {
   ends: readonly number[];
   /** Leading blocks that more text can't change. */
   settled: number;
-  /** The limit of elements is reached: the rest is not parsed. */
+  /** True if the limit of elements is reached: the rest is not parsed. */
   isFull: boolean;
   /** The text was still growing when it was parsed. */
   isGrowing: boolean;
@@ -142,7 +142,7 @@ export function countPieces(tokens: readonly Token[]): number {
   return count;
 }
 
-/** The server's limit for the texts of one page: about thirty milliseconds of the worst ones. */
+/** The server's limit for the texts of one page: about thirty milliseconds for the worst texts. */
 const SERVER = { work: 3_000_000, characters: 64_000 };
 /** Fixed cost of an element. */
 const WORK_PER_PARAGRAPH = 1_500;
@@ -192,7 +192,7 @@ function asWritten(raw: string): Token[] {
   return slices(raw).map((slice) => ({ type: 'as-written', raw: slice }));
 }
 
-/** Parts of at most `most` characters, cut at line ends or spaces where there are any. */
+/** Parts of at most `most` characters, cut at line ends or spaces if possible. */
 function slices(text: string, most = MAX_BLOCK.characters): string[] {
   const parts: string[] = [];
   let at = 0;

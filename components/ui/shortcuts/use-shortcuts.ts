@@ -41,7 +41,7 @@ export const SHORTCUTS = {
   'message.new-line': { keys: ['Shift+Enter'] },
   'message.sent-before': { keys: ['ArrowUp'] },
   'message.leave': { keys: ['Escape'] },
-  // Not Esc, which people press to leave fields, lists and panes.
+  // Esc is not used, because people press it to leave fields, lists and panes.
   'turn.interrupt': { keys: ['Control+.', 'Meta+.'], everywhere: true, whileTyping: true, once: true },
   'log.search': { keys: ['/'] },
   'log.clear-search': { keys: ['Escape'], once: true },
