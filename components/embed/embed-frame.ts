@@ -28,7 +28,7 @@ const NO_TOKEN =
   'The page around this frame hasn’t provided a valid token. Make sure that its backend requests one with POST /api/v1/embed-tokens, and reload.';
 
 /**
- * Connects an embed with the page around it: receives tokens, and reports state, height and navigation.
+ * Connects an embed with the embedding page: receives tokens, and reports state, height and navigation.
  *
  * Ordering: the constructor replaces the page's fetch before the first request.
  */

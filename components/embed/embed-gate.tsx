@@ -98,7 +98,7 @@ function EmbedOpen(props: { frame: EmbedFrame; mayAct: boolean; isSignedOut: boo
   );
 }
 
-/** Connects the embed's events with the page around it. */
+/** Connects the embed's events with the embedding page. */
 function ParentLink({ frame }: { frame: EmbedFrame }): null {
   const live = useLiveClient();
   useEffect(() => {

@@ -2,9 +2,9 @@ import { type ConnectMessage, type EmbedTheme, isTheme } from './port-messages';
 
 /** The frames around this page. */
 interface Framing {
-  /** The page is in a frame. */
+  /** True if the page is in a frame. */
   hasParent: boolean;
-  /** The embedding page is in a frame, too. */
+  /** True if the embedding page is in a frame, too. */
   isNested: boolean;
 }
 

@@ -12,7 +12,7 @@ const SOONEST_MS = 1_000;
 /** Browsers fire longer timers at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const AGAIN = { firstMs: 500, longestMs: 10_000 };
-/** Refused tokens in a row before giving up. */
+/** Number of consecutive refused tokens before giving up. */
 const MOST_REFUSED = 3;
 
 interface Options {
@@ -185,7 +185,9 @@ export async function checkToken(token: string): Promise<Checked> {
   }
 }
 
-/** Valid header characters. Other tokens would fail each request with an error that contains them. */
+/**
+ * Valid header characters. A token with other characters would fail each request with an error that contains the token.
+ */
 function isHeaderText(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }

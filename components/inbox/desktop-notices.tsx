@@ -153,7 +153,7 @@ const MOST_PAGES = 10;
  * Loads items that are newer than the last check but not among the loaded ones, which are the oldest of each kind. The
  * stream brings later items.
  *
- * @returns true once they are loaded, or can't be
+ * @returns true once they are loaded or loading has failed
  */
 function useLateItems(isWanted: boolean): boolean {
   const { fleet } = useFleetStores();

@@ -93,7 +93,7 @@ class InboxItems {
   /** Keeps items, even done ones, until the returned function is called. */
   hold(ids: ReadonlySet<string>): () => void {
     this.#held.add(ids);
-    // Later, so that the next list can hold them first.
+    // Deferred, so that the next list can hold them first.
     return () =>
       queueMicrotask(() => {
         this.#held.delete(ids);

@@ -154,7 +154,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   );
 }
 
-/** Shows the keys for the focused row. */
+/** A list of the keys for the focused row. */
 function KeysOfRows() {
   const keys = {
     j: 'next',

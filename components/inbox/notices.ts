@@ -80,7 +80,7 @@ export function isQuiet({ quiet }: NoticeSettings, time: string): boolean {
 export interface Notice {
   /** Identifies a notification, so it is shown once. */
   key: string;
-  /** Epoch milliseconds by the server's clock. */
+  /** Epoch milliseconds on the server's clock. */
   at: number;
   /** Position of its cause; null if only the time is known. */
   position: Position | null;
@@ -171,7 +171,7 @@ export const LOOK_KEY = 'notices-look';
 
 /** The last check by any tab. Notifications newer than it are shown once. */
 interface Look {
-  /** Epoch milliseconds by the server's clock. */
+  /** Epoch milliseconds on the server's clock. */
   at: number;
   /** Position up to which everything was known. */
   upTo: Position;

@@ -14,7 +14,7 @@ import { toPlainText } from '@/components/ui/plain-text';
 const NOT_KNOWN = 'The last message is not among the newest turns. Write a message to send:';
 const TOO_LONG = 'The last message is too long to show here. Write a message to send:';
 
-/** Turns searched for the last user message. */
+/** Number of turns searched for the last user message. */
 const TURNS = 20;
 
 /**

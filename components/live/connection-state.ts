@@ -46,7 +46,7 @@ const AFTER: Record<ConnectionEvent, (status: ConnectionStatus) => ConnectionSta
   cut: (status) => (status === 'signed-out' ? 'signed-out' : 'reconnecting'),
   unauthorized: () => 'signed-out',
   'gap-shown': (status) => (status === 'gap' ? 'live' : status),
-  // Someone may have signed in again.
+  // The user may have signed in again.
   retry: (status) => (status === 'signed-out' ? 'reconnecting' : status),
 };
 

@@ -135,7 +135,7 @@ export class FleetStore extends Store {
   }
 
   /**
-   * Updates states to the server's time. The server reports the same later.
+   * Updates states to the server's time. The server reports the same states later.
    * @param stateAt the session at a time
    */
   passTime(now: number, stateAt: (session: SessionSummary, now: number) => SessionSummary): void {

@@ -21,7 +21,7 @@ interface Subscription {
  * position.
  */
 export class LiveClient {
-  /** By the hub's subscription key. */
+  /** Subscriptions by the hub's key. */
   readonly #subscriptions = new Map<number, Subscription>();
   readonly #queue = new FrameQueue();
   readonly #stateListeners = new Set<() => void>();
@@ -218,7 +218,7 @@ class ReachabilityProbe {
   }
 }
 
-/** Longest flush: half of a 60 Hz frame. */
+/** Time budget of a flush: half of a 60 Hz frame. */
 const FLUSH_BUDGET_MS = 8;
 const SLICE = 200;
 /** Hidden pages get no animation frames, but frames must not pile up. */

@@ -164,7 +164,7 @@ export class LiveConnection {
       .map((topic) => (this.#buffers.get(topic) as TopicBuffer).position)
       .reduce((least, position) => (comparePositions(position, least) < 0 ? position : least));
 
-    // Ignores a replaced stream, even bytes it had already read.
+    // Ignores a replaced stream, including bytes that it has already read.
     const current =
       <Args extends unknown[]>(handle: (...args: Args) => void) =>
       (...args: Args) => {
@@ -244,7 +244,7 @@ export class LiveConnection {
 
   #transition(event: ConnectionEvent): void {
     const now = this.#options.now();
-    // If the wall clock was set back, keeps the age.
+    // Keeps the age if the wall clock was set back.
     const wholeAt = this.#whole && Math.min(this.#whole.at, now - (performance.now() - this.#whole.steady));
     const next = nextConnectionState(this.#state, event, now, wholeAt);
     if (next === this.#state) return;

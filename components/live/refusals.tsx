@@ -15,7 +15,7 @@ export function useRunnerStatus(): Record<string, unknown> | null {
   return useContext(StatusContext);
 }
 
-/** True if the runner lists the command. A runner that lists none may be older than it. */
+/** True if the runner lists the command. A runner that doesn't list it may be older than the command. */
 export function useSupportsCommand(type: CommandType): boolean {
   const takes = useContext(StatusContext)?.takes;
   return Array.isArray(takes) && takes.includes(type);

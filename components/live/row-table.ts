@@ -4,7 +4,7 @@ interface Kind<Row> {
   idOf: (row: Row) => string;
   /** Names of the lists with this row. */
   listsOf: (row: Row) => string[];
-  /** Keeps rows that are in no list. */
+  /** True to keep rows that are in no list. */
   keepsAll: boolean;
   /** Called before a row changes. `known`: the row as last read. */
   onChange?: (row: Row, known: { row: Row; at: Position } | undefined) => void;
@@ -14,7 +14,7 @@ interface Kind<Row> {
 interface ReadList<Row> {
   rows: readonly Row[];
   position: Position;
-  /** Cursor of the next page; null at the end, omitted if the rows are no page of the list. */
+  /** Cursor of the next page; null at the end, omitted if the rows are not a page of the list. */
   next?: string | null;
   /** Cursor of this page; omitted for the first one. */
   after?: string | undefined;

@@ -7,7 +7,7 @@ import { fetchJson } from './fetch-json';
 import { ALL, type FleetStore, type Held } from './fleet-store';
 import { applyUnlessReset, fleetQueryKey, useFleetStores } from './use-fleet';
 
-/** Rows of a page. */
+/** Number of rows in a page. */
 export const PAGE = 100;
 /** Maximum number of rows in a response. */
 const MOST_AT_ONCE = 1_000;
@@ -96,9 +96,9 @@ export function useLiveList<Page>(options: {
   table: Held;
   path: '/sessions' | '/agents' | '/inbox';
   next: string | null | undefined;
-  /** Rows of a page; by default the server's own limit. */
+  /** Number of rows in a page; by default the server's own limit. */
   limit?: number;
-  /** Rows that are loaded already: after a gap, the first page has as many. */
+  /** Number of rows that are loaded already: after a gap, the first page has as many rows. */
   listed?: number | undefined;
   take: (fleet: FleetStore, page: Page, after?: string) => void;
 }) {
@@ -158,7 +158,7 @@ export function useListSearch<Page extends { next: string | null }>(options: {
 /**
  * Refreshes the counts of a partly loaded list.
  *
- * @param areOld a row that is not loaded has changed, and only the server can count it
+ * @param areOld true after a change to a row that is not loaded, which only the server can count
  */
 export function useListCounts<Page extends { position: Position }>(
   path: '/sessions' | '/inbox',

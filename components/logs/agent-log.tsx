@@ -229,7 +229,7 @@ function Over({ children }: { children: React.ReactNode }) {
 
 /**
  * Moves the focus to the log's lines, where the log's shortcuts work: on opening, and on leaving the search. A list
- * that replaces the first one takes the focus over.
+ * that replaces the first one takes over the focus.
  *
  * @returns a function that moves the focus to the lines
  */

@@ -102,7 +102,7 @@ function whyNot({ connectedSince, status }: AgentSummary): string | null {
   return refusalOf(status, 'log-level.set')?.reason ?? null;
 }
 
-/** `2 of 3 confirmed, 1 waits` */
+/** `2 of 3 confirmed, 1 waiting for the agent` */
 function summary(agents: readonly AgentSummary[], outcomes: Outcomes): string {
   const counts = new Map<string, number>();
   for (const agent of agents) {

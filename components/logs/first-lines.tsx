@@ -17,7 +17,7 @@ const nothing = (_line: LogLine) => {};
 
 /**
  * The newest lines in the server's markup, readable before any script runs.
- * @param onPainted gets the height of each line in pixels, so that none moves when the browser takes over
+ * @param onPainted gets the height of each line in pixels, so that no line moves when the browser takes over
  */
 export function FirstLines(props: { first: FirstLog; onPainted: (heights: ReadonlyMap<Position, number>) => void }) {
   const { first, onPainted } = props;

@@ -132,7 +132,7 @@ export function LevelRadios(props: {
   requested: LogLevel | null;
   /** The level that the runner reports. */
   written: LogLevel | null;
-  /** The level can't be changed. */
+  /** True if the level can't be changed. */
   isOff?: boolean;
   onPick: (level: LogLevel) => void;
 }) {

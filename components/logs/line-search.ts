@@ -5,7 +5,7 @@ import { hasTime, inSlice } from '@/components/ui/idle-queue';
 
 /** The result of a search for one line. */
 export interface LineAnswer {
-  /** Null while unknown or not asked. */
+  /** Null while unknown, or without a search. */
   isFound: boolean | null;
   /** Ranges to mark in the shown text, as far as they are known. */
   hits: readonly Hit[];

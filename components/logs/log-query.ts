@@ -85,11 +85,11 @@ function timeOf(text: string | null): number | null {
 export interface FirstLog {
   query: LogQuery;
   page: LogPage;
-  /** Epoch milliseconds by the server's clock. */
+  /** Epoch milliseconds on the server's clock. */
   readAt: number;
 }
 
-/** Lines of the first page. */
+/** Number of lines in the first page. */
 export const FIRST_LINES = 200;
 /** Lines in the server's markup: as many as the tallest screens show. */
 export const LINES_IN_MARKUP = 110;

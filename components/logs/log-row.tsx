@@ -29,11 +29,11 @@ interface LogRowProps {
   settings: LogSettings;
   /** Null while nothing is searched for. */
   search: LineSearch | null;
-  /** The line at the keyboard cursor. */
+  /** True for the line at the keyboard cursor. */
   isCursor: boolean;
-  /** The line that a link or the search leads to. */
+  /** True for the line that a link or the search leads to. */
   isTarget: boolean;
-  /** Within the shaded span of time. */
+  /** True within the shaded span of time. */
   isInSpan: boolean;
   isUnfolded: boolean;
   onLine: (line: LogLine) => void;

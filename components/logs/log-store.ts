@@ -298,7 +298,7 @@ export class LiveMatcher {
   readonly #mostChars: number;
   readonly #listener: LiveMatcherListener;
   #waiting: LogLine[] = [];
-  /** Lines that have been matched. */
+  /** Number of lines that have been matched. */
   #seen = 0;
   #chars = 0;
   #turn: { cancel(): void } | null = null;

@@ -328,7 +328,7 @@ function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings;
       />
       {store !== null && store.window.heldCount > 0 && (
         <CopyButton
-          label={`Copy the ${countOf(store.window.heldCount, 'line')} loaded`}
+          label={`Copy ${countOf(store.window.heldCount, 'loaded line')}`}
           withLabel
           text={() => [...store.window.lines()].map(plainLine).join('\n')}
           className="mt-2"

@@ -36,11 +36,11 @@ export type MissingRow =
   | { kind: 'more'; line: number; gap: Gap };
 
 interface WindowLimits {
-  /** Lines held on either side of the reader. */
+  /** Number of lines held on either side of the reader. */
   reach: number;
-  /** Lines held on either side, however long they are. */
+  /** Number of lines held on either side, however long they are. */
   margin: number;
-  /** Newest lines, held wherever the reader is. */
+  /** Number of newest lines held, wherever the reader is. */
   tail: number;
   /** Maximum size of the text on either side and in the tail, in UTF-16 code units. */
   chars: number;
@@ -55,7 +55,7 @@ const UNKNOWN: Missing = { ...NOTHING, hasMore: true };
 interface Held extends Run {
   /** True if the line at `from` itself is unknown. */
   isOpen: boolean;
-  /** Missing before this run. */
+  /** Lines missing before this run. */
   missing: Missing;
   /** Number of its first line. */
   number: number;

@@ -79,7 +79,7 @@ export function messagePieces(
       if (elements >= mostElements) break;
       addText(raw.slice(at, match.index), from + at, className);
       at = match.index + match[0].length;
-      // A Windows line end.
+      // Skips the carriage return of a Windows line break.
       if (match[0] === '\r' && (raw[at] === '\n' || from + at === message.length)) continue;
       addSigns(signOf(match[0]));
     }

@@ -7,7 +7,7 @@ import { type Ref, type RefObject, useEffectEvent, useImperativeHandle, useLayou
 import type { LogStore } from './log-store';
 import { type LogRows, rowOf } from './use-log-rows';
 
-/** Context shown above the target. */
+/** Number of lines shown above the target. */
 const LINES_BEFORE = 2;
 
 type Align = 'center' | 'start';

@@ -146,7 +146,7 @@ function useOutcomes(options: {
   }, [refused, showToast]);
 }
 
-/** Commands are answered within minutes, so their notice is near the end. */
+/** Agents answer commands within minutes, so the notice of a failure is near the end. */
 const TURNS_SEARCHED = 50;
 
 function commandNotice(turns: readonly Turn[], commandId: string): NoticeItem | null {
