@@ -156,7 +156,7 @@ function Section(props: {
 const COLUMNS = ['Outbox', 'Verified', 'Sent twice', 'Gaps refused', 'Rejected', 'Lost', 'Clock', 'Last seen'];
 
 /**
- * Delivery per outbox. Records are numbered without gaps, so the last number proves that all before it arrived.
+ * Delivery per outbox. Records are numbered without gaps, so the last number proves that all earlier records arrived.
  */
 function DeliveryLedger({ producers, count }: { producers: readonly ProducerSummary[]; count: number }) {
   const omitted = count - producers.length;

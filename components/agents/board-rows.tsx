@@ -100,7 +100,7 @@ export function Count({ of }: { of: number }) {
   return <span className={of === 0 ? 'text-ink-3' : undefined}>{of.toLocaleString('en')}</span>;
 }
 
-/** The most urgent state of an agent's sessions, and how many are in it. */
+/** The most urgent state of an agent's sessions, and the number of sessions in it. */
 export function AgentState({ agent }: { agent: AgentSummary }) {
   const { sessionCount } = agent;
   const state = urgentState(agent);

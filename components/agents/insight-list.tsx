@@ -129,7 +129,7 @@ export function FailureList({ agent, insights, sessions }: Pick<LiveAgent, 'agen
   );
 }
 
-/** Marks all failures as seen. Place it beside a heading: it may disappear, and nothing below may move. */
+/** Marks all failures as seen. Place it beside a heading, so that nothing below moves when it disappears. */
 export function MarkAsSeen({ agentId, insights }: { agentId: string; insights: readonly Insight[] }) {
   const mayAct = useMayAct();
   const newest = unseenOf(insights).at(-1);

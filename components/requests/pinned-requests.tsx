@@ -113,8 +113,8 @@ export function nextPinned(state: {
 /**
  * Open requests, oldest first.
  *
- * @param count number of open requests, which bounds the search. It may be out of date, so all requests of the last turn
- *   searched are included
+ * @param count number of open requests, which bounds the search. The count may be out of date, so the result includes
+ *   all requests of the last turn searched
  */
 export function openRequests(turns: readonly Turn[], count: number): RequestItem[] {
   const open: RequestItem[] = [];

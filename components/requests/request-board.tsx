@@ -17,7 +17,7 @@ const NO_DRAFT: RequestDraft = { reason: null, choices: [] };
 /** @param whole parts of the card that must be completely in sight; without any, part of the card suffices */
 type Watch = (key: string, card: Element, whole?: readonly Element[]) => () => void;
 
-/** Ratio that counts as completely in sight, because browsers round. */
+/** Visible share that counts as completely in sight, because browsers round. */
 const WHOLE = 0.9;
 
 /**
@@ -48,7 +48,7 @@ export class RequestBoard extends Store {
       { threshold: [0, WHOLE] },
     );
     for (const element of whole.length === 0 ? [card] : whole) observer.observe(element);
-    // Assume a new card is in sight until observed, or its pinned copy would flash.
+    // Assumes that a new card is in sight until observed, or its pinned copy would flash.
     this.#see(key, true);
     return () => {
       observer.disconnect();

@@ -11,7 +11,7 @@ import type { InputGate } from './request-input';
 /**
  * Title line of a request: the tool's exact name, and the agent's description in quotes.
  *
- * @param isAll true for a request without input. It is decided by its title alone, which is therefore shown verbatim
+ * @param isAll true for a request without input: the reader decides by its title alone, which is therefore verbatim
  */
 export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen: boolean; isAll: boolean }) {
   const { stopped } = useLiveness();

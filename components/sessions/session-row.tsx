@@ -97,7 +97,7 @@ function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard:
     >
       {marks.map(({ kind, text, title, since }) => (
         <Fragment key={kind}>
-          {/* Screen readers get the tasks from the state in words. */}
+          {/* Screen readers read the tasks as part of the state. */}
           <span className={clsx('mr-1', COLOUR[kind])} title={title} aria-hidden={kind === 'tasks'}>
             {GLYPH[kind] && (
               <Glyph name={GLYPH[kind]} className="relative top-[1.5px] mr-1 inline-block scale-90 align-baseline" />

@@ -64,7 +64,7 @@ export function ApiReference({ document, origin }: { document: OpenApiDocument; 
         </div>
       ))}
       <div id={anchorOf('Types')} className="scroll-mt-16">
-        <Section title="Types" about="The types that answers use.">
+        <Section title="Types" about="The types used in responses.">
           <ul aria-label="Types" className="border-line border-t">
             {Object.entries(components.schemas).map(([name, schema]) => (
               <Entry key={name} id={name} label={<code className="min-w-0 flex-1 font-medium">{name}</code>}>

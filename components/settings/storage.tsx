@@ -272,7 +272,7 @@ export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial:
 
 /** The used share of the size limit. */
 function Fullness({ storage: { bytes, freeBytes, parts }, maxBytes }: { storage: Storage; maxBytes: number }) {
-  // Logs and the search index, which is mostly theirs, have their own limit.
+  // Excludes logs, which have their own limit, and the search index, which consists mostly of logs.
   const logs = parts.filter(({ name }) => name === 'logs' || name === 'search');
   const used = bytes - freeBytes - logs.reduce((sum, part) => sum + part.bytes, 0);
   return (

@@ -66,7 +66,7 @@ export function outputRows({ parts }: TaskOutput): OutputRow[] {
 function linesOf(text: string): OutputRow[] {
   const rows: OutputRow[] = [];
   let style = PLAIN;
-  // The last line break starts no line.
+  // The last line break doesn't start a line.
   for (const line of text.replace(/\r?\n$/, '').split('\n')) {
     const pieces = piecesOf(settledLine(line));
     for (const [index, piece] of pieces.entries()) {
@@ -87,7 +87,7 @@ interface OutputEnd {
 export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; characters: number }): OutputEnd {
   const last = parts.at(-1);
   if (last === undefined) return { rows: [], isAll: true };
-  // Far enough back to know the colour at the start of a line.
+  // Starts far enough back to determine the colour at the start of a line.
   const near = lastPart(last.text, { lines: 100, characters: 16 * 1024 });
   const rows = linesOf(near.text).filter((row) => row.kind === 'line');
   while (rows.at(-1)?.text.trim() === '') rows.pop();

@@ -69,7 +69,8 @@ export function TaskSummary({ text }: { text: string }) {
 /** The end of a task, shown where the agent was notified of it. The task's card is shown where the task started. */
 export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
   const { item, standsAlone } = props;
-  // This item reports the task as lost, or from another session, while its own session has reported more since.
+  // The item reports the task as lost or comes from another session, and the task's own session has reported more
+  // since.
   const isPresumedLost = item.phase === 'lost' && props.task.status !== 'lost';
   const isOverruled = item.reportedBy !== undefined && props.task.reportedBy === null;
   const task: Task = isPresumedLost || isOverruled ? asReportedIn(props.task, item) : props.task;

@@ -46,7 +46,7 @@ export function WakeHere(props: {
         fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
       ]);
       const { takes } = agent.agent.status ?? {};
-      // Runners keep the results of commands only.
+      // Runners only keep the results of commands.
       const begins = Array.isArray(takes) && takes.includes('task.wake') && detail.task.kind !== 'subagent';
       return { text: resultText(detail.task, output.output), sending: deliveryOf(here, agent), begins };
     },
@@ -158,7 +158,7 @@ function resultText(task: Task, output: TaskOutput | null): string {
     .join('\n\n');
 }
 
-/** Starts at a line break if there is one. */
+/** The end of a text, from a line break if possible. */
 function endOf(text: string): string {
   if (text.length <= MOST_OUTPUT) return text;
   const end = text.slice(-MOST_OUTPUT);

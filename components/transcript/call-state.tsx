@@ -84,8 +84,8 @@ const NONE: ReadonlyMap<string, RequestItem> = new Map();
 const Elsewhere = createContext<RequestLookup>(NONE);
 
 /**
- * Provides requests that are in another turn than their call: a run may end in order to ask, and a subagent's requests
- * are in the turn while its calls are in the task's card.
+ * Provides requests that are not in the same turn as their call: a run may end to ask something, and a subagent's
+ * requests are in the turn, but its calls are in the task's card.
  */
 export function DetachedRequests({ turns, children }: { turns: readonly Turn[]; children: ReactNode }) {
   // Stable while equal, so that a growing turn doesn't render the others.

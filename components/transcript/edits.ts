@@ -7,7 +7,7 @@ import { type DiffChunk, lineDiff, MOST_CHANGED } from './line-diff';
 export interface Edit {
   before: string;
   after: string;
-  /** Replaces every occurrence. */
+  /** True to replace every occurrence. */
   everywhere: boolean;
 }
 

@@ -225,7 +225,7 @@ const ReasoningLine = memo(function ReasoningLine({ item, until }: { item: Reaso
   );
 });
 
-/** Calls added per press. */
+/** Number of calls added per press. */
 const MORE = 100;
 const HEAD = 4;
 const TAIL = 6;

@@ -4,7 +4,7 @@ import type { Item, TaskItem, ToolCallItem } from '@interlude/protocol/read-mode
 import { createContext } from 'react';
 import { itemWeight } from './row-weight';
 
-/** A longer run shows only its ends at first. */
+/** Longer runs show only their start and end at first. */
 export const LONGEST_RUN = 14;
 
 /** An item by its index in the turn, or consecutive tool calls. */

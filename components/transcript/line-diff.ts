@@ -16,8 +16,8 @@ const MOST_LINES = 20_000;
 export const MOST_CHANGED = 500;
 
 /**
- * The line diff of two texts. Chunks that are not `added` are all of the old text; chunks that are not `removed` are
- * all of the new one.
+ * The line diff of two texts. Chunks that are not `added` make up the old text, and chunks that are not `removed` make
+ * up the new text.
  *
  * @param mostChanged more changed lines are not compared
  */

@@ -6,7 +6,7 @@ export const TAIL_PX = 32;
 
 /** Measurements of the server's markup, taken just before the browser replaces it. */
 export interface ServerMarkup {
-  /** Heights of its turns in pixels, by id, so that none moves. */
+  /** Heights of its turns in pixels, by id, so that no turn moves. */
   heights: ReadonlyMap<string | undefined, number>;
   /** Distance in pixels from the top of the view to the end. */
   fromEnd: number;

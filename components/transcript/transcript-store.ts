@@ -28,7 +28,7 @@ export type ReadPage = (
 ) => Promise<TranscriptPage>;
 
 const OLDER_PAGE = 60;
-/** A lookup uses few large pages. */
+/** Page size of a lookup, which reads few large pages. */
 const SEEK_PAGE = 200;
 const IDLE = { isLoading: false, error: null };
 

@@ -3,7 +3,7 @@
 import { useEffectEvent, useLayoutEffect, useRef, useState } from 'react';
 
 interface TranscriptWaitProps {
-  /** The reason loading failed; null if it has not failed. */
+  /** The reason loading failed; null unless it did. */
   error: Error | null;
   isLoading: boolean;
   retry: () => void;

@@ -58,7 +58,7 @@ interface TranscriptProps {
   olderError: Error | null;
   seek: (isThere: (state: TranscriptState) => boolean) => Promise<SeekResult>;
   handle?: React.Ref<TranscriptHandle>;
-  /** The server's markup that this replaces. */
+  /** The server's markup that this component replaces. */
   painted?: ServerMarkup | null;
 }
 
@@ -130,7 +130,7 @@ export function Transcript({
               ref={scroller}
               role="log"
               aria-label="Transcript"
-              // Rows that appear by scrolling are not announced.
+              // Rows that scroll into view are not announced.
               aria-live={leftAt === null ? 'polite' : 'off'}
               // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
               tabIndex={0}
@@ -195,7 +195,7 @@ function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; paint
   return latest;
 }
 
-/** Leads back to the end and counts the items that arrived since. */
+/** A button that scrolls to the end, with the number of items that arrived since the reader left it. */
 function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) {
   return (
     <button

@@ -29,7 +29,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
   const slots = useTranscriptSlots();
   const taskIds = turn.trigger?.taskIds;
   const triggered = useMemo(() => new Set(taskIds), [taskIds]);
-  // The header already says how the waking tasks ended.
+  // The header already shows the outcome of the waking tasks.
   const renderTask = useCallback(
     (item: TaskItem, call: React.ReactNode) => {
       if (item.phase !== 'started' && triggered.has(item.id)) {

@@ -12,7 +12,7 @@ import type { Lookup } from './lookup-notice';
 import type { SeekResult } from './transcript-store';
 
 const FLASH_MS = 2_200;
-/** Shorter lookups are not announced. */
+/** Lookups shorter than this are not announced. */
 const QUIET_MS = 400;
 /** Frames to wait for a row after scrolling to it. */
 const MOST_FRAMES = 30;
@@ -58,7 +58,7 @@ export function useJumpTarget(options: {
       if (!stays) scroll();
       const element = await waitFor(() => {
         const found = document.getElementById(anchor);
-        // Turns loaded or removed meanwhile have moved it.
+        // Turns loaded or removed meanwhile may have moved the target.
         if (found === null && !stays) scroll();
         return found;
       });
@@ -118,7 +118,7 @@ export function useJumpTarget(options: {
     },
     [follow],
   );
-  /** For keys held down: replaces the history entry. */
+  /** Replaces the history entry, for keys that are held down. */
   const step = useCallback(
     (anchor: string) => {
       setAddressAnchor(anchor, 'replace');
@@ -217,7 +217,7 @@ export function useTurnWalk(options: {
   }, [scroller]);
 }
 
-/** The turn a key leads to: relative to the last one it led to, else to the topmost visible one. */
+/** The turn that a key moves to, relative to the turn of the last key press, else to the topmost visible turn. */
 function turnAfter(turns: readonly Turn[], move: TurnMove, cursor: number, visible: number): number | null {
   const from = cursor >= 0 ? cursor : visible;
   const woken = (turn: Turn) => turn.kind === 'between-run';

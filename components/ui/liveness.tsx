@@ -2,11 +2,14 @@
 
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 
-/** State of the activity shown below: known to continue, or not. */
+/** Liveness of the activity shown below. */
 interface Liveness {
-  /** Set while nothing reports on the activity: the time since then, and a short reason. Its clocks stop there. */
+  /**
+   * Set while nothing reports on the activity: the time at which reports stopped, and a short reason. Its clocks stop
+   * there.
+   */
   stopped: { at: number; why: string } | null;
-  /** The agent is offline: commands to it are queued. */
+  /** True if the agent is offline, so that commands to it are queued. */
   isAway: boolean;
 }
 

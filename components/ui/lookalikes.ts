@@ -3,11 +3,11 @@
  * another script that read as Latin (`ехес.com`), styled ASCII letters (`𝐬𝐮𝐝𝐨`), and punctuation that looks like a
  * command's (`rm −rf`).
  *
- * Each word is checked against the whole text, its segment (a line, a quoted text, a command or a comment) and its token,
- * so that another language elsewhere in the text hides nothing.
+ * Each word is checked against the whole text, its segment (a line, a quoted text, a command or a comment) and its
+ * token, so that another language elsewhere in the text hides nothing.
  *
- * A word may have one script, a combination that UTS 39 calls Highly Restrictive, or a common mix (`kΩ`, `الـAPI`). Marks
- * have no script. Digits have one only beside ASCII.
+ * A word may have one script, a combination that UTS 39 calls Highly Restrictive, or a common mix (`kΩ`, `الـAPI`).
+ * Marks have no script. Digits have a script only beside ASCII.
  *
  * @see https://www.unicode.org/reports/tr39/
  */

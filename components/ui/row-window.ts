@@ -67,7 +67,7 @@ interface ProgressiveOptions<Row> {
   keyOf: (row: Row) => React.Key;
   /** Approximate number of elements of the row. */
   weightOf: (row: Row) => number;
-  /** Weight of the rows in the first render. */
+  /** Maximum weight of the rows in the first render. */
   firstWeight: number;
   /** Rows that are rendered at once, whatever they weigh. */
   isInSight?: (row: Row) => boolean;
@@ -77,7 +77,7 @@ interface ProgressiveOptions<Row> {
  * Adds many rows to the page step by step, from the last one up, so that no step becomes a long task. Rows that are in
  * the page stay.
  *
- * @param rows the same array while they are the same
+ * @param rows the same array while unchanged
  * @returns the rows that are not in the page yet
  */
 export function useProgressiveRows<Row>(rows: readonly Row[], options: ProgressiveOptions<Row>): ReadonlySet<Row> {

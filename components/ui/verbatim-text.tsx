@@ -165,7 +165,7 @@ export const FIRST_PAGE = { characters: 6_000, lines: 100, pieces: 1_000 };
 const TOGETHER = { characters: 18_000, lines: 300, pieces: 1_000 };
 /** Minimum for each text, however much earlier ones use. */
 const MINIMUM = { characters: 100, lines: 3, pieces: 5 };
-/** Layout cost of a text by itself, in pieces. */
+/** Fixed layout cost of a text, in pieces. */
 const TEXT_PIECES = 15;
 
 const MEASURES = ['characters', 'lines', 'pieces'] as const;

@@ -24,7 +24,7 @@ export class VisibleRows {
     };
   }
 
-  /** @param onChange called when a row enters or leaves the window. @returns a function that stops its watching */
+  /** @param onChange called when a row enters or leaves the window. @returns a function that stops watching */
   watch(ids: ReadonlySet<string>, onChange: () => void): () => void {
     const note = (entries: IntersectionObserverEntry[]) => {
       for (const { target, boundingClientRect: whole, intersectionRect: part } of entries) {

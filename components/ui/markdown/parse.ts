@@ -38,7 +38,7 @@ export interface Parsed {
   settled: number;
   /** True if the limit of elements is reached: the rest is not parsed. */
   isFull: boolean;
-  /** The text was still growing when it was parsed. */
+  /** True if the text was still growing when it was parsed. */
   isGrowing: boolean;
 }
 
@@ -144,7 +144,7 @@ export function countPieces(tokens: readonly Token[]): number {
 
 /** The server's limit for the texts of one page: about thirty milliseconds for the worst texts. */
 const SERVER = { work: 3_000_000, characters: 64_000 };
-/** Fixed cost of an element. */
+/** Fixed cost of a paragraph. */
 const WORK_PER_PARAGRAPH = 1_500;
 
 /** Upper bound of the work of parsing a text, in characters visited. */

@@ -109,7 +109,7 @@ type Acts = Partial<Record<ShortcutId, Act | null>>;
 interface Group {
   /** The area they act in; undefined for the whole page. */
   area: RefObject<HTMLElement | null> | undefined;
-  /** Acts while no other area has the focus, too. */
+  /** Also acts while no other area has the focus. */
   leads: boolean;
   /** Enclosing areas don't act while the focus is in this one. */
   owns?: boolean;
@@ -168,8 +168,8 @@ function isOnControl({ target }: Event): boolean {
 /**
  * Registers handlers of shortcuts while the component is mounted.
  *
- * @param options `area`: the shortcuts act while the focus is in it. `leads`: they also act while the focus is in no other
- *   area; true by default without an area
+ * @param options `area`: the shortcuts act while it has the focus. `leads`: they also act while no other area has the
+ *   focus; defaults to true without an `area`
  */
 export function useShortcuts(
   acts: Acts,
