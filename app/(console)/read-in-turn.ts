@@ -11,7 +11,7 @@ import { redactResponse } from '@/lib/server/queries/answer';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
- * Reads a page's data in the queue of heavy reads.
+ * Reads a page's data through the queue for heavy reads.
  *
  * @throws AppError `unavailable` if the queue is full
  */
@@ -21,7 +21,7 @@ export async function readInTurn<T>(read: (scope: ReadScope) => Promise<T>): Pro
 
 const partsOfRequest = cache(() => theServer().parts());
 
-/** Like `readInTurn`, but without the queue, for single rows. */
+/** Like `readInTurn`, but bypasses the queue. For single rows. */
 export async function readForPage<T>(
   read: (scope: ReadScope, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
 ): Promise<T> {
@@ -40,9 +40,7 @@ export async function readForPage<T>(
   }
 }
 
-/**
- * The signed-in principal. Pages check it themselves, because a changed path may bypass the proxy.
- */
+/** The signed-in principal. Each page checks it again, because a changed path may bypass the proxy. */
 export async function visitor(): Promise<Principal> {
   const principal = await theServer().visitor(await headers());
   if (principal === null) redirect(SIGNED_OUT_PATH);

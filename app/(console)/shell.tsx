@@ -19,8 +19,8 @@ import { TopBar } from './top-bar';
 const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Welcome);
 
 /**
- * The frame around every page. The list of sessions is a single element for the whole visit: the start page's content,
- * a sidebar beside other pages, and hidden there on a phone.
+ * The frame around every page. The list of sessions is one element that stays mounted: the start page's content, and a
+ * sidebar on other pages, where phones hide it.
  */
 export function Shell(props: { sessions: SessionList; place: CommandPlace; links: ReactNode; children: ReactNode }) {
   const { sessions, place, links, children } = props;

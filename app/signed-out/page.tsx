@@ -10,7 +10,7 @@ import { isTrouble, SignInWays, WhySignedOut } from './sign-in-ways';
 
 export const metadata: Metadata = { title: 'Sign in' };
 
-/** Where a browser without a valid cookie ends up. Works without JavaScript. */
+/** The page for a browser without a valid cookie. Works without JavaScript. */
 export default async function SignedOutPage({
   searchParams,
 }: {

@@ -2,7 +2,7 @@ import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import type { ReactNode } from 'react';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
 
-/** Sign-in with the provider if one is set, else with a link or token of this machine. */
+/** Sign-in with the identity provider if one is configured, else with a link or token from this machine. */
 export function SignInWays(props: { next: string; reason: SignInFailure | null; provider: string | null }) {
   const { next, reason, provider } = props;
   const local = (
@@ -84,7 +84,7 @@ export function isTrouble(reason: unknown): reason is SignInFailure {
   return typeof reason === 'string' && Object.hasOwn(WORDS, reason);
 }
 
-/** Why the user is signed out or the sign-in failed. */
+/** The reason for the sign-out or the failed sign-in. */
 export function WhySignedOut({ reason }: { reason: SignInFailure | null }) {
   const words = reason === null ? null : WORDS[reason];
   if (words === null) return null;

@@ -8,8 +8,8 @@ const PersonContext = createContext<string | null>(null);
 const isServer = typeof window === 'undefined';
 
 /**
- * Binds the page to the person it was rendered for, for storage and requests. Reloads the page when they sign out or
- * another person signs in, in any tab.
+ * Binds the page's storage and requests to the user it was rendered for. Reloads the page when that user signs out or
+ * another user signs in, in any tab.
  *
  * @param id from `GET /me`
  */
@@ -19,7 +19,7 @@ export function PagePerson({ id, children }: { id: string; children: ReactNode }
     if (!isServer && personId() === null) claimStorage(id);
   });
   useEffect(() => {
-    // The server rendered the page for another person.
+    // The server rendered the page for another user.
     if (id !== personId()) leavePage();
   }, [id]);
   useEffect(() => {
@@ -31,7 +31,7 @@ export function PagePerson({ id, children }: { id: string; children: ReactNode }
       if (persisted && (hasPageEnded() || isSuperseded())) leavePage();
     };
     look();
-    // A frozen tab gets no storage events: it looks when it is shown again.
+    // A frozen tab gets no storage events, so it checks when it is shown again.
     addEventListener('storage', look);
     addEventListener('pageshow', onShow);
     document.addEventListener('visibilitychange', look);
@@ -44,7 +44,7 @@ export function PagePerson({ id, children }: { id: string; children: ReactNode }
   return <PersonContext value={id}>{children}</PersonContext>;
 }
 
-/** The person of this page, by the `id` of `GET /me`; null in an embed. */
+/** The user of this page, as the `id` from `GET /me`; null in an embed. */
 export function usePagePerson(): string | null {
   return useContext(PersonContext);
 }

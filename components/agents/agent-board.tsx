@@ -35,13 +35,14 @@ export function AgentBoard({ initial }: { initial: AgentList }) {
   );
 }
 
-/** Agents loaded without a press, because only loaded agents can be sorted. */
+/** Number of agents loaded automatically, because only loaded agents can be sorted. */
 const MOST_LOADED = 2_000;
 
 /**
- * Loads page after page. After a failure, the user continues with a press.
+ * Loads page after page. After a failure, the user has to press the button to continue.
  *
- * Ordering: call it in the component that made `state`, after it. In a child, `load` would read the previous page.
+ * Ordering: call it in the component that creates `state`, after creating it. In a child, `load` would read the
+ * previous page.
  */
 function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListState): void {
   const { next = null, rows = [] } = list ?? {};
@@ -58,7 +59,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const { rows, next } = list;
   const [query, setQuery] = useBoardQuery(useSearchParams());
   const wanted = useDeferredValue(query);
-  // The server finds nothing more once all agents are loaded.
+  // Once all agents are loaded, the server has no further matches.
   const serverQuery =
     next === null || query.text.trim() === '' ? '' : new URLSearchParams({ q: query.text.trim() }).toString();
   const search = useListSearch<AgentList>({
@@ -145,7 +146,7 @@ const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts'))
 /** The charts above the board. The browser remembers if they are folded. */
 function BoardActivity() {
   const [chosen, choose] = useStored('fold-activity');
-  // On a phone they would push the agents out of sight.
+  // On a phone they would push the agents out of view.
   const isWide = useMedia('(min-width: 640px)');
   const isKnown = useHydrated();
   const isOpen = chosen === null ? isWide : chosen === 'open';

@@ -35,7 +35,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
     <div className="space-y-9">
       <p className="flex flex-wrap gap-x-5 text-ink-3 text-xs">
         <span>
-          <Name text={agent.kind ?? 'unnamed kind'} />
+          <Name text={agent.kind ?? 'unknown kind'} />
         </span>
         <span>
           first seen <TimeOfDay at={agent.firstSeenAt} />
@@ -57,7 +57,8 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           title="Failures"
           id="failures"
           count={agent.insightCount > 0 ? agent.insightCount : undefined}
-          // The count changes before the list is read again. Both must go at once, or the button moves.
+          // The count reaches zero before the list is reloaded. It disappears together with the button, which would
+          // move otherwise.
           action={agent.insightCount > 0 && <MarkAsSeen agentId={agent.id} insights={failures} />}
         >
           <FailureList agent={agent} insights={failures} sessions={sessions} />
@@ -155,7 +156,7 @@ function Section(props: {
 const COLUMNS = ['Outbox', 'Verified', 'Sent twice', 'Gaps refused', 'Rejected', 'Lost', 'Clock', 'Last seen'];
 
 /**
- * Delivery per outbox. Records are numbered without gaps, so the last number proves that all before it arrived.
+ * Delivery per outbox. Records are numbered without gaps, so the last number proves that all earlier records arrived.
  */
 function DeliveryLedger({ producers, count }: { producers: readonly ProducerSummary[]; count: number }) {
   const omitted = count - producers.length;

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
-/** Steps below the last tick; more labels don't fit. */
+/** Maximum number of steps below the last tick; more labels don't fit. */
 const MOST_STEPS = 3;
 const LEADING = [1, 2, 5];
 

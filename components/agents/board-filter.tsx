@@ -98,7 +98,7 @@ function Pick(props: {
   );
 }
 
-/** A view of the board. The address contains it, so a link is a saved view. */
+/** A view of the board. The URL contains it, so a link is a saved view. */
 export interface BoardQuery {
   text: string;
   /** Agents with a session in any of these; empty: all agents. */
@@ -159,7 +159,7 @@ function isInAny(agent: AgentSummary, states: readonly SessionState[]): boolean 
   return states.some((state) => counts[state] > 0);
 }
 
-/** Keeps the view in the address. Back undoes a filter, but not each letter. */
+/** Keeps the view in the URL. The Back button undoes a filter, not each typed letter. */
 export function useBoardQuery(first: URLSearchParams) {
   const [query, setQuery] = useState(() => boardQuery(first));
   const params = boardParams(query);

@@ -100,7 +100,7 @@ export function BoardSort(props: {
       </select>
       <button
         type="button"
-        aria-label={descends ? 'Greatest first: reverse order' : 'Least first: reverse order'}
+        aria-label={descends ? 'Descending: reverse order' : 'Ascending: reverse order'}
         onClick={() => onSort(sort, !isReversed)}
         className="grid size-6 place-items-center rounded text-ink-2 hover:text-ink"
       >

@@ -92,7 +92,7 @@ function Count({ of }: { of: number }) {
   return <span className={of === 0 ? 'text-ink-3' : undefined}>{of.toLocaleString('en')}</span>;
 }
 
-/** The most urgent state of an agent's sessions, and how many are in it. */
+/** The most urgent state of an agent's sessions, and the number of sessions in it. */
 function AgentState({ agent }: { agent: AgentSummary }) {
   const { sessionCount } = agent;
   const state = urgentState(agent);
@@ -175,7 +175,7 @@ const BoardRow = memo(function BoardRow(props: {
           {connection}
           <span className={clsx(isShownBeside && '@6xl:hidden')}>
             {connection !== null && ' · '}
-            <Name text={kind ?? 'unnamed kind'} />
+            <Name text={kind ?? 'unknown kind'} />
           </span>
           <span className="@2xl:hidden">
             {' · '}

@@ -14,10 +14,10 @@ import { useVisibleRow } from '@/components/ui/visible-rows';
 import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
 import type { LiveAgent } from './use-agents';
 
-/** Shown characters of the detail text; the log has all. */
+/** Longest detail text shown; the log has the full text. */
 const MOST_OF_FAILURE = 4_000;
 const MOST_OF_SIGNAL = 400;
-/** Shown characters of a value. */
+/** Longest value shown. */
 const MOST_OF_VALUE = 120;
 
 /** Insights from an agent's log lines, newest first. */
@@ -129,7 +129,7 @@ export function FailureList({ agent, insights, sessions }: Pick<LiveAgent, 'agen
   );
 }
 
-/** Marks all failures as seen. Place it beside a heading: it may disappear, and nothing below may move. */
+/** Marks all failures as seen. Place it beside a heading, so that nothing below moves when it disappears. */
 export function MarkAsSeen({ agentId, insights }: { agentId: string; insights: readonly Insight[] }) {
   const mayAct = useMayAct();
   const newest = unseenOf(insights).at(-1);

@@ -20,7 +20,7 @@ import { VerbatimText } from '@/components/ui/verbatim-text';
 interface ParkedListProps {
   agent: Pick<AgentSummary, 'id' | 'parkedCount'>;
   records: readonly QuarantinedRecord[];
-  /** Of the agent, newest event first. */
+  /** The agent's sessions, newest event first. */
   sessions: readonly SessionSummary[];
 }
 
@@ -114,7 +114,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
             >
               {(isPressed) => (
                 <>
-                  {isPressed ? 'Press again: discard' : 'Discard'}
+                  {isPressed ? 'Press again to discard' : 'Discard'}
                   <span className="sr-only"> {name}</span>
                 </>
               )}

@@ -11,8 +11,7 @@ import { VisibleRows, VisibleRowsContext } from '@/components/ui/visible-rows';
 const CHECK_MS = 1_000;
 
 /**
- * Marks failures as seen once they are uncovered in the window of a visible tab. The rows inside report when they are
- * in sight.
+ * Marks failures as seen once they are in view, uncovered, in a visible tab. The rows inside report their visibility.
  *
  * Ordering: the server marks everything up to a position, so a failure is marked only after all earlier ones were seen.
  * Failure: a mark that failed is sent again at the next check.
@@ -35,7 +34,7 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
     const check = async () => {
       clearTimeout(timer);
       const isVisible = document.visibilityState === 'visible';
-      // No event fires when whatever covers a row goes away.
+      // No event fires when an overlay that covers a row disappears.
       if (isVisible && rows.isAnyInWindow) timer = setTimeout(check, CHECK_MS);
       const shown = isVisible ? rows.uncovered() : new Set<Position>();
       const now = performance.now();

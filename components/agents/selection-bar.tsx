@@ -52,7 +52,7 @@ export function SelectionBar(props: {
               looks={LOOKS}
             >
               {(isPressed) =>
-                isPressed ? 'Press again: interrupt' : working ? 'Interrupt' : 'Interrupt: none working'
+                isPressed ? 'Press again to interrupt' : working ? 'Interrupt' : 'Interrupt: none working'
               }
             </ConfirmButton>
             <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
@@ -65,7 +65,7 @@ export function SelectionBar(props: {
                 onPress={() => start('Retire', retire)}
                 looks={LOOKS}
               >
-                {(isPressed) => (isPressed ? 'Press again: retire' : 'Retire')}
+                {(isPressed) => (isPressed ? 'Press again to retire' : 'Retire')}
               </ConfirmButton>
             ) : (
               <button type="button" disabled={isBusy} onClick={() => start('Unretire', unretire)} className={QUIET}>
@@ -106,7 +106,7 @@ interface Outcome {
   hasFailed: boolean;
 }
 
-/** An action on one agent. @returns the outcome in words. @throws with the words of a failure */
+/** An action on one agent. @returns the outcome in words. @throws an error whose message describes the failure */
 export type AgentJob = (agent: AgentSummary) => Promise<string>;
 
 /** Runs an action for several agents, and keeps the outcome for each. */

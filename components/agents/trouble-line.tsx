@@ -16,7 +16,7 @@ export function TroubleLine({ trouble }: { trouble: string }) {
   );
 }
 
-/** The same above the composer of a session. */
+/** The same note above a session's composer. */
 export function TroubleNote({ trouble }: { trouble: string }) {
   return (
     <div className="shrink-0 border-waiting border-t bg-waiting-soft">

@@ -15,13 +15,13 @@ import { ALL } from '@/components/live/fleet-store';
 import { applyUnlessReset, useFleet, useFleetQuery, useFleetStores, useInitialData } from '@/components/live/use-fleet';
 import { PAGE, useLiveList, useMorePage } from '@/components/live/use-list';
 
-/** An agent with live rows; the rest is as last read. */
+/** An agent with live rows. All other fields are as last read. */
 export type LiveAgent = Omit<AgentDetail, 'sessions'> & { sessions: readonly SessionSummary[] };
 
-/** Shortest time between reads of the ledger. */
+/** Minimum time between reads of the ledger. */
 const LEDGER_MS = 5_000;
 
-/** The loaded agents, and the request for further ones. */
+/** The loaded agents, and the request for more. */
 export function useAgents() {
   const list = useFleet(({ agents }) => agents.list(ALL));
   const state = useLiveList<AgentList>({

@@ -6,7 +6,7 @@ import { type RefObject, useEffect, useEffectEvent, useId, useLayoutEffect, useM
 import { OVERLAY } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
 
-/** Limit of the list. Typing more narrows it. */
+/** Maximum number of commands listed. Typing narrows the list. */
 const MAX_COMMANDS = 50;
 
 /**

@@ -11,11 +11,11 @@ import { quoted } from '@/components/ui/verbatim';
 /** The most important status of the composer, on one line. */
 export function ComposerStatus(props: {
   ended: string | null;
-  /** Status of the uploads, else null. */
+  /** Status of the uploads; null if there are none. */
   attaching: string | null;
   failure: string | null;
   effect: string | null;
-  /** Why the running turn can’t be interrupted, else null. */
+  /** Reason the running turn can’t be interrupted; null if it can. */
   noInterrupt: string | null;
   session: SessionSummary;
   agent: AgentSummary | null;

@@ -33,7 +33,7 @@ export interface ComposerProps {
   session: SessionSummary;
   /** Null until it is loaded. */
   agent: AgentSummary | null;
-  /** Why the session accepts no more messages, else null. */
+  /** Reason the session accepts no more messages; null if it accepts them. */
   ended: string | null;
   sent: () => string[];
   quoteOf: (messageId: string) => string | null;
@@ -85,7 +85,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
   }));
 
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    // Keys of an input method. Safari sends its last Enter after the composition, with code 229.
+    // Ignores keys of an input method. Safari sends the last Enter after the composition, with key code 229.
     if (event.nativeEvent.isComposing || event.keyCode === 229) return;
     if (isPress('message.send', event)) {
       event.preventDefault();

@@ -12,7 +12,7 @@ interface DeliveryLineProps {
   item: Pick<MessageItem, 'id' | 'delivery' | 'deliveryReason'>;
   /** The message in this browser's queue; null once the server has it. */
   outgoing: OutgoingMessage | null;
-  /** The agent is offline. */
+  /** True if the agent is offline. */
   away: boolean;
   /** Null if the message can't be sent again. */
   sendAgain: (() => void) | null;

@@ -7,7 +7,7 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 import { browserStorage, keysOf, storageKey } from '@/components/ui/browser-storage';
 
 /**
- * A person's draft. The browser stores drafts and unsent messages under keys of that person. Each message has its own key,
+ * A user's draft. The browser stores drafts and unsent messages under that user's keys. Each message has its own key,
  * so that tabs don't overwrite each other's messages.
  */
 export interface Draft {
@@ -100,7 +100,7 @@ export function sessionsWithOutgoing(storage: Storage | null): string[] {
   return [...new Set(names)];
 }
 
-/** Parses the key of a message; null for other keys and other people's messages. */
+/** Parses the key of a message; null for other keys and other users' messages. */
 export function outgoingName(key: string): { sessionId: string; clientId: string } | null {
   const start = storageKey('outgoing:');
   if (!key.startsWith(start)) return null;
@@ -115,7 +115,7 @@ export function attachmentsField(list: unknown): { attachments?: readonly Attach
   return attachments.length === 0 ? {} : { attachments };
 }
 
-/** Ignores a full store: sending must still work. */
+/** Ignores full storage: sending must still work. */
 function keep(storage: Storage | null, key: string, value: object): void {
   try {
     storage?.setItem(key, JSON.stringify(value));

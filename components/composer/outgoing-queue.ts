@@ -84,9 +84,9 @@ const RETRY = { firstMs: 1_000, longestMs: 15_000 };
  * A session's outgoing messages that the transcript does not show yet.
  *
  * Ordering: one message at a time, in the order of writing. A refused message does not block the next one.
- * Failure: a message is stored before it is sent, until the server has acknowledged it. Without a response, this page or
- * the next one retries with the same `clientId`, and the server deduplicates. When the author is signed out, their
- * messages wait until they sign in again.
+ * Failure: a message is stored before it is sent, and kept until the server has acknowledged it. Without a response,
+ * this page or the next one retries with the same `clientId`, and the server deduplicates. When the author is signed
+ * out, their messages wait until they sign in again.
  */
 export class OutgoingQueue extends Store {
   readonly #options: OutgoingQueueOptions;
@@ -197,7 +197,7 @@ export class OutgoingQueue extends Store {
   }
 }
 
-/** Client error statuses that are temporary. */
+/** Client error statuses that are worth a retry. */
 const PASSING = [408, 421, 429];
 
 /** One attempt to send. Only an error about the message itself is final. */
@@ -213,7 +213,7 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
     return { kind: 'sent', messageId };
   } catch (error) {
     if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
-    // The message waits for its author, and is never sent as the next person who signs in.
+    // The message waits for its author, and is never sent on behalf of the next user who signs in.
     if (error.status === 401 || error.code === 'other_principal') return { kind: 'signed-out', reason: error.message };
     const passes = error.status >= 500 || PASSING.includes(error.status);
     if (passes) return { kind: 'unreachable', reason: error.message };
@@ -222,7 +222,7 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
   }
 }
 
-/** Names the attachments that the server has removed. Its own error message is meant for programs. */
+/** Names the attachments that the server has removed. The server's own message is meant for programs. */
 async function lackOf(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
   const kept = await Promise.all(attachments.map((attachment) => isKept(sessionId, attachment)));
   const names = attachments.flatMap(({ name }, at) => (kept[at] === false ? [name] : []));

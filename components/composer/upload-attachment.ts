@@ -11,7 +11,7 @@ export type UploadOutcome =
   /** `canRetry`: uploading the same file again may succeed. */
   | { kind: 'failed'; reason: string; canRetry: boolean };
 
-/** An upload without progress for this time fails. */
+/** An upload without progress for this long fails. */
 const STILL_WITHIN_MS = 30_000;
 
 const AWAY: UploadOutcome = { kind: 'failed', reason: 'The server can’t be reached.', canRetry: true };
@@ -26,7 +26,7 @@ const UNREADABLE: UploadOutcome = {
 /**
  * Uploads a file.
  *
- * @param onProgress receives the share that was sent, from 0 to 1
+ * @param onProgress receives the fraction sent, from 0 to 1
  */
 export async function uploadAttachment(
   sessionId: string,
@@ -49,7 +49,7 @@ async function canBeRead(file: File): Promise<boolean> {
   }
 }
 
-/** Without progress, for embeds that replace `fetch`. */
+/** Reports no progress. For embeds, which replace `fetch`. */
 async function sendOwnWay(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
   try {
     const init = { method: 'POST', body: file, headers: { 'content-type': claimedType(file.type) }, signal };
@@ -111,7 +111,7 @@ function claimedType(type: string): string {
   return isImageType(plain) || isTextType(plain) || plain === 'application/pdf' ? plain : 'text/plain';
 }
 
-/** Checks run in the background. */
+/** Timeout of a check, which runs in the background. */
 const WITHIN_MS = 30_000;
 
 /**

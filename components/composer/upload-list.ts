@@ -72,7 +72,7 @@ export class UploadList extends Store {
     return this.#uploads.flatMap(({ state }) => (state.kind === 'done' ? [state.attachment] : []));
   }
 
-  /** Attachments to restore on the next page, including removed ones until the author has seen that. */
+  /** Attachments to restore on the next page, including removed ones until the author has seen their removal. */
   get #kept(): Attachment[] {
     return this.#uploads.flatMap(({ state }) => {
       if (state.kind === 'done') return [state.attachment];
@@ -89,7 +89,7 @@ export class UploadList extends Store {
     return this.#has('sending');
   }
 
-  /** Why a message can't be sent yet; null if it can. */
+  /** Reason a message can't be sent yet; null if it can. */
   get words(): string | null {
     if (this.#has('failed')) return 'Retry or remove the failed attachments to send the message.';
     return this.#isAwaited ? 'The message will be sent when all uploads finish.' : null;
@@ -184,13 +184,15 @@ export class UploadList extends Store {
     this.#settle();
   }
 
-  /** A new upload replaces the same file that the server had removed. */
+  /** Drops the removed attachment that a new upload of the same file replaces. */
   #dropRemoved({ hash }: Attachment): void {
     this.#put(this.#uploads.filter(({ state }) => state.kind !== 'failed' || state.was?.hash !== hash));
     this.#use.onChange(this.#kept);
   }
 
-  /** Sends or cancels a waiting message. After a failure it is not sent later, when its author may be gone. */
+  /**
+   * Sends or cancels a waiting message. A failure cancels it, because its author may be gone by the time of a retry.
+   */
   #settle(): void {
     if (!this.#isAwaited || (this.#has('sending') && !this.#has('failed'))) return;
     this.#isAwaited = false;
@@ -210,7 +212,7 @@ export class UploadList extends Store {
     return this.#excessOf(size);
   }
 
-  /** Why one more attachment of this size would exceed a message's limits; null if it fits. */
+  /** Reason another attachment of this size can't be added; null if it fits the limits. */
   #excessOf(size: number): string | null {
     const whole = this.#uploads.filter(({ state }) => state.kind !== 'failed');
     const bytes = whole.reduce((sum, one) => sum + one.bytes, size);
@@ -246,7 +248,7 @@ export class UploadList extends Store {
 
 const MIB = 1024 * 1024;
 
-/** Text of a message: the attachments' names if the author wrote none. */
+/** The author's text, or the attachments' names if there is none. */
 export function messageText(text: string, attachments: readonly Attachment[]): string {
   return text.trim() === '' ? attachmentNames(attachments) : text;
 }
@@ -269,14 +271,14 @@ class UploadLists {
       isKept: (attachment) => isKept(sessionId, attachment),
       addresses: URL,
     });
-    // The server shares this module between people.
+    // The server shares this module between users.
     if (typeof window === 'undefined') return list;
     list.subscribe(() => this.#askBeforeUnload());
     this.#lists.set(sessionId, list);
     return list;
   }
 
-  /** The composer is mounted. @returns the draft, if it is waiting to be sent */
+  /** Called when the composer mounts. @returns the draft if it is waiting to be sent */
   arrive(sessionId: string): Draft | null {
     const list = this.of(sessionId);
     const draft = this.#drafts.get(sessionId) ?? null;
@@ -285,7 +287,7 @@ class UploadLists {
     return list.isAwaited ? draft : null;
   }
 
-  /** The composer is unmounted: no more files are added, and a waiting message is sent from here. */
+  /** Called when the composer unmounts: no more files are added, and a waiting message is sent from here. */
   leave(sessionId: string, draft: Draft): void {
     const list = this.of(sessionId);
     this.#drafts.set(sessionId, draft);

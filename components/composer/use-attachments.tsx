@@ -63,7 +63,7 @@ const NONE: readonly Upload[] = [];
 /** Attachments of the draft, with props for the composer that attach dropped and pasted files. */
 export function useAttachments(options: {
   sessionId: string;
-  /** Why the session accepts no more messages, else null. */
+  /** Reason the session accepts no more messages; null if it accepts them. */
   ended: string | null;
   /** Reads and changes the draft, which stores the uploaded attachments. */
   draftNow: () => Draft;
@@ -102,7 +102,7 @@ export function useAttachments(options: {
     uploads,
     /** True while files that the agent accepts are dragged over the composer. */
     isOver: dragged === 'accepted',
-    /** Status of the uploads, or why dragged files are refused; else null. */
+    /** Status of the uploads, or the reason dragged files are refused; null if neither applies. */
     status: dragged === 'refused' ? `${NONE_ACCEPTED}.` : uploads.length === 0 ? null : list.words,
     handlers: {
       onPaste(event: ClipboardEvent) {
@@ -113,7 +113,7 @@ export function useAttachments(options: {
       },
       onDragOver(event: DragEvent) {
         if (!hasFiles(event)) return;
-        // Refused files, too, which the browser would open in place of this page.
+        // Also for refused files, which the browser would open in place of this page.
         event.preventDefault();
         if (accepts.length === 0) event.dataTransfer.dropEffect = 'none';
         setDragged(accepts.length === 0 ? 'refused' : 'accepted');
@@ -134,8 +134,8 @@ export function useAttachments(options: {
 const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer.types.includes('Files');
 
 /**
- * Text copied from a table or a page has an image as an alternative, but the text is wanted. A copied file comes with
- * plain text only, its name.
+ * True if a pasted image only depicts text that was copied from a table or a page. A copied file comes with plain text
+ * only, its name.
  */
 function isPictureOfText(types: readonly string[]): boolean {
   return types.includes('text/plain') && (types.includes('text/html') || types.includes('text/rtf'));

@@ -3,7 +3,7 @@ import type { TranscriptState } from '@interlude/protocol/projections/transcript
 import type { MessageItem, Turn } from '@interlude/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
 
-/** The server's name for the signed-in person. */
+/** The server's name for the signed-in user. */
 const OPERATOR_NAME = 'operator';
 
 /** True if the transcript shows a sent message, by `clientId` or `messageId`. */

@@ -28,7 +28,7 @@ const NO_TOKEN =
   'The page around this frame hasn’t provided a valid token. Make sure that its backend requests one with POST /api/v1/embed-tokens, and reload.';
 
 /**
- * Connects an embed with the page around it: receives tokens, and reports state, height and navigation.
+ * Connects an embed with the embedding page: receives tokens, and reports state, height and navigation.
  *
  * Ordering: the constructor replaces the page's fetch before the first request.
  */
@@ -37,14 +37,14 @@ export class EmbedFrame extends Store {
   readonly #keeper: TokenKeeper;
   #phase: EmbedPhase = { kind: 'waiting', words: null };
   #port: MessagePort | null = null;
-  /** Origin of the page around this one; null until known. */
+  /** Origin of the embedding page; null until known. */
   #parentOrigin: string | null = null;
   #stop: () => void = () => {};
   #wantsHeight = false;
   /** Called after each accepted token, so that refused requests can be repeated. */
   #onToken: () => void = () => {};
 
-  /** @param origins allowed to embed this server. `offsetMs`: how far the server's clock is ahead */
+  /** @param origins allowed to embed this server. `offsetMs`: milliseconds by which the server's clock is ahead */
   constructor(origins: readonly string[], offsetMs: number) {
     super();
     this.#origins = origins;
@@ -72,7 +72,7 @@ export class EmbedFrame extends Store {
     return this.#phase;
   }
 
-  /** True if the page around this one wants height reports. */
+  /** True if the embedding page wants height reports. */
   get wantsHeight(): boolean {
     return this.#wantsHeight;
   }
@@ -81,7 +81,7 @@ export class EmbedFrame extends Store {
     this.#onToken = listener;
   }
 
-  /** @returns stop */
+  /** @returns a function that stops it */
   start(): () => void {
     applyNamedTheme();
     const token = takeFragmentToken();
@@ -90,7 +90,7 @@ export class EmbedFrame extends Store {
       this.#refuse(why);
       return () => {};
     }
-    // Not in all browsers. The content policy enforces the allowed origins in any case.
+    // Missing in some browsers. The content policy enforces the allowed origins in any case.
     this.#parentOrigin = location.ancestorOrigins?.[0] ?? null;
     if (token !== null) void this.#keeper.give(token);
     this.#connect(token === null);
@@ -141,7 +141,7 @@ export class EmbedFrame extends Store {
       if (message?.type === 'token') void this.#keeper.give(message.token);
       else if (message?.type === 'theme') applyTheme(message.theme);
       else if (message?.type === 'no-token' && this.#phase.kind === 'waiting')
-        this.#set({ kind: 'waiting', words: `${NO_TOKEN} Its reason: ${message.reason || 'none'}` });
+        this.#set({ kind: 'waiting', words: `${NO_TOKEN} Reason given: ${message.reason || 'none'}` });
     };
     if (this.#phase.kind === 'open') this.#postState('connected', null);
     else this.#keeper.begin();
@@ -172,7 +172,7 @@ const DARK = '(prefers-color-scheme: dark)';
 let chosen: EmbedTheme = 'system';
 let isFollowing = false;
 
-/** Applies the theme from the address, until the page around this one sets another. */
+/** Applies the theme from the URL, until the embedding page sets another. */
 function applyNamedTheme(): void {
   const named = new URLSearchParams(location.search).get('theme');
   applyTheme(isTheme(named) ? named : 'system');

@@ -11,7 +11,7 @@ import { followLinks } from './frame-links';
 interface GateProps {
   /** Origins allowed to embed this server. */
   origins: readonly string[];
-  /** How far the server's clock is ahead, in milliseconds. */
+  /** Milliseconds by which the server's clock is ahead. */
   offsetMs: number;
   children: ReactNode;
 }
@@ -36,7 +36,7 @@ export function EmbedGate({ origins, offsetMs, children }: GateProps) {
 /**
  * Reports the height of the content, including what an inner scroller hides, whenever it changes.
  *
- * @returns stop
+ * @returns a function that stops it
  */
 function watchHeight(report: (height: number) => void): () => void {
   let reported = 0;
@@ -98,7 +98,7 @@ function EmbedOpen(props: { frame: EmbedFrame; mayAct: boolean; isSignedOut: boo
   );
 }
 
-/** Connects the embed's events with the page around it. */
+/** Connects the embed's events with the embedding page. */
 function ParentLink({ frame }: { frame: EmbedFrame }): null {
   const live = useLiveClient();
   useEffect(() => {

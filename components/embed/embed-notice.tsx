@@ -30,7 +30,7 @@ export function EmbedNotice(props: {
   );
 }
 
-/** Shown until a session is loaded, and if it can't be. */
+/** Shown until a session has loaded, and after a failure. */
 export function EmbedWait({ error, retry }: { error: Error | null; retry: () => void }) {
   if (error === null) return <EmbedNotice title="Loading the session…" />;
   const isMissing = error instanceof RequestError && error.status === 404;

@@ -2,8 +2,8 @@
 const LEFT = 'interludeToken';
 
 /**
- * Runs before everything else in the page: removes a token from the address before other code can read it, and applies
- * the address's theme before the first paint.
+ * Runs before everything else in the page: removes a token from the URL before other code can read it, and applies the
+ * URL's theme before the first paint.
  */
 export const FIRST_SCRIPT = `(()=>{
 const found=/^#token=(.+)$/.exec(location.hash);

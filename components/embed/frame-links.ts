@@ -7,7 +7,7 @@ import type { EmbedPlace } from './port-messages';
  * Handles links in a frame: reports links to the dashboard to the console, and downloads API files with the token. The
  * browser handles other links, and links to another tab.
  *
- * @returns stop
+ * @returns a function that stops it
  */
 export function followLinks(report: (to: EmbedPlace, path: string) => void): () => void {
   const onClick = (event: MouseEvent) => {

@@ -2,13 +2,13 @@ import { type ConnectMessage, type EmbedTheme, isTheme } from './port-messages';
 
 /** The frames around this page. */
 interface Framing {
-  /** The page is in a frame. */
+  /** True if the page is in a frame. */
   hasParent: boolean;
-  /** The page around it is in a frame, too. */
+  /** True if the embedding page is in a frame, too. */
   isNested: boolean;
 }
 
-/** Why this page can't be shown here, for the developer of the page around it; null if it can. */
+/** Reason this page can't be shown here, for the developer of the embedding page; null if it can. */
 export function placeFault({ hasParent, isNested }: Framing): string | null {
   if (!hasParent) {
     return 'This page only works in a frame. Mount it with embed.js, or open the dashboard instead.';
@@ -27,7 +27,7 @@ interface Message<Port> {
 }
 
 export type AnswerResult<Port> =
-  /** Another message, or from another window. */
+  /** An unrelated message, or one from another window. */
   | { kind: 'ignored' }
   | { kind: 'refused'; why: string }
   | { kind: 'connected'; port: Port; origin: string; theme: EmbedTheme | null; wantsHeight: boolean };

@@ -1,9 +1,9 @@
-/** Raised when a message changes incompatibly. docs/embedding.md lists the messages. */
+/** Incremented when a message changes incompatibly. docs/embedding.md lists the messages. */
 export const EMBED_VERSION = 1;
 
 export type EmbedTheme = 'light' | 'dark' | 'system';
 
-/** Posted by the frame to its parent until that answers. Contains no secrets. */
+/** Posted by the frame to its parent until the parent answers. Contains no secrets. */
 export interface ReadyMessage {
   interlude: 'ready';
   version: typeof EMBED_VERSION;

@@ -3,30 +3,30 @@ import { retryDelayMs } from '@interlude/protocol/sse';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import type { TokenNeed } from './port-messages';
 
-/** Longest wait of a request for a token. */
+/** Timeout of a token request. */
 const COMES_WITHIN_MS = 15_000;
-/** Longest lead before expiry to request the next token. */
+/** Maximum time before expiry at which the next token is requested. */
 const LONGEST_LEAD_MS = 30_000;
-/** Shortest pause between requests, for consoles that repeat the same token. */
+/** Minimum pause between requests, for consoles that repeat the same token. */
 const SOONEST_MS = 1_000;
-/** Longer timers fire at once. */
+/** Browsers fire longer timers at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const AGAIN = { firstMs: 500, longestMs: 10_000 };
-/** Refused tokens in a row before giving up. */
+/** Number of consecutive refused tokens before giving up. */
 const MOST_REFUSED = 3;
 
 interface Options {
   /** Requests a token from the console. */
   request: (why: TokenNeed) => void;
   check: (token: string) => Promise<Checked>;
-  /** Why a valid token can't be used here; null if it can. */
+  /** Returns the reason a valid token can't be used here; null if it can. */
   fault: (limits: TokenLimits) => string | null;
   onGood: (limits: TokenLimits) => void;
-  /** No token came. A later one is still accepted. */
+  /** Called when no token arrived in time. A later one is still accepted. */
   onNone: () => void;
   onFault: (why: string) => void;
   fetch?: typeof fetch;
-  /** By the server's clock. */
+  /** The time on the server's clock. */
   now: () => number;
 }
 
@@ -111,7 +111,7 @@ export class TokenKeeper {
     this.#options.onNone();
   }
 
-  /** A token other than the refused one. @returns null if none came */
+  /** Waits for a token other than the refused one. @returns null if none arrives */
   async #next(refused: string | null): Promise<string | null> {
     if (this.#token !== null && this.#token !== refused) return this.#token;
     this.#token = null;
@@ -185,7 +185,9 @@ export async function checkToken(token: string): Promise<Checked> {
   }
 }
 
-/** Valid header characters. Other tokens would fail each request with an error that contains them. */
+/**
+ * Valid header characters. A token with other characters would fail each request with an error that contains the token.
+ */
 function isHeaderText(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }

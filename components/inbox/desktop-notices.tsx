@@ -28,7 +28,7 @@ import {
   SETTINGS_KEY,
 } from './notices';
 
-/** More at once are merged into one. */
+/** Maximum number of notifications at once. More are merged into one. */
 const MOST_AT_ONCE = 3;
 
 /**
@@ -43,7 +43,7 @@ export function DesktopNotices() {
   const [stored] = useStoredAnywhere(SETTINGS_KEY);
   const isWhole = useLateItems(leads && noticeSettings(stored).isOn);
   const { status } = useConnectionState();
-  // While the page is out of date, nothing is notified or recorded.
+  // While the page is out of date, it neither shows nor records notifications.
   const isKnown = isWhole && (status === 'live' || status === 'gap');
   const shown = useRef(new Map<string, Notification>());
   const now = useServerNow((at) => at - (at % 1_000));
@@ -146,14 +146,14 @@ function useLeads(): boolean {
   return leads;
 }
 
-/** Pages of a thousand items. */
+/** Maximum number of pages, a thousand items each. */
 const MOST_PAGES = 10;
 
 /**
  * Loads items that are newer than the last check but not among the loaded ones, which are the oldest of each kind. The
  * stream brings later items.
  *
- * @returns true once they are loaded, or can't be
+ * @returns true once they are loaded or loading has failed
  */
 function useLateItems(isWanted: boolean): boolean {
   const { fleet } = useFleetStores();

@@ -31,7 +31,7 @@ export function InboxBadge() {
       {notices}
       <span
         aria-hidden="true"
-        // in reserved room, so nothing moves
+        // in reserved space, so nothing moves
         className="tabular absolute right-[17px] rounded-full bg-waiting px-1 font-medium text-[10px] text-ground leading-[14px]"
       >
         {text}
@@ -52,7 +52,7 @@ function useNextRequest(rows: readonly InboxItem[]): void {
         .sort((a, b) => INBOX_KINDS.indexOf(a.kind) - INBOX_KINDS.indexOf(b.kind) || a.since - b.since);
       const isHere = (item: InboxItem) => inboxItemPath(item).split('#')[0] === path;
       const last = requests.findIndex(({ id }) => id === lastId);
-      // The user may have left the last one by other means.
+      // The user may have left the last request in another way.
       const from = last >= 0 && isHere(requests[last] as InboxItem) ? last : -1;
       const next = requests[(from + 1) % Math.max(1, requests.length)];
       if (next === undefined) return false;

@@ -93,7 +93,7 @@ class InboxItems {
   /** Keeps items, even done ones, until the returned function is called. */
   hold(ids: ReadonlySet<string>): () => void {
     this.#held.add(ids);
-    // Later, so that the next list can hold them first.
+    // Deferred, so that the next list can hold them first.
     return () =>
       queueMicrotask(() => {
         this.#held.delete(ids);
@@ -163,7 +163,7 @@ export function sumOfItems(counts: Record<InboxKind, number>, kinds: readonly In
   return counted.reduce((sum, count) => sum + count, 0);
 }
 
-/** The loaded items, including those completed during this visit, and the request for further ones. */
+/** The loaded items, including those completed during this visit, and the request for more. */
 export function useInbox() {
   const list = useFleet((fleet) => itemsOf(fleet).listed);
   const state = useLiveList<InboxList>({

@@ -154,7 +154,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   );
 }
 
-/** Shows the keys for the focused row. */
+/** A list of the keys for the focused row. */
 function KeysOfRows() {
   const keys = {
     j: 'next',
@@ -236,7 +236,7 @@ function InboxGroup(props: {
   );
 }
 
-/** Filters by kind. The address contains the filter. */
+/** Filters by kind. The URL contains the filter. */
 function KindFilter(props: {
   /** Items of each kind, including those not loaded. */
   counts: Record<InboxKind, number>;

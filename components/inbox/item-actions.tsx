@@ -15,7 +15,7 @@ import { nameText } from '@/components/ui/verbatim';
 import { itemTitle } from './inbox-labels';
 import { hasRequest, type RequestedItem } from './item-request';
 
-/** A mark on items. `taken-over` claims items of someone else, too. */
+/** A mark on items. `taken-over` also claims items that someone else has claimed. */
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
 
 /** Actions on one item. */
@@ -65,7 +65,7 @@ export function ItemActions(props: {
   );
 }
 
-/** At least 24 px high, for a finger. */
+/** At least 24 px high, for touch. */
 const ACTION =
   'inline-flex min-h-6 items-center rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 

@@ -80,7 +80,7 @@ export function isQuiet({ quiet }: NoticeSettings, time: string): boolean {
 export interface Notice {
   /** Identifies a notification, so it is shown once. */
   key: string;
-  /** Epoch milliseconds by the server's clock. */
+  /** Epoch milliseconds on the server's clock. */
   at: number;
   /** Position of its cause; null if only the time is known. */
   position: Position | null;
@@ -169,9 +169,9 @@ function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: numb
 /** Storage key of the last check. */
 export const LOOK_KEY = 'notices-look';
 
-/** The last check by any tab. Later notifications are shown once. */
+/** The last check by any tab. Notifications newer than it are shown once. */
 interface Look {
-  /** Epoch milliseconds by the server's clock. */
+  /** Epoch milliseconds on the server's clock. */
   at: number;
   /** Position up to which everything was known. */
   upTo: Position;
@@ -181,7 +181,7 @@ interface Look {
 
 /** Notifications without a position may appear this much later than their time, because they settle first. */
 const SETTLING_MS = 15_000;
-/** Keys kept. Position and time identify older ones. */
+/** Maximum number of keys kept. Position and time identify older notifications. */
 const MOST_TOLD = 500;
 
 /**
@@ -232,15 +232,15 @@ export function noteRefusal(error: unknown): void {
 }
 
 /**
- * The words of a desktop notification without secrets: it may appear on a lock screen or a shared one. Loads the rules
- * when the first notification is due, so that they are in no page's bundle.
+ * Redacts secrets in a desktop notification, which may appear on a lock screen or a shared screen. Loads the rules when
+ * the first notification is due, to keep them out of every page's bundle.
  */
 export async function noticeText({ title, body }: Pick<Notice, 'title' | 'body'>): Promise<NoticeText> {
   try {
     const { redactedFor } = await import('@interlude/protocol/redaction/redact-model');
     return { title: redactedFor('desktop-notice', title), body: redactedFor('desktop-notice', body) };
   } catch {
-    // Without the rules, the notification may name nothing.
+    // Without the rules, the notification must not quote anything.
     return { title: 'Something needs you', body: 'Open Interlude to see it.' };
   }
 }

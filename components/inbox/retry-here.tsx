@@ -14,13 +14,13 @@ import { toPlainText } from '@/components/ui/plain-text';
 const NOT_KNOWN = 'The last message is not among the newest turns. Write a message to send:';
 const TOO_LONG = 'The last message is too long to show here. Write a message to send:';
 
-/** Turns searched for the last user message. */
+/** Number of turns searched for the last user message. */
 const TURNS = 20;
 
 /**
  * Sends the last user message of a failed session again, after the user has reviewed it.
  *
- * @param onSent called with the delivery; the session is then no longer failed, and its item goes
+ * @param onSent called with the delivery; the session then no longer counts as failed, and its item disappears
  */
 export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (sending: Sending) => void }) {
   const { data, error, isPending } = useQuery({

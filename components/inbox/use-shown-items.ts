@@ -17,7 +17,7 @@ import { itemsOf, useInbox } from './inbox-items';
 
 const NOTHING: readonly InboxItem[] = [];
 
-/** The items to show: filtered by the address and the typed text, in a held order. */
+/** The items to show: filtered by the URL and the typed text, in a held order. */
 export function useShownItems(box: RefObject<HTMLElement | null>) {
   const { fleet } = useFleetStores();
   const { list, state } = useInbox();

@@ -50,7 +50,7 @@ export function WebhookPanel() {
   if (webhook === null) {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">
-        {problem ?? 'No webhook is set.'} Start the server with <code>INTERLUDE_WEBHOOK_URL</code>, and with{' '}
+        {problem ?? 'No webhook is configured.'} Start the server with <code>INTERLUDE_WEBHOOK_URL</code>, and with{' '}
         <code>INTERLUDE_WEBHOOK_SECRET</code> to sign its calls. It is then called for new inbox items. A Slack webhook
         URL works.
       </p>

@@ -2,8 +2,8 @@ import { API_ADDRESS, PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlud
 import { hasPageEnded, personId } from '@/components/ui/browser-storage';
 
 /**
- * Sends this page's requests; null for the browser's own fetch with its cookie. An embed sets its own fetch before
- * its first request; then nothing uses the cookie, is shared between tabs or is stored.
+ * Sends this page's requests; null for the browser's own fetch with its cookie. An embed sets its own fetch before its
+ * first request. It then uses no cookie, shares nothing between tabs and stores nothing.
  */
 export const page: { way: typeof fetch | null } = { way: null };
 
@@ -21,7 +21,8 @@ for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
 }
 
 /**
- * Headers of every request: they mark it as a page's, name the signed-in person and say if the page was used lately.
+ * Headers of every request: they identify a page as the sender, name the signed-in user and state whether the page was
+ * used recently.
  */
 export function pageHeaders(): Record<string, string> {
   const id = personId();

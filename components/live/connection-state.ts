@@ -9,11 +9,11 @@ export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 
 export interface ConnectionState {
   status: ConnectionStatus;
-  /** When this status began, epoch milliseconds. */
+  /** Start of this status, epoch milliseconds. */
   since: number;
   /** Failed attempts since the connection was last complete. */
   attempt: number;
-  /** While stale: when the page was last complete, epoch milliseconds; null if it never was. */
+  /** While stale: time at which the page was last complete, epoch milliseconds; null if it never was. */
   asOf: number | null;
 }
 
@@ -36,7 +36,8 @@ export const CONNECTION_EVENTS = ['up-to-date', 'gap', 'cut', 'unauthorized', 'g
 export type ConnectionEvent = (typeof CONNECTION_EVENTS)[number];
 
 /**
- * The next status for each event. A planned reconnect (`bye`, another topic) is no event, because nothing is missed.
+ * The next status for each event. A planned reconnect (`bye`, another topic) is not an event, because nothing is
+ * missed.
  */
 const AFTER: Record<ConnectionEvent, (status: ConnectionStatus) => ConnectionStatus> = {
   // A gap stays visible until `gap-shown`.
@@ -45,7 +46,7 @@ const AFTER: Record<ConnectionEvent, (status: ConnectionStatus) => ConnectionSta
   cut: (status) => (status === 'signed-out' ? 'signed-out' : 'reconnecting'),
   unauthorized: () => 'signed-out',
   'gap-shown': (status) => (status === 'gap' ? 'live' : status),
-  // Someone may have signed in again.
+  // The user may have signed in again.
   retry: (status) => (status === 'signed-out' ? 'reconnecting' : status),
 };
 
@@ -53,7 +54,7 @@ export function initialConnectionState(now: number): ConnectionState {
   return { status: 'connecting', since: now, attempt: 0, asOf: null };
 }
 
-/** @param wholeAt when the page was last complete, by the same clock as `now`; null if it never was */
+/** @param wholeAt time at which the page was last complete, on the same clock as `now`; null if it never was */
 export function nextConnectionState(
   state: ConnectionState,
   event: ConnectionEvent,

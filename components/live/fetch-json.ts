@@ -17,7 +17,7 @@ export class RequestError extends Error {
   }
 }
 
-/** Timeouts: reads may return much, requests send little. */
+/** Timeouts. Reads may return a lot of data, and requests send little. */
 const READ_WITHIN_MS = 30_000;
 const SENT_WITHIN_MS = 15_000;
 /** Timeout while the live connection is stale. The request is still sent, because the server may be back. */

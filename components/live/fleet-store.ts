@@ -45,7 +45,7 @@ export interface ListedSessions {
  */
 export class FleetStore extends Store {
   readonly #counts = new RowCounts(noSessions);
-  /** States reported by the server, of sessions whose state has since changed by time alone. */
+  /** Server-reported states of sessions whose state has since changed only because time passed. */
   readonly #serverStates = new WeakMap<SessionSummary, SessionState>();
   /** Lists: all sessions, and one per agent. */
   readonly sessions = new RowTable<SessionSummary>({
@@ -83,7 +83,7 @@ export class FleetStore extends Store {
   /** Called before an item changes. `known`: the item as last read. */
   onItem: ((row: InboxItem, known: { row: InboxItem; at: Position } | undefined) => void) | null = null;
 
-  /** Where to start the subscription. A new object restarts it; null while nothing is known. */
+  /** Start position of the subscription. A new object restarts it; null while nothing is known. */
   get start(): { after: Position } | null {
     return this.#start;
   }
@@ -125,7 +125,7 @@ export class FleetStore extends Store {
     this.changed();
   }
 
-  /** When time alone may next change a session's state; null if it doesn't. */
+  /** Next time at which a session's state may change without an event; null if none will. */
   get stateDueAt(): number | null {
     let first: number | null = null;
     for (const { row } of this.sessions.rows()) {
@@ -135,7 +135,7 @@ export class FleetStore extends Store {
   }
 
   /**
-   * Updates states to the server's time. The server reports the same later.
+   * Updates states to the server's time. The server reports the same states later.
    * @param stateAt the session at a time
    */
   passTime(now: number, stateAt: (session: SessionSummary, now: number) => SessionSummary): void {
@@ -163,7 +163,7 @@ export class FleetStore extends Store {
     this.takeCounts(counts, position);
   }
 
-  /** Sessions from anywhere in the list; its cursor stays. */
+  /** Adds sessions from anywhere in the list; its cursor stays. */
   takeFoundSessions({ sessions: rows, position }: SessionList): void {
     this.read('sessions', ALL, position, () => this.sessions.takeSome(ALL, rows, position));
   }

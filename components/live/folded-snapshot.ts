@@ -41,7 +41,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     return this.#value;
   }
 
-  /** Where frames continue; null while a read is needed. */
+  /** Position after which frames continue; null while a read is needed. */
   get position(): Position | null {
     return this.#isCurrent ? (this.#value?.position ?? null) : null;
   }
@@ -54,7 +54,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     this.set(this.#fold(this.#value, fresh));
   }
 
-  /** @throws like the reader */
+  /** @throws the errors of `Folding.read` */
   read(signal: AbortSignal): Promise<Position> {
     return this.inLine(async () => {
       const { read } = this.#folding;

@@ -17,10 +17,10 @@ interface EndProps {
   className?: string;
 }
 
-/** Of a list that another component loads. */
+/** State of a list that another component loads. */
 const WITHOUT_REQUEST: ListState = { hasMore: false, isLoading: false, error: null, load: () => undefined };
 
-/** A list in each of its states: loading, empty, or its rows, and then its end. */
+/** A list in each of its states: loading, empty, or rows followed by the end of the list. */
 export function List<Row>(
   props: Partial<EndProps> & {
     /** Undefined until the first page is loaded. */

@@ -8,7 +8,7 @@ import type { RowFrame } from './row-frame';
 
 interface Subscription {
   topic: string;
-  /** Last delivered position: where to continue if the hub forgets this page. */
+  /** Last delivered position, from which the page continues if the hub forgets it. */
   position: Position;
   reader: TopicReader;
 }
@@ -21,7 +21,7 @@ interface Subscription {
  * position.
  */
 export class LiveClient {
-  /** By the hub's subscription key. */
+  /** Subscriptions by the hub's key. */
   readonly #subscriptions = new Map<number, Subscription>();
   readonly #queue = new FrameQueue();
   readonly #stateListeners = new Set<() => void>();
@@ -48,7 +48,7 @@ export class LiveClient {
     addEventListener('pagehide', () => this.#post({ type: 'close' }));
   }
 
-  /** Retries at once: what was refused or disconnected may work again. */
+  /** Retries at once, because a refused or dropped connection may work again. */
   readonly wake = (): void => this.#post({ type: 'wake' });
 
   get state(): ConnectionState {
@@ -60,7 +60,7 @@ export class LiveClient {
     return () => this.#stateListeners.delete(listener);
   }
 
-  /** Delivers everything in `topic` after `after`, then new frames. @returns unsubscribe */
+  /** Delivers everything in `topic` after `after`, then new frames. @returns a function that unsubscribes */
   subscribe(topic: string, after: Position, reader: TopicReader): () => void {
     const key = this.#nextKey++;
     this.#subscriptions.set(key, { topic, position: after, reader });
@@ -154,7 +154,7 @@ function openPort(replace: (port: Port) => void): Port {
   try {
     const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
       type: 'module',
-      // One worker per person, so that no stream reaches someone else.
+      // One worker per user, so that no stream reaches another user.
       name: personId() ?? '',
     });
     worker.onerror = () => replace(portOfThisPage());
@@ -178,7 +178,7 @@ function attachHub(port: Port): void {
   );
 }
 
-/** A server on this machine or network answers sooner. */
+/** Timeout of the check. A server on this machine or network answers sooner. */
 const ANSWER_WITHIN_MS = 3_000;
 
 /**
@@ -195,7 +195,7 @@ class ReachabilityProbe {
     addEventListener('online', () => this.#set(null));
   }
 
-  /** Since when the server is unreachable; null if it is reachable as far as known. */
+  /** Start of the outage, epoch milliseconds; null if the server is reachable as far as known. */
   get lostAt(): number | null {
     return this.#lostAt;
   }
@@ -207,7 +207,7 @@ class ReachabilityProbe {
       () => true,
       () => false,
     );
-    // The network may be back.
+    // Ignores the failure if the network is back by now.
     if (!isReachable && !navigator.onLine) this.#set(at);
   }
 
@@ -218,7 +218,7 @@ class ReachabilityProbe {
   }
 }
 
-/** Longest flush: half of a 60 Hz frame. */
+/** Time budget of a flush: half of a 60 Hz frame. */
 const FLUSH_BUDGET_MS = 8;
 const SLICE = 200;
 /** Hidden pages get no animation frames, but frames must not pile up. */

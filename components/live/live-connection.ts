@@ -60,7 +60,7 @@ export class LiveConnection {
   #openTimer: ReturnType<typeof setTimeout> | null = null;
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
-  /** When the page was last complete, by the wall clock and by the monotonic one. */
+  /** Time at which the page was last complete, on the wall clock and on the monotonic clock. */
   #whole: { at: number; steady: number } | null = null;
   readonly #silence = new SilenceWatch(() => {
     this.#stream?.abort.abort();
@@ -82,7 +82,7 @@ export class LiveConnection {
     return this.#state;
   }
 
-  /** Delivers everything in `topic` after `after`, then new frames. @returns unsubscribe */
+  /** Delivers everything in `topic` after `after`, then new frames. @returns a function that unsubscribes */
   subscribe(topic: string, after: Position, reader: TopicReader): () => void {
     const subscription: Subscription = { topic, reader, seen: after };
     this.#subscriptions.add(subscription);
@@ -95,7 +95,7 @@ export class LiveConnection {
     } else {
       if (buffer) buffer.rewind(after);
       else this.#buffers.set(topic, new TopicBuffer(after));
-      // The current stream would leave a hole in this topic; the next one has no gap.
+      // The current stream would leave a gap in this topic; the next stream leaves none.
       this.#stream?.topics.delete(topic);
       this.#openSoon(GATHER_MS);
     }
@@ -116,7 +116,7 @@ export class LiveConnection {
     if ((!this.#stream || isHopeless) && this.#subscriptions.size > 0) this.#openSoon(0);
   }
 
-  /** Called when the network is said to be down. A local server may still be reachable, so this reconnects. */
+  /** Called when the browser reports that it is offline. Reconnects, because a local server may still be reachable. */
   doubt(): void {
     if (this.#stream) this.#openSoon(GATHER_MS);
   }
@@ -153,7 +153,7 @@ export class LiveConnection {
     const topics = [...this.#buffers.keys()];
     this.#stream?.abort.abort();
     this.#stream = null;
-    // A server known to be away gets the full time to answer.
+    // A server known to be away gets the full timeout to answer.
     if (topics.length === 0 || isStale(this.#state.status)) this.#silence.stop();
     if (topics.length === 0 || this.#closed) return;
     this.#transition('retry');
@@ -164,7 +164,7 @@ export class LiveConnection {
       .map((topic) => (this.#buffers.get(topic) as TopicBuffer).position)
       .reduce((least, position) => (comparePositions(position, least) < 0 ? position : least));
 
-    // Ignores a replaced stream, even bytes it had already read.
+    // Ignores a replaced stream, including bytes that it has already read.
     const current =
       <Args extends unknown[]>(handle: (...args: Args) => void) =>
       (...args: Args) => {
@@ -244,7 +244,7 @@ export class LiveConnection {
 
   #transition(event: ConnectionEvent): void {
     const now = this.#options.now();
-    // If the wall clock was set back, keeps the age.
+    // Keeps the age if the wall clock was set back.
     const wholeAt = this.#whole && Math.min(this.#whole.at, now - (performance.now() - this.#whole.steady));
     const next = nextConnectionState(this.#state, event, now, wholeAt);
     if (next === this.#state) return;
@@ -295,7 +295,7 @@ class SilenceWatch {
     return Math.max(Date.now() - this.#lastActive.wall, performance.now() - this.#lastActive.steady);
   }
 
-  /** Checks at once, as when a sleeping page becomes visible. */
+  /** Checks at once, for example when a sleeping page becomes visible. */
   look(): void {
     if (this.#timer === null || this.silentMs < SILENCE_MS) return;
     this.stop();

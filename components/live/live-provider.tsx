@@ -21,7 +21,7 @@ function newQueryClient(): QueryClient {
       queries: {
         // The stream keeps snapshots current. Only a gap fetches them again.
         staleTime: Number.POSITIVE_INFINITY,
-        // On the server, a timer would keep everything that a render has read.
+        // On the server, a timer would retain everything that a render has read.
         gcTime: isServer ? Number.POSITIVE_INFINITY : 10 * 60_000,
         refetchOnWindowFocus: false,
         // The stores keep unchanged rows identical; comparing ten thousand turns would take a frame.
@@ -60,7 +60,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** Subscribes to the fleet where the store wants to start. */
+/** Subscribes to the fleet at the store's start position. */
 function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient: QueryClient): void {
   const start = useSyncExternalStore(
     fleet.subscribe,

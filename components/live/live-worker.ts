@@ -3,7 +3,7 @@ import { PortHub } from './port-hub';
 import type { Port } from './port-messages';
 
 /**
- * The SharedWorker. HTTP/1.1 allows six connections per host, and this uses one for all tabs of the person in its name.
+ * The SharedWorker. HTTP/1.1 allows six connections per host, and this uses one for all tabs of the user in its name.
  */
 declare const self: { name: string; navigator: Navigator; onconnect: ((event: MessageEvent) => void) | null };
 

@@ -1,7 +1,7 @@
 import type { MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
 
-/** The items as shown, so that only seen versions are marked. */
+/** The items with their positions on the page, so that the server marks only the versions that the user has seen. */
 export function asShown(items: readonly InboxItem[]): NonNullable<MarkInbox['items']> {
   return items.map(({ id, updatedPosition }) => ({ id, updatedPosition }));
 }

@@ -7,7 +7,7 @@ const PING_MS = 20_000;
 const MISSED_PINGS = 3;
 
 interface Page {
-  /** Unsubscribes, by the page's subscription key. */
+  /** Unsubscribe functions by the page's subscription key. */
   subscriptions: Map<number, () => void>;
   missedPings: number;
   holdsLock: boolean;

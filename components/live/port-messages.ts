@@ -5,7 +5,7 @@ import type { RowFrame } from './row-frame';
 /** Messages from a page to the hub. `key` is the page's number for a subscription. */
 export type PageMessage =
   | { type: 'open' }
-  /** A Web Lock that the page holds while it is open. */
+  /** Name of a Web Lock that the page holds while it is open. */
   | { type: 'lock'; name: string }
   | { type: 'subscribe'; key: number; topic: string; after: Position }
   | { type: 'unsubscribe'; key: number }

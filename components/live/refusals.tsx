@@ -15,13 +15,16 @@ export function useRunnerStatus(): Record<string, unknown> | null {
   return useContext(StatusContext);
 }
 
-/** True if the runner lists the command. A runner that lists none may be older than it. */
+/** True if the runner lists the command. A runner that doesn't list it may be older than the command. */
 export function useSupportsCommand(type: CommandType): boolean {
   const takes = useContext(StatusContext)?.takes;
   return Array.isArray(takes) && takes.includes(type);
 }
 
-/** Why the agent would refuse the command; null if it accepts it as far as known. Refused commands have no button. */
+/**
+ * Reason the agent would refuse the command; null if it accepts the command as far as known. Refused commands have no
+ * button.
+ */
 export function useRefusal(type: CommandType): Refusal | null {
   const status = useContext(StatusContext);
   return useMemo(() => refusalOf(status, type), [status, type]);

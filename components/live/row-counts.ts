@@ -5,12 +5,12 @@ import { noSessions } from '@interlude/protocol/session-states';
 
 interface Change<Name> {
   at: Position;
-  /** Null: not counted before. Undefined: unknown. */
+  /** The state before the change. Null: not counted. Undefined: unknown. */
   from: Name | null | undefined;
   to: Name | null;
 }
 
-/** Changes kept for counts that were read before them. */
+/** Maximum number of changes kept for older counts. */
 const MOST_CHANGES = 1_000;
 
 /** Counts of rows by state: the server's counts and the changes since. */
@@ -26,7 +26,7 @@ export class RowCounts<Name extends string> {
     this.#none = none;
   }
 
-  /** A row changed whose counted state is unknown: only the server's counts are right. */
+  /** True after a change to a row whose counted state is unknown: only the server can count again. */
   get isOld(): boolean {
     return this.#isOld;
   }

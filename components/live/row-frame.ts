@@ -31,7 +31,7 @@ export function topicOf(frame: RowFrame): string {
   }
 }
 
-/** The session events among the frames. */
+/** Returns the session events among the frames. */
 export function entriesOf(frames: readonly RowFrame[]) {
   return frames.flatMap(({ event, id, data }) => (event === 'session-event' ? [{ position: id, ...data }] : []));
 }

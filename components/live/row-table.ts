@@ -4,7 +4,7 @@ interface Kind<Row> {
   idOf: (row: Row) => string;
   /** Names of the lists with this row. */
   listsOf: (row: Row) => string[];
-  /** Keeps rows that are in no list. */
+  /** True to keep rows that are in no list. */
   keepsAll: boolean;
   /** Called before a row changes. `known`: the row as last read. */
   onChange?: (row: Row, known: { row: Row; at: Position } | undefined) => void;
@@ -14,11 +14,11 @@ interface Kind<Row> {
 interface ReadList<Row> {
   rows: readonly Row[];
   position: Position;
-  /** Cursor of the next page; null at the end, omitted if the rows are no page of the list. */
+  /** Cursor of the next page; null at the end, omitted if the rows are not a page of the list. */
   next?: string | null;
   /** Cursor of this page; omitted for the first one. */
   after?: string | undefined;
-  /** As in the response: the number of agents, or of tasks that are not listed. */
+  /** The response's count: all agents, or the tasks that are not listed. */
   count?: number;
 }
 
@@ -31,9 +31,9 @@ export interface ShownList<Row> {
 
 interface List<Row> {
   ids: Set<string>;
-  /** All changes since this position are in the list; null: since the stream started. */
+  /** The list contains all changes since this position; null: since the stream started. */
   since: Position | null;
-  /** The beginning was read, not only a part. */
+  /** True once the list was read from its beginning, not only in part. */
   isRead: boolean;
   isShown: boolean;
   next: string | null;
@@ -42,10 +42,10 @@ interface List<Row> {
 }
 
 /**
- * Rows of one kind by id, each with its position, and the lists they are in.
+ * Rows of one kind by id, with their positions and their lists.
  *
- * Ordering: the later version of a row wins. Reading a list again only adds rows; a row that left it has sent its own
- * update.
+ * Ordering: the later version of a row wins. Reading a list again only adds rows; a row that left the list has had its
+ * own update.
  */
 export class RowTable<Row extends object> {
   readonly #kind: Kind<Row>;
@@ -97,7 +97,9 @@ export class RowTable<Row extends object> {
     return this.#lists.get(name)?.isRead ?? false;
   }
 
-  /** Keeps a list's rows from now on. @returns since when; null: since the stream started */
+  /**
+   * Keeps a list's rows from now on. @returns the position since which rows are kept; null: since the stream started
+   */
   hold(name: string, since: Position | null): Position | null {
     return this.#list(name, since).since;
   }

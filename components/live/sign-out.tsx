@@ -4,7 +4,7 @@ import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { usePagePerson } from '@/components/access/page-person';
 import { stopPage } from '@/components/ui/browser-storage';
 
-/** Signs out here and on the server. A form works without scripts. */
+/** Signs out in the browser and on the server. A form, so that it works without scripts. */
 export function SignOut(props: { label: string; className: string; formClassName?: string }) {
   const principal = usePagePerson() ?? '';
   return (

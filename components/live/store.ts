@@ -3,7 +3,7 @@ export abstract class Store {
   readonly #listeners = new Set<() => void>();
   #isScheduled = false;
 
-  /** @returns unsubscribe */
+  /** @returns a function that unsubscribes */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -14,7 +14,7 @@ export function useSelected<Of extends Store, Selected>(store: Of, select: (stor
 }
 
 /**
- * A store that follows a topic while it is mounted, kept for ten minutes after.
+ * A store that follows a topic while its component is mounted, and is kept for ten minutes after that.
  *
  * @param key unique in the page
  * @param make creates the store if the page has none

@@ -7,20 +7,20 @@ import { fetchJson } from './fetch-json';
 import { ALL, type FleetStore, type Held } from './fleet-store';
 import { applyUnlessReset, fleetQueryKey, useFleetStores } from './use-fleet';
 
-/** Rows of a page. */
+/** Number of rows in a page. */
 export const PAGE = 100;
-/** Most rows of a response. */
+/** Maximum number of rows in a response. */
 const MOST_AT_ONCE = 1_000;
 /** Delay between the last key and the request. */
 const TYPED_MS = 200;
 const COUNT_AGAIN_MS = 5_000;
 
-/** The request for rows that are not there yet. A background refresh doesn’t count as loading. */
+/** State of the request for rows that are not loaded yet. A background refresh doesn’t count as loading. */
 export interface ListState {
   hasMore: boolean;
   isLoading: boolean;
   error: Error | null;
-  /** Reads the next page, or the first one again if that failed. */
+  /** Reads the next page, or the first one again if it failed. */
   load: () => void;
 }
 
@@ -96,9 +96,9 @@ export function useLiveList<Page>(options: {
   table: Held;
   path: '/sessions' | '/agents' | '/inbox';
   next: string | null | undefined;
-  /** Rows of a page; by default the server's own limit. */
+  /** Number of rows in a page; by default the server's own limit. */
   limit?: number;
-  /** Rows that are loaded already: after a gap, the first page has as many. */
+  /** Number of rows that are loaded already: after a gap, the first page has as many rows. */
   listed?: number | undefined;
   take: (fleet: FleetStore, page: Page, after?: string) => void;
 }) {
@@ -158,7 +158,7 @@ export function useListSearch<Page extends { next: string | null }>(options: {
 /**
  * Refreshes the counts of a partly loaded list.
  *
- * @param areOld a row that is not loaded has changed, and only the server can count it
+ * @param areOld true after a change to a row that is not loaded, which only the server can count
  */
 export function useListCounts<Page extends { position: Position }>(
   path: '/sessions' | '/inbox',

@@ -6,7 +6,7 @@ import { page } from './api-fetch';
 /**
  * An `<img>` source for bytes from the API: the URL itself, or a blob URL where the page has its own fetch.
  *
- * @returns undefined until the bytes are loaded, and if they can't be
+ * @returns undefined until the bytes are loaded, and after a failure
  */
 export function useSource(href: string | undefined): string | undefined {
   const [given, setGiven] = useState<string>();

@@ -26,11 +26,11 @@ interface AgentLogProps {
   /** The newest page, if the server rendered it. */
   first?: FirstLog | null;
   /**
-   * Embedded beside something else: the query stays out of the address, and shortcuts work only while the log has the
+   * Embedded beside something else: the query stays out of the URL, and shortcuts work only while the log has the
    * focus.
    */
   compact?: boolean;
-  /** Moves the focus from the surroundings to the lines once they are there. */
+  /** Moves the focus from outside the log to the lines once they have loaded. */
   takesFocus?: boolean;
 }
 
@@ -51,7 +51,7 @@ export function AgentLog(props: AgentLogProps) {
   const search = useRef<HTMLInputElement>(null);
   const [painted, setPainted] = useState<ReadonlyMap<Position, number>>(NOTHING_PAINTED);
 
-  /** Line named by the address, until the first store opens there. */
+  /** Line named by the URL, until the first store opens there. */
   const named = useRef<Position | null>(null);
   const place = (): LogAnchor => {
     if (span !== null && list.current === null) return { kind: 'time', at: span.from };
@@ -67,7 +67,7 @@ export function AgentLog(props: AgentLogProps) {
     if (list.current) list.current.line(position);
     else named.current = position;
   }, []);
-  // The address may name a line, so the first store opens after it was read.
+  // The URL may name a line, so it is read before the first store opens.
   const [isPlaced, setIsPlaced] = useState(compact);
   useAddressAnchor((anchor) => {
     if (compact) return;
@@ -196,7 +196,7 @@ export function AgentLog(props: AgentLogProps) {
   );
 }
 
-/** Shown while no line is. */
+/** Shown while there are no lines. */
 function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQuery: (query: LogQuery) => void }) {
   const { store, query, onQuery } = props;
   useLogStore(store, ({ version }) => version());
@@ -229,9 +229,9 @@ function Over({ children }: { children: React.ReactNode }) {
 
 /**
  * Moves the focus to the log's lines, where the log's shortcuts work: on opening, and on leaving the search. A list
- * that replaces the first one takes the focus over.
+ * that replaces the first one takes over the focus.
  *
- * @returns moves the focus to the lines
+ * @returns a function that moves the focus to the lines
  */
 function useLineFocus(options: {
   box: RefObject<HTMLElement | null>;

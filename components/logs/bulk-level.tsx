@@ -96,13 +96,13 @@ function useRequestMany() {
   };
 }
 
-/** Why the agent can't change its level; null if it can, now or when its runner is back. */
+/** Reason the agent can't change its level; null if it can, now or when its runner is back. */
 function whyNot({ connectedSince, status }: AgentSummary): string | null {
   if (connectedSince === null) return 'no runner is connected';
   return refusalOf(status, 'log-level.set')?.reason ?? null;
 }
 
-/** `2 of 3 confirmed, 1 waits` */
+/** `2 of 3 confirmed, 1 waiting for the agent` */
 function summary(agents: readonly AgentSummary[], outcomes: Outcomes): string {
   const counts = new Map<string, number>();
   for (const agent of agents) {

@@ -17,7 +17,7 @@ const nothing = (_line: LogLine) => {};
 
 /**
  * The newest lines in the server's markup, readable before any script runs.
- * @param onPainted gets the height of each line in pixels, so that none moves when the browser takes over
+ * @param onPainted gets the height of each line in pixels, so that no line moves when the browser takes over
  */
 export function FirstLines(props: { first: FirstLog; onPainted: (heights: ReadonlyMap<Position, number>) => void }) {
   const { first, onPainted } = props;
@@ -46,7 +46,7 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
   );
 }
 
-/** A long line is longer where lines wrap. Both versions are in the markup, and CSS shows one. */
+/** A line. Wrapping shows more of a long line, so the markup has both versions and CSS shows one. */
 function FirstLine(props: { line: LogLine; search: LineSearch | null; isNear: boolean }) {
   const { line, search, isNear } = props;
   const [cut, wrapped] = [false, true].map((wraps) => previewOf(line.message, wraps));

@@ -2,7 +2,7 @@ import { isJson } from '@interlude/protocol/fields';
 
 /** Deeper levels are not indented further. */
 const MOST_INDENT = 40;
-/** Candidates tried as the beginning. */
+/** Number of candidates tried as the start. */
 const TRIES = 4;
 
 /**
@@ -30,7 +30,7 @@ export function jsonTailAt(message: string): number | null {
 export function indentJson(json: string): string {
   let out = '';
   let depth = 0;
-  /** The last token opened an object or array. */
+  /** True after a token that opens an object or an array. */
   let opens = false;
   const newLine = () => `\n${'  '.repeat(Math.min(depth, MOST_INDENT))}`;
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s"[\]{},:]+/g)) {

@@ -51,7 +51,7 @@ interface LevelText {
 
 type Clock = (at: number) => string;
 
-/** The requested level. An expired request is none, even before the server says so. */
+/** The requested level; null once the request has expired, even before the server reports that. */
 function desiredNow({ logLevel }: LevelSource, now: number): DesiredLogLevel | null {
   const { desired } = logLevel;
   return desired?.expiresAt != null && desired.expiresAt <= now ? null : desired;
@@ -66,7 +66,7 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
   const name = desired.level ?? (base === null ? 'the default' : `the default (${base})`);
   const requested = [plain(`${name} requested`), ticks(` ${formatAgoLong(now - desired.requestedAt)}`)];
   if (desired.state === 'refused') {
-    const writes = level === null ? '' : `; the runner writes ${level}`;
+    const writes = level === null ? '' : `; the runner logs at ${level}`;
     return {
       tone: 'failed',
       parts: [
@@ -75,7 +75,7 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
     };
   }
   if (desired.state === 'requested') {
-    const why = isAway ? `; waits: ${awayText(agent, clock)}` : ', the agent has not answered yet';
+    const why = isAway ? `; waiting: ${awayText(agent, clock)}` : ', the agent has not answered yet';
     const left =
       desired.expiresAt === null ? [] : [plain('; expires in '), ticks(formatClock(desired.expiresAt - now))];
     return { tone: 'waiting', parts: [...requested, plain(why), ...left] };
@@ -87,14 +87,14 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
   }
   // The runner acknowledged the request but has not reported the level yet.
   if (since === null || since < desired.requestedAt) {
-    return { tone: 'waiting', parts: [...requested, plain(', agent confirms')] };
+    return { tone: 'waiting', parts: [...requested, plain(', acknowledged by the runner')] };
   }
   const setter = by === null ? '' : `, set by ${setBy(by)}`;
-  const text = `the runner reports ${level} since ${clock(since)}${setter}; ${name} was requested`;
+  const text = `the runner has reported ${level} since ${clock(since)}${setter}; ${name} was requested`;
   return { tone: 'waiting', parts: [plain(text)] };
 }
 
-/** No request is open: the runner's own level, or one that someone else has set. */
+/** The text without an open request: the runner's own level, or one that someone else has set. */
 function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
   const { level, since, by, until, base } = agent.logLevel;
   if (level === null) return [plain('the runner has not reported its level')];

@@ -73,7 +73,7 @@ function useRequestLevel(agent: AgentSummary) {
     setAsking({ serial, choice, before: agent, isAnswered: false, failure: null });
     const answer = await requestLevel(agent.id, choice);
     const failure = answer.kind === 'failed' ? answer.reason : null;
-    // A later request supersedes this answer.
+    // Ignores the response if a newer request was sent.
     setAsking((latest) => (latest?.serial === serial ? { ...latest, isAnswered: true, failure } : latest));
   };
   return {
@@ -88,7 +88,7 @@ function useRequestLevel(agent: AgentSummary) {
 
 function isReflected({ before, isAnswered }: LevelRequest, agent: AgentSummary): boolean {
   if (agent.logLevel.desired?.requestedAt !== before.logLevel.desired?.requestedAt) return true;
-  // The runner may confirm before this component sees the request, and a default leaves no request.
+  // The runner may confirm before this component sees the request, and a return to the default leaves no request.
   return isAnswered && agent.updatedPosition !== before.updatedPosition;
 }
 
@@ -99,7 +99,7 @@ const CHOICES: readonly { seconds: number | null; words: string }[] = [
   { seconds: null, words: 'until changed' },
 ];
 
-/** How long the level applies. A new choice starts the time again. */
+/** The time limit of the level. A new choice restarts it. */
 function LevelLimit(props: {
   desired: Pick<DesiredLogLevel, 'requestedAt' | 'expiresAt'>;
   onPick: (ttlSeconds: number | null) => void;
@@ -132,7 +132,7 @@ export function LevelRadios(props: {
   requested: LogLevel | null;
   /** The level that the runner reports. */
   written: LogLevel | null;
-  /** The level can't be changed. */
+  /** True if the level can't be changed. */
   isOff?: boolean;
   onPick: (level: LogLevel) => void;
 }) {

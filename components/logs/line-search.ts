@@ -5,11 +5,11 @@ import { hasTime, inSlice } from '@/components/ui/idle-queue';
 
 /** The result of a search for one line. */
 export interface LineAnswer {
-  /** Null while unknown or not asked. */
+  /** Null while unknown, or without a search. */
   isFound: boolean | null;
   /** Ranges to mark in the shown text, as far as they are known. */
   hits: readonly Hit[];
-  /** The result is complete. */
+  /** True once the result is complete. */
   isDone: boolean;
 }
 
@@ -24,7 +24,7 @@ interface Progress {
 
 /** A longer line is searched in the idle queue. */
 const MOST_AT_ONCE = 4_000;
-/** More lines than are ever laid out. */
+/** Size of the cache: more lines than are ever laid out. */
 const MOST_LINES = 1_000;
 
 /**
@@ -36,7 +36,7 @@ export class LineSearch {
   readonly #dims: boolean;
   readonly #progress = new Map<Position, Progress>();
 
-  /** @param dims lines that don't match stay visible and must be told apart */
+  /** @param dims lines that don't match stay visible and are dimmed */
   constructor(filter: LogFilter, dims: boolean) {
     this.filter = filter;
     this.#dims = dims;

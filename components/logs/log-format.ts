@@ -17,7 +17,7 @@ export function markerText(marker: LogMarker): string {
     return `${countOf(marker.lines, 'older line')} removed by retention (${formatBinaryBytes(marker.bytes)})`;
   }
   const { level, previous, by } = marker;
-  const who = by === 'time-limit' ? 'as its time was up' : `by ${by}`;
+  const who = by === 'time-limit' ? 'because its time limit expired' : `by ${by}`;
   return level === previous ? `level ${level}, ${who}` : `level ${previous} → ${level}, ${who}`;
 }
 

@@ -186,7 +186,7 @@ function copyLines(event: ClipboardEvent<HTMLElement>, window: LogWindow): void 
   event.preventDefault();
 }
 
-/** Leads back to the end and counts the lines that arrived since. */
+/** A button that scrolls to the end, with the number of lines that arrived since the reader left it. */
 function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
   const [leftAt] = useState(store.liveCount);
   const count = (useLogStore(store, ({ liveCount }) => liveCount) ?? leftAt) - leftAt;
@@ -235,7 +235,7 @@ const AHEAD = 30;
  * Loads missing lines near the reader, one page at a time. Lines that were skipped because the log outran the search
  * load only on a click, or loading would never end.
  *
- * @returns loads the lines missing at a row
+ * @returns a function that loads the lines missing at a row
  */
 function useLogFill(options: {
   store: LogStore;
@@ -274,7 +274,7 @@ function useLogFill(options: {
 
   const fillNear = useEffectEvent(() => {
     if (store.isLoading() || store.error !== null) return;
-    // The reader may be about to leave the end. Loading now would end their following.
+    // The reader may be about to leave the end. Loading now would stop the view from following the end.
     if (follows && lastRow < window.rowCount - 1) return;
     const seen = Array.from({ length: lastRow - firstRow + 1 }, (_, at) => firstRow + at);
     const ahead = Array.from({ length: AHEAD }, (_, at) => [firstRow - at - 1, lastRow + at + 1]).flat();

@@ -4,14 +4,14 @@ import type { LogPage } from '@interlude/protocol/read-models';
 import type { LogLevel } from '@interlude/protocol/vocabulary';
 import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 
-/** A log query, as in the address. */
+/** A log query, as in the URL. */
 export interface LogQuery {
   /** Minimum level. */
   level: LogLevel | null;
   /** Any of these components; empty for all. */
   components: readonly string[];
   text: string;
-  /** `text` is a regular expression. */
+  /** True if `text` is a regular expression. */
   isRegex: boolean;
   /** Epoch milliseconds, inclusive. */
   from: number | null;
@@ -54,7 +54,7 @@ export function paramsFromQuery({ level, components, text, isRegex, from, to }: 
   return params;
 }
 
-/** Replaces the query in the address's parameters. */
+/** Replaces the query in the URL's parameters. */
 export function withQuery(params: URLSearchParams, query: LogQuery): URLSearchParams {
   const next = new URLSearchParams(params);
   for (const name of NAMES) next.delete(name);
@@ -66,7 +66,7 @@ export function withoutText(query: LogQuery): LogQuery {
   return { ...query, text: '', isRegex: false };
 }
 
-/** The query may exclude lines. */
+/** True if the query may exclude lines. */
 export function narrows(query: LogQuery): boolean {
   return paramsFromQuery(query.text === '' ? withoutText(query) : query).size > 0;
 }
@@ -85,13 +85,13 @@ function timeOf(text: string | null): number | null {
 export interface FirstLog {
   query: LogQuery;
   page: LogPage;
-  /** Epoch milliseconds by the server's clock. */
+  /** Epoch milliseconds on the server's clock. */
   readAt: number;
 }
 
-/** Lines of the first page. */
+/** Number of lines in the first page. */
 export const FIRST_LINES = 200;
-/** Lines in the server's markup: as many as the highest screens show. */
+/** Lines in the server's markup: as many as the tallest screens show. */
 export const LINES_IN_MARKUP = 110;
 /** An older page, restored by the Back button, is read again: that is faster than catching up. */
 const FRESH_MS = 30_000;

@@ -29,11 +29,11 @@ interface LogRowProps {
   settings: LogSettings;
   /** Null while nothing is searched for. */
   search: LineSearch | null;
-  /** The line at the keyboard cursor. */
+  /** True for the line at the keyboard cursor. */
   isCursor: boolean;
-  /** The line that a link or the search leads to. */
+  /** True for the line that a link or the search leads to. */
   isTarget: boolean;
-  /** Within the shaded span of time. */
+  /** True within the shaded span of time. */
   isInSpan: boolean;
   isUnfolded: boolean;
   onLine: (line: LogLine) => void;
@@ -168,7 +168,7 @@ function FoldButton(props: {
   canUnfold: boolean;
   isUnfolded: boolean;
   isJson: boolean;
-  /** There is nothing to unfold where lines wrap. */
+  /** True if wrapping shows the whole line: the button is then hidden where lines wrap. */
   onlyWhereCut: boolean;
   onClick: () => void;
 }) {
@@ -242,7 +242,7 @@ function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void
           <Icon of={ScanSearch} size={13} strokeWidth={1.75} />
         </button>
       )}
-      {/* The address of an iframe opens nothing by itself. */}
+      {/* The URL of an iframe can't be opened on its own. */}
       {hasLink && page.way === null && (
         <CopyButton
           label="Copy link to line"
@@ -293,7 +293,7 @@ function LineTime({ at, style }: { at: number; style: TimeStyle }) {
       className={clsx('shrink-0 text-ink-3 @max-2xl:mr-[1ch]', isRelative && 'w-[4ch] text-right')}
     >
       {isRelative ? text : text.slice(0, -4)}
-      {/* Milliseconds only where there is room. */}
+      {/* Milliseconds only where they fit. */}
       {!isRelative && <span className="@max-2xl:hidden">{text.slice(-4)}</span>}
     </time>
   );

@@ -7,7 +7,7 @@ import { useMedia } from '@/components/ui/use-media';
 /** Display settings of all logs in this browser. */
 export interface LogSettings extends TimeStyle {
   wraps: boolean;
-  /** Keeps lines that the search doesn't find, dimmed. */
+  /** True to keep lines that the search doesn't find, dimmed. */
   dims: boolean;
 }
 

@@ -11,14 +11,14 @@ import { whenIdle } from '@/components/ui/when-idle';
 import { FIRST_LINES, type FirstLog, filterOf, type LogQuery, narrows, paramsFromQuery } from './log-query';
 import { type Gap, LogWindow, type MissingRow, type Run } from './log-window';
 
-/** Where a store opens. */
+/** The place at which a store opens. */
 export type LogAnchor = { kind: 'newest' } | { kind: 'line'; position: Position } | { kind: 'time'; at: number };
 
 const NEWEST: LogAnchor = { kind: 'newest' };
 const NEXT_PAGE = 500;
-/** However fast lines arrive, the page renders at most this often. */
+/** Minimum time between renders, however fast lines arrive. */
 const RENDER_EVERY_MS = 80;
-/** Most live text that waits to be matched, in UTF-16 code units. */
+/** Maximum size of the live text waiting to be matched, in UTF-16 code units. */
 const MOST_WAITING = 16 * 1024 * 1024;
 
 /**
@@ -35,11 +35,11 @@ export class LogStore {
   readonly query: LogQuery;
   readonly filter: LogFilter;
   readonly window: LogWindow;
-  /** Where the stream continues; null until the first page is loaded. */
+  /** Position after which the stream continues; null until the first page is loaded. */
   position: Position | null = null;
   extent: LogExtent | null = null;
   error: Error | null = null;
-  /** Where the store was opened. */
+  /** The place at which the store was opened. */
   place: LogAnchor = NEWEST;
   #reader: number | null = null;
   /** Number of lines received live. */
@@ -93,7 +93,7 @@ export class LogStore {
     return gap === undefined ? this.#loading.size > 0 : this.#loading.has(keyOf(gap));
   }
 
-  /** Loads the page there. The first page decides where the stream continues. */
+  /** Loads the page at a place. The first page determines where the stream continues. */
   open(place: LogAnchor = NEWEST): Promise<void> {
     if (this.position === null) this.place = place;
     return this.#load(`open ${JSON.stringify(place)}`, async () => {
@@ -265,7 +265,7 @@ function keyOf({ after, before }: Gap): string {
   return `${after}/${before}`;
 }
 
-/** The newest page, or a page around a place. */
+/** The run of the newest page, or of a page around a place. */
 function runOf({ position, hasMore, hasNewer, lines, searchedTo }: LogPage): Run {
   const from = hasMore ? (searchedTo ?? lines[0]?.position ?? position) : ORIGIN;
   return { from, to: hasNewer ? (lines.at(-1)?.position ?? from) : position, lines };
@@ -282,7 +282,7 @@ function runAfter(edge: Position, { position, hasMore, lines, searchedTo }: LogP
 interface LiveMatcherListener {
   /** Receives all matches up to `to`. */
   matched(lines: readonly LogLine[], to: Position): void;
-  /** Called when lines up to `to` were not matched. */
+  /** Called when lines up to `to` were skipped without matching. */
   skipped(to: Position): void;
 }
 
@@ -298,12 +298,12 @@ export class LiveMatcher {
   readonly #mostChars: number;
   readonly #listener: LiveMatcherListener;
   #waiting: LogLine[] = [];
-  /** Lines that have been matched. */
+  /** Number of lines that have been matched. */
   #seen = 0;
   #chars = 0;
   #turn: { cancel(): void } | null = null;
 
-  /** @param mostChars most waiting text, in UTF-16 units */
+  /** @param mostChars maximum size of the waiting text, in UTF-16 units */
   constructor(filter: LogFilter, mostChars: number, listener: LiveMatcherListener) {
     this.#filter = filter;
     this.#mostChars = mostChars;

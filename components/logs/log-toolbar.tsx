@@ -291,7 +291,7 @@ function shortTime(at: number, isUtc: boolean): string {
   return fieldTime(at, isUtc).slice(5).replace('T', ' ');
 }
 
-/** Display settings. The browser keeps them for every log. */
+/** Display settings, which the browser stores for all logs. */
 function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings; store: LogStore | null }) {
   const { settings, onSettings, store } = props;
   const { isRelative, isUtc, wraps } = settings;
@@ -328,7 +328,7 @@ function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings;
       />
       {store !== null && store.window.heldCount > 0 && (
         <CopyButton
-          label={`Copy the ${countOf(store.window.heldCount, 'line')} loaded`}
+          label={`Copy ${countOf(store.window.heldCount, 'loaded line')}`}
           withLabel
           text={() => [...store.window.lines()].map(plainLine).join('\n')}
           className="mt-2"

@@ -12,9 +12,9 @@ export interface Run {
 interface Missing {
   /** Number of lines known to be missing. */
   lines: number;
-  /** There may be more. */
+  /** True if more lines may be missing. */
   hasMore: boolean;
-  /** The lines outran the search and load only on request. */
+  /** True if the lines outran the search and load only on request. */
   skipped: boolean;
 }
 
@@ -36,13 +36,13 @@ export type MissingRow =
   | { kind: 'more'; line: number; gap: Gap };
 
 interface WindowLimits {
-  /** Lines held on either side of the reader. */
+  /** Number of lines held on either side of the reader. */
   reach: number;
-  /** Lines held on either side, however long they are. */
+  /** Number of lines held on either side, however long they are. */
   margin: number;
-  /** Newest lines, held wherever the reader is. */
+  /** Number of newest lines held, wherever the reader is. */
   tail: number;
-  /** Most text on either side and in the tail, in UTF-16 code units. */
+  /** Maximum size of the text on either side and in the tail, in UTF-16 code units. */
   chars: number;
 }
 
@@ -53,9 +53,9 @@ const NOTHING: Missing = { lines: 0, hasMore: false, skipped: false };
 const UNKNOWN: Missing = { ...NOTHING, hasMore: true };
 
 interface Held extends Run {
-  /** The line at `from` itself is unknown. */
+  /** True if the line at `from` itself is unknown. */
   isOpen: boolean;
-  /** Missing before this run. */
+  /** Lines missing before this run. */
   missing: Missing;
   /** Number of its first line. */
   number: number;
@@ -70,7 +70,7 @@ interface Held extends Run {
  */
 export class LogWindow {
   readonly #limits: WindowLimits;
-  /** Every line matches, so line numbers count the missing ones. */
+  /** True if every line matches, so that line numbers also count the missing lines. */
   readonly #isDense: boolean;
   #runs: Held[] = [];
   #firstLine = 1;
@@ -95,7 +95,7 @@ export class LogWindow {
     return this.#runs.reduce((sum, run, at) => sum + this.#rowsBefore(at) + run.lines.length, 0);
   }
 
-  /** More lines may match. */
+  /** True if more lines may match. */
   get hasMore(): boolean {
     return this.#runs.some(({ missing }) => missing.hasMore);
   }
@@ -149,7 +149,7 @@ export class LogWindow {
       const gap = next?.missing ?? UNKNOWN;
       const lines = Math.max(0, gap.lines - page.lines.length);
       const before = this.#numberBefore(begin);
-      // How many lines are on either side is a guess.
+      // Estimates the number of lines on either side.
       const above = Math.round(lines * Math.min(1, (number - before) / ((next?.number ?? number) - before)));
       const hasMore = gap.hasMore || lines > 0;
       run.missing = { ...gap, hasMore, lines: above };
@@ -377,7 +377,7 @@ function joined(one: Held, other: Held): Held {
   const begin = late.lines[0] === undefined ? early.lines.length : countBefore(early.lines, late.lines[0].position);
   const end = late.lines.at(-1);
   const beyond = end === undefined ? [] : early.lines.slice(countUpTo(early.lines, end.position));
-  // Where both runs overlap they are equal, except for lines that arrived after a page was read.
+  // Overlapping runs contain the same lines, except for lines that arrived after a page was read.
   return {
     ...early,
     to: laterPosition(early.to, late.to),

@@ -15,9 +15,9 @@ export interface MessagePiece {
 const UNSAFE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-/** Most elements of an unfolded line, */
+/** Maximum number of elements in an unfolded line. */
 export const ELEMENTS_UNFOLDED = 3_000;
-/** and of a folded one among a hundred others. */
+/** Maximum number of elements in a folded line. A page shows up to a hundred. */
 export const ELEMENTS_FOLDED = 40;
 const ELEMENTS_OF_SIGN = 3;
 const isUnsafe = new RegExp(UNSAFE.source);
@@ -34,7 +34,7 @@ export function messagePieces(
   mostElements = ELEMENTS_UNFOLDED,
 ): MessagePiece[] {
   const pieces: MessagePiece[] = [];
-  /** The first hit that may overlap what follows. */
+  /** Index of the first hit that may overlap the following text. */
   let hit = 0;
   let elements = 0;
   const addSigns = (text: string) => {
@@ -79,7 +79,7 @@ export function messagePieces(
       if (elements >= mostElements) break;
       addText(raw.slice(at, match.index), from + at, className);
       at = match.index + match[0].length;
-      // A Windows line end.
+      // Skips the carriage return of a Windows line break.
       if (match[0] === '\r' && (raw[at] === '\n' || from + at === message.length)) continue;
       addSigns(signOf(match[0]));
     }

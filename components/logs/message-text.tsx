@@ -43,7 +43,7 @@ const NAMES = (
   'SP DEL'
 ).split(' ');
 
-/** Longer runs are shown as they are. */
+/** Longer runs are plain characters. */
 const MOST_SIGNS = 200;
 
 /** Control characters by name (`ESC`), followed by the rest of the escape. */

@@ -154,7 +154,7 @@ function Step(props: { label: string; isDisabled: boolean; onClick: () => void; 
   );
 }
 
-/** Pages without a hit that one key press searches. */
+/** Maximum number of pages without a hit that one key press searches. */
 const MOST_PAGES = 50;
 
 /**

@@ -7,7 +7,7 @@ import { type Ref, type RefObject, useEffectEvent, useImperativeHandle, useLayou
 import type { LogStore } from './log-store';
 import { type LogRows, rowOf } from './use-log-rows';
 
-/** Context shown above the target. */
+/** Number of lines shown above the target. */
 const LINES_BEFORE = 2;
 
 type Align = 'center' | 'start';
@@ -96,7 +96,7 @@ export function useLogHandle(
     },
     time(at) {
       const nearest = () => window.indexWhere((line) => line.occurredAt >= at);
-      // The first held line after that time is the first one only if no line is missing before it.
+      // The first held line after that time is the right one only if no line is missing before it.
       const row = () => {
         const index = nearest();
         const isSure = index > 0 ? window.lineAt(index - 1) !== null : window.older === null;

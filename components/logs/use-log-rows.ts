@@ -11,9 +11,9 @@ import type { LogWindow } from './log-window';
 
 /** Estimate for a wrapped line until it is measured. */
 const WRAPPED = { columns: 200, mostLines: 5 };
-/** Rows beyond either edge of the box. */
+/** Number of rows laid out beyond either edge of the box. */
 const OVERSCAN = 12;
-/** Heights kept for rows that differ from a plain line. */
+/** Maximum number of heights kept for rows that differ from a plain line. */
 const MOST_HEIGHTS = 20_000;
 
 type LogVirtualizer = Virtualizer<HTMLDivElement, HTMLDivElement>;
@@ -38,7 +38,7 @@ export interface LogRows {
  * The rows near the reader. A line is 20 px high unless it measures otherwise.
  *
  * The virtualizer visits all its rows whenever one is added, which takes longer than a frame for a million rows. It
- * gets a segment of some hundred rows around the reader.
+ * gets a segment of several hundred rows around the reader.
  */
 export function useLogRows(options: {
   store: LogStore;
@@ -103,7 +103,7 @@ export function useLogRows(options: {
     if (virtualizer.itemSizeCache.size > MOST_HEIGHTS) forgetHeights(virtualizer);
   }, [version, follows, virtualizer]);
 
-  // The segment includes the row by now.
+  // The segment includes the row at this point.
   const goThere = useEffectEvent(({ row, align }: { row: number; align: Align }) =>
     virtualizer.scrollToIndex(row - begin, { align }),
   );
@@ -176,7 +176,10 @@ export const BOTTOM_PX = 8;
 const MOST_PX = 12_000_000;
 /** Rows on either side of the reader in a new segment. */
 const REACH = 400;
-/** A new segment starts when the reader is this near to its end. More rows than the highest screens show. */
+/**
+ * A new segment starts when the reader is this close to the end of the current one. More rows than the tallest screens
+ * show.
+ */
 const MARGIN = 150;
 
 /** Rows `begin` to `end` have their real heights; all others count as `farPx` high. */
@@ -201,7 +204,7 @@ export function currentSegment(window: LogWindow, { mark }: LogSegment, follows:
   return segmentFrom(window, begin);
 }
 
-/** The segment includes the rows that the reader may reach next. */
+/** True if the segment includes the rows that the reader may reach next. */
 export function isWithin(window: LogWindow, { begin, end }: LogSegment, row: number): boolean {
   return (begin === 0 || row - begin >= MARGIN) && (end === window.rowCount || end - row >= MARGIN);
 }

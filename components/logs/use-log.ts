@@ -107,7 +107,7 @@ function sameQuery(a: LogQuery, b: LogQuery): boolean {
   return a.isRegex === b.isRegex && paramsFromQuery(a).toString() === paramsFromQuery(b).toString();
 }
 
-/** The log query. On its own page it is part of the address. */
+/** The log query. The log's own page keeps it in the URL. */
 export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) => void] {
   const params = useSearchParams();
   const [own, setOwn] = useState(EVERYTHING);
@@ -120,7 +120,7 @@ export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) =>
         setCurrent(query);
         const { pathname, search } = location;
         const next = withQuery(new URLSearchParams(search), query);
-        // A line named by the address belonged to the previous query.
+        // A line named by the URL belonged to the previous query.
         history.replaceState(null, '', next.size > 0 ? `${pathname}?${next}` : pathname);
       }),
     [setCurrent],

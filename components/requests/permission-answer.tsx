@@ -15,7 +15,7 @@ const REASON_LENGTH = 4_000;
  *
  * @param options as returned by `offeredOptions`; the keys choose `first` and `deny`
  * @param settled see `useSettled`
- * @param unseen why the request can't be allowed yet, else null
+ * @param unseen reason the request can't be allowed yet; null if it can
  */
 export function PermissionAnswer(props: {
   row: Ref<HTMLDivElement>;

@@ -78,7 +78,7 @@ export function PinnedRequests(props: {
   );
 }
 
-/** Keys of expired requests as one string, so that only changes render. */
+/** Keys of expired requests as one string, so that only a change causes a render. */
 function keysOver(items: readonly RequestItem[], now: number): string {
   const over = items.filter(({ expiresAt }) => expiresAt !== null && now >= expiresAt);
   return JSON.stringify(over.map(requestKey));
@@ -113,8 +113,8 @@ export function nextPinned(state: {
 /**
  * Open requests, oldest first.
  *
- * @param count number of open requests, which bounds the search. It may be out of date, so all requests of the last turn
- *   searched are included
+ * @param count number of open requests, which bounds the search. The count may be out of date, so the result includes
+ *   all requests of the last turn searched
  */
 export function openRequests(turns: readonly Turn[], count: number): RequestItem[] {
   const open: RequestItem[] = [];

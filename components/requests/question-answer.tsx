@@ -141,7 +141,7 @@ function QuestionFields(props: {
   );
 }
 
-/** Questions and options are shown whole. With longer ones, the form can't be answered. */
+/** Questions and options are shown in full. If one is longer, the form can't be answered. */
 const MAX_CHARACTERS = 10_000;
 
 /** Labels are unlimited here, because `displayable` limits those of all questions together. */
@@ -203,7 +203,7 @@ export function answersOf(
     if (given.length === 0) return null;
     answers.push([question.text, question.multiSelect ? given : (given.at(-1) as string)]);
   }
-  // Not by assignment: a question may be called `__proto__`.
+  // `fromEntries`, because assignment would fail for a question called `__proto__`.
   return Object.fromEntries(answers);
 }
 
@@ -212,11 +212,11 @@ export function hasDuplicates(questions: readonly Question[]): boolean {
   return new Set(questions.map(({ text }) => text)).size < questions.length;
 }
 
-/** Limit of questions and options together. */
+/** Maximum number of questions and options. */
 const MAX_FIELDS = 200;
-/** Limit of their characters together. */
+/** Maximum number of characters in them. */
 const MAX_TOGETHER = 20_000;
-/** Limit of their label elements together. */
+/** Maximum number of label elements in them. */
 const MAX_SIGNS = 1_000;
 
 /** @returns the leading questions that fit the limits */
@@ -243,7 +243,7 @@ function textsOf({ text, header, options }: Question): string[] {
   return [text, header?.slice(0, NAME_CHARACTERS) ?? '', ...choices];
 }
 
-/** True if a question or an option has more characters. */
+/** True if a question or an option is longer than `characters`. */
 export function isLonger(questions: readonly Question[], characters: number): boolean {
   return questions.some((question) => textsOf(question).some((text) => text.length > characters));
 }

@@ -40,7 +40,7 @@ export function closedText({ outcome }: Pick<RequestItem, 'outcome'>, asked: Act
 const YES: RequestOption = { id: '', label: 'Allow', kind: 'allow' };
 export const NO: RequestOption = { id: '', label: 'Deny', kind: 'deny' };
 
-/** Options that allow, then options that deny, each in the agent's order. There is always one that denies. */
+/** Options that allow, then options that deny, each in the agent's order. At least one option denies. */
 export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>): readonly RequestOption[] {
   const allowing = options.filter(({ kind }) => kind === 'allow');
   const denying = options.filter(({ kind }) => kind === 'deny');

@@ -8,7 +8,7 @@ import type { Choice } from './question-answer';
 interface RequestDraft {
   /** Reason of a denial; null while the field is closed. */
   reason: string | null;
-  /** By question, in order. */
+  /** One choice per question, in order. */
   choices: readonly Choice[];
 }
 
@@ -17,7 +17,7 @@ const NO_DRAFT: RequestDraft = { reason: null, choices: [] };
 /** @param whole parts of the card that must be completely in sight; without any, part of the card suffices */
 type Watch = (key: string, card: Element, whole?: readonly Element[]) => () => void;
 
-/** Ratio that counts as completely in sight, because browsers round. */
+/** Visible share that counts as completely in sight, because browsers round. */
 const WHOLE = 0.9;
 
 /**
@@ -48,7 +48,7 @@ export class RequestBoard extends Store {
       { threshold: [0, WHOLE] },
     );
     for (const element of whole.length === 0 ? [card] : whole) observer.observe(element);
-    // Assume a new card is in sight until observed, or its pinned copy would flash.
+    // Assumes that a new card is in sight until observed, or its pinned copy would flash.
     this.#see(key, true);
     return () => {
       observer.disconnect();
@@ -61,7 +61,7 @@ export class RequestBoard extends Store {
     return this.#allowable;
   }
 
-  /** Registers a permission that was seen in full. @returns unregisters it */
+  /** Registers a permission that was seen in full. @returns a function that unregisters it */
   readonly offer = (digest: string, allow: () => void): (() => void) => {
     this.#allowable = new Map(this.#allowable).set(digest, allow);
     this.changed();
@@ -158,7 +158,7 @@ export interface CardKeys {
 /** Cards that accept keys, by the digest of their request. */
 const cards = new Map<string, CardKeys>();
 
-/** Lets other elements with the focus press a card's keys. Null while the card can't be answered. */
+/** Makes a card's keys available while the focus is outside the card. Null while the card can't be answered. */
 export function useCardKeys(digest: string | null, keys: CardKeys): void {
   const press = useEffectEvent((key: keyof CardKeys) => keys[key]());
   useEffect(() => {

@@ -45,8 +45,8 @@ interface RequestCardProps {
 }
 
 /**
- * A request of the agent. An open one can be answered; a closed one shrinks to a line. A request that closes while the
- * reader is on it stays in place with a notice, so that nothing else moves under the pointer.
+ * A request from the agent. An open request can be answered; a closed one shrinks to a line. A request that closes
+ * while the reader is on it stays in place with a notice, so that nothing else moves under the pointer.
  */
 export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
   // The key keeps read state, draft and focus with their request.

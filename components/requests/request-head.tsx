@@ -11,7 +11,7 @@ import type { InputGate } from './request-input';
 /**
  * Title line of a request: the tool's exact name, and the agent's description in quotes.
  *
- * @param isAll true for a request without input. It is decided by its title alone, which is therefore shown verbatim
+ * @param isAll true for a request without input: the reader decides by its title alone, which is therefore verbatim
  */
 export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen: boolean; isAll: boolean }) {
   const { stopped } = useLiveness();
@@ -63,20 +63,20 @@ function TimeLimit({ at }: { at: number }) {
   return <span>{text}</span>;
 }
 
-/** Longest tool name that is shown whole, and longer than any real one. */
+/** Longest tool name that is shown in full. Real names are shorter. */
 const TOOL_NAME_CHARACTERS = MAX_ID_LENGTH;
 
 const UNSEEN: Record<InputGate, string | null> = {
   open: null,
   scroll: 'Review the whole input to enable Allow.',
-  folded: 'Show more until the end of the input to enable Allow.',
+  folded: 'Show the rest of the input to enable Allow.',
 };
 
-/** Longest title that is shown whole. */
+/** Longest title that is shown in full. */
 const TITLE_CHARACTERS = 400;
 
 /**
- * Why a request can't be allowed yet; null if it can.
+ * Reason a request can't be allowed yet; null if it can.
  *
  * @param gate null for a request without input
  */

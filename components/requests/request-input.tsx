@@ -6,7 +6,7 @@ import { rowsInView } from '@/components/ui/in-view';
 import { useExclusiveKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { FoldedPartsContext, UNFOLDS, useFoldedParts } from '@/components/ui/unfold';
 
-/** What the reader must do before the input counts as seen. */
+/** The action still required before the input counts as seen. */
 export type InputGate = 'open' | 'folded' | 'scroll';
 
 /**
@@ -14,7 +14,7 @@ export type InputGate = 'open' | 'folded' | 'scroll';
  *
  * @param head marks the top of the box, for visibility
  * @param onRead called once everything has been seen
- * @param onGate called when what is left to see changes
+ * @param onGate called when the required action changes
  */
 export function RequestInput(props: {
   size: string;

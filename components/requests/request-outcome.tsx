@@ -20,7 +20,7 @@ const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   unknown: 'Resolved, outcome not reported',
 };
 
-/** Longest reason of a person. Agents may send longer messages. */
+/** Longest reason that a person can give. Agents may send longer messages. */
 const MAX_CHARACTERS = 4_000;
 
 /** A closed request: outcome, author and time. */
@@ -85,7 +85,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
   );
 }
 
-/** Why an open request can't be answered here; nothing if it can. */
+/** The reason an open request can't be answered here. Renders nothing if it can. */
 export function CannotAnswer(props: { stopped: string | null; refusal: string | null; may: boolean }) {
   const { stopped, refusal, may } = props;
   if (stopped !== null) return <p className="mt-1.5 text-ink-2 text-xs">{stopped}: answers can’t be delivered.</p>;
@@ -116,7 +116,7 @@ export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; r
   );
 }
 
-/** State of a given answer: pending, or why it failed. */
+/** State of a given answer: pending, or failed with the reason. */
 export function AnswerStatus(props: { item: RequestItem; isPending: boolean; failure: string | null }) {
   const { item, isPending, failure } = props;
   return (

@@ -148,10 +148,10 @@ export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | '
         >
           <span className={clsx('size-2.5 rounded-full', isOn ? 'bg-ground' : 'bg-ink-3')} />
         </span>
-        Wake it when a background command ends
+        Wake the agent when a background command ends
       </button>
       <p className="mt-1 pl-[38px] text-2xs text-ink-3">
-        This agent isn’t notified when one ends. Interlude can start a turn with the result.
+        This agent isn’t notified of that. Interlude can start a turn with the result.
       </p>
       {error !== null && (
         <p role="alert" className="mt-1 pl-[38px] text-failed">

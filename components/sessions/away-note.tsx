@@ -47,7 +47,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   );
 }
 
-/** The runner of hooks watches terminals, and restarts without arguments. */
+/** True for the hooks runner, which watches terminals and restarts without arguments. */
 function isInTerminal(agent: AgentSummary | null): boolean {
   return agent?.kind === 'hooks';
 }

@@ -6,7 +6,7 @@ import { useHydrated } from '@/components/ui/clock';
 
 const SettingContext = createContext<string | null>('');
 
-/** @param props.setting environment that lets a pasted command find this server; null if unknown */
+/** @param props.setting environment variables with which a pasted command finds this server; null if unknown */
 export function CommandSettingProvider(props: { setting: string | null; children: ReactNode }) {
   return <SettingContext value={props.setting}>{props.children}</SettingContext>;
 }

@@ -213,7 +213,7 @@ const RULE_WORDS: Record<StateRule, string> = {
   16: 'because it is working but has sent nothing for ten minutes.',
 };
 
-/** Most losses listed here; the agent's page lists all. */
+/** Maximum number of losses listed; the agent's page lists all. */
 const SHOWN = 5;
 
 /** The delivery of a session's records: `Complete to #812, nothing missing`, or the missing ones. */

@@ -9,7 +9,7 @@ import { Name } from '@/components/ui/name';
  * A prepared message, editable before it is sent.
  *
  * @param warning shown above the button
- * @param onSent called once with the fate of the message
+ * @param onSent called once with the outcome of the message
  */
 export function SendHere(props: {
   sessionId: string;

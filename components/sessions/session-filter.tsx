@@ -113,8 +113,8 @@ export function passes({ state, agentId }: SessionSummary, query: SessionQuery):
 }
 
 /**
- * The filter, kept from page to page. The start page has it in its address, so it can be linked. Back undoes a filter,
- * but not each letter.
+ * The filter, kept from page to page. The start page keeps it in its URL, so it can be linked. The Back button undoes a
+ * filter, not each typed letter.
  */
 export function useSessionQuery(home: boolean, first: URLSearchParams) {
   const [query, setQuery] = useState(() => (home ? queryOf(first) : EVERY_SESSION));

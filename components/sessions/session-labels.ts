@@ -76,7 +76,7 @@ const NOTE_WORDS: Record<StateNote, string | null> = {
   inferred: null,
 };
 
-/** The notes that a list shows. */
+/** Notes shown in lists. */
 const MARKED: Partial<Record<StateNote, string>> = {
   resumed: 'resumed',
   compacting: 'compacting',
@@ -90,7 +90,7 @@ export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
   return isActiveState(state);
 }
 
-/** The server keeps this much of a title. */
+/** Longest title that the server stores. */
 const TITLE_LENGTH = 120;
 
 /** The middle of an id, which a row leaves out: similar ids differ at either end. */
@@ -102,7 +102,7 @@ export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Par
   if (name !== null) return name;
   const title = toPlainText(session.title ?? '');
   if (title === '') return `Session ${session.id.replace(MIDDLE, '…')}`;
-  // A title that ends with a sentence was not cut.
+  // A title that ends like a sentence was not cut.
   const isCut = (session.title?.length ?? 0) >= TITLE_LENGTH && !/[.!?]$/.test(title);
   return isCut ? `${title}…` : title;
 }

@@ -21,7 +21,7 @@ import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessio
 import { SessionRow } from './session-row';
 import { useSessions } from './use-sessions';
 
-/** Not in the first load, which has a size limit. */
+/** Loaded on demand, because the first load has a size limit. */
 const endCode = new CodeOnDemand(async () => (await import('@/components/live/list')).ListEnd);
 
 /** Quiet groups with more sessions than this start folded. */
@@ -153,7 +153,7 @@ function countOf({ group, sessions }: SessionGroup, counts: CountsByState | unde
 
 function GroupSection(props: {
   name: Group | typeof NEW_ROWS;
-  /** The rows shown: while the order is held, those of that moment. */
+  /** The rows to show. While the order is held, these are the rows from when the hold began. */
   rows: readonly SessionSummary[];
   /** Number of loaded sessions in the group. */
   listed: number;
@@ -243,7 +243,7 @@ function matches(session: SessionSummary, words: string[], now: number): boolean
 /** Cached, because each key press searches the list again. */
 const texts = new WeakMap<SessionSummary, string>();
 
-/** Everything that the row shows, and the texts that it shortens. */
+/** The text to search: everything that the row shows, in full length. */
 function textOf(session: SessionSummary): string {
   const known = texts.get(session);
   if (known !== undefined) return known;
@@ -269,7 +269,7 @@ function useListKeys(options: {
   search: RefObject<HTMLInputElement | null>;
   /** j and k work wherever the focus is. */
   everywhere: boolean;
-  /** The session viewed last, where the keys start. */
+  /** The last viewed session, from which the keys start. */
   startId: string | null;
 }): void {
   const { list, search, everywhere, startId } = options;

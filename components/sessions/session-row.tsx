@@ -70,7 +70,7 @@ export const SessionRow = memo(function SessionRow({
         )}
       </span>
       <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-ink-3 text-xs @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">
-        {/* The marks take the room that the agent's name leaves, at least two fifths. */}
+        {/* The marks take the space that the agent's name leaves, at least two fifths. */}
         <span data-agent-name className={clsx('shrink-0 truncate', isAlone ? 'max-w-full' : 'max-w-3/5')}>
           <Name text={session.agentId} />
         </span>
@@ -97,7 +97,7 @@ function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard:
     >
       {marks.map(({ kind, text, title, since }) => (
         <Fragment key={kind}>
-          {/* Screen readers get the tasks from the state in words. */}
+          {/* Screen readers read the tasks as part of the state. */}
           <span className={clsx('mr-1', COLOUR[kind])} title={title} aria-hidden={kind === 'tasks'}>
             {GLYPH[kind] && (
               <Glyph name={GLYPH[kind]} className="relative top-[1.5px] mr-1 inline-block scale-90 align-baseline" />

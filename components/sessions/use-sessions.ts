@@ -5,7 +5,7 @@ import { fetchJson } from '@/components/live/fetch-json';
 import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
 import { PAGE, useListCounts, useLiveList } from '@/components/live/use-list';
 
-/** The loaded sessions, and the request for further ones. */
+/** The loaded sessions, and the request for more. */
 export function useSessions() {
   const list = useFleet(({ listedSessions }) => listedSessions);
   const state = useLiveList<SessionList>({

@@ -64,7 +64,7 @@ export function ApiReference({ document, origin }: { document: OpenApiDocument; 
         </div>
       ))}
       <div id={anchorOf('Types')} className="scroll-mt-16">
-        <Section title="Types" about="The types that answers use.">
+        <Section title="Types" about="The types used in responses.">
           <ul aria-label="Types" className="border-line border-t">
             {Object.entries(components.schemas).map(([name, schema]) => (
               <Entry key={name} id={name} label={<code className="min-w-0 flex-1 font-medium">{name}</code>}>
@@ -91,7 +91,7 @@ function anchorOf(group: string): string {
   return group.toLowerCase();
 }
 
-/** Opens the entry in the address, now and after changes. */
+/** Opens the entry that the URL names, now and after changes. */
 function openTarget(): () => void {
   const open = () => {
     if (!/^#\w+$/.test(location.hash)) return;
@@ -226,7 +226,7 @@ function mergedContent(content: Content = {}): { types: string; schema: JsonSche
   return [...merged.values()];
 }
 
-/** The operations of a group, without those for load balancers: HEAD, and health checks outside the API's path. */
+/** The operations of a group, except those for load balancers (HEAD, and health checks outside the API's path). */
 function operationsOf({ paths }: OpenApiDocument, group: string) {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods)

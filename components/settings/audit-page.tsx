@@ -33,7 +33,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
   const refresh = useRef<HTMLButtonElement>(null);
   const onClear = () => {
     setFilter(filterIn(new URLSearchParams()));
-    // The pressed button goes, and its focus with it.
+    // The pressed button disappears and would lose the focus.
     refresh.current?.focus();
   };
   return (
@@ -109,7 +109,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
   );
 }
 
-/** Keeps the filter in the address, so that it can be shared. */
+/** Keeps the filter in the URL, so that it can be shared. */
 function useAuditFilter(params: URLSearchParams) {
   const [filter, setFilter] = useState(() => filterIn(params));
   const change = (wanted: AuditFilter) => {

@@ -105,7 +105,7 @@ function Fact({ name, only, children }: { name: string; only?: () => void; child
         {only !== undefined && (
           <button
             type="button"
-            aria-label={`Only of this ${name.toLowerCase() === 'who' ? 'person or program' : name.toLowerCase()}`}
+            aria-label={`Show only this ${name.toLowerCase() === 'who' ? 'person or program' : name.toLowerCase()}`}
             onClick={only}
             className="text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
           >

@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import { ConfirmButton as PressTwice } from '@/components/ui/confirm-button';
 
-/** An action in progress, and the reason why the last one failed. */
+/** An action in progress, and the reason the last one failed. */
 export function useAct() {
   const [isSending, setSending] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);

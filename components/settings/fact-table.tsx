@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 
 export interface Column<Row> {
   name: string;
-  /** Label before the value where the columns are stacked. */
+  /** Label before the value when the columns are stacked. */
   before?: string;
   cell: (row: Row) => ReactNode;
   className?: string;

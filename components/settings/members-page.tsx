@@ -133,8 +133,8 @@ function NoMembers({ provider }: { provider: string | null }) {
       {provider === null ? (
         <>
           <p>
-            No identity provider is set, so everyone signs in on this machine as its admin. Set one for a team: people
-            sign in with the account they already have, and their groups set their roles.
+            No identity provider is configured, so everyone signs in on this machine as its admin. Configure one for a
+            team: people sign in with the account they already have, and their groups set their roles.
           </p>
           <p>
             Register Interlude with your provider (Keycloak, Entra ID, Okta, Google, GitLab, …), then start it with{' '}

@@ -27,7 +27,7 @@ export const ROLE_CAN: Record<Role, string> = {
 export function scopeInWords(scope: Scope, role: Role): string {
   switch (scope.kind) {
     case 'everything':
-      return role === 'runner' ? 'every agent' : role === 'issuer' ? 'what an embed may show' : 'everything';
+      return role === 'runner' ? 'every agent' : role === 'issuer' ? 'anything an embed can show' : 'everything';
     case 'session':
       return `session ${scope.sessionId}`;
     case 'log':

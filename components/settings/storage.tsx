@@ -76,7 +76,13 @@ function partsOf({ parts, bytes: all, freeBytes }: Storage): Part[] {
     const ofIndexes = name === 'events' && largest?.indexBytes ? `; indexes ${formatBytes(largest.indexBytes)}` : '';
     return { id: name, name: words.name, about: words.about + ofIndexes, bytes, share: bytes / all };
   });
-  const free = { id: 'free', name: 'Free', about: 'space of removed data', bytes: freeBytes, share: freeBytes / all };
+  const free = {
+    id: 'free',
+    name: 'Free',
+    about: 'space left by removed data',
+    bytes: freeBytes,
+    share: freeBytes / all,
+  };
   return [...shown, free];
 }
 
@@ -95,8 +101,8 @@ const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
   events: { name: 'Events', about: 'records of agents' },
   views: { name: 'Sessions and agents', about: 'lists and transcripts' },
   logs: { name: 'Log lines', about: 'logs of agents' },
-  search: { name: 'Search indexes', about: 'for the search of logs and sessions' },
-  commands: { name: 'Commands and inbox', about: 'requests of people, and inbox items' },
+  search: { name: 'Search indexes', about: 'for searching logs and sessions' },
+  commands: { name: 'Commands and inbox', about: 'people’s requests, and inbox items' },
   attachments: { name: 'Attachments', about: 'images and files in messages' },
   audit: { name: 'Audit', about: 'actions of people and programs' },
   quarantine: { name: 'Rejected records', about: 'rejected records' },
@@ -106,7 +112,7 @@ const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
   rest: { name: 'Other', about: 'internal data of the database' },
 };
 
-/** The database's sizes. @param initial null if they came too late for the page */
+/** The database's sizes. @param initial null if measuring took too long for the page */
 function useStorage(initial: Storage | null) {
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ['access', 'storage'],
@@ -209,8 +215,8 @@ export function DatabaseCommands() {
       title="Maintenance"
       about={
         <>
-          Run these on the dashboard’s machine while it runs. See <code className="text-ink-2">docs/database.md</code>{' '}
-          for details.
+          Run these on the server’s machine. The server can keep running. See{' '}
+          <code className="text-ink-2">docs/database.md</code> for details.
         </>
       }
     >
@@ -230,7 +236,7 @@ export function DatabaseCommands() {
 
 const RULE_WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,3.4fr)_80px]';
 
-/** Retention limits with their settings. @param initial null if sizes came too late for the page */
+/** Retention limits with their settings. @param initial null if measuring took too long for the page */
 export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial: Storage | null }) {
   const { storage } = useStorage(initial);
   return (
@@ -266,7 +272,7 @@ export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial:
 
 /** The used share of the size limit. */
 function Fullness({ storage: { bytes, freeBytes, parts }, maxBytes }: { storage: Storage; maxBytes: number }) {
-  // Logs and the search index, which is mostly theirs, have their own limit.
+  // Excludes logs, which have their own limit, and the search index, which consists mostly of logs.
   const logs = parts.filter(({ name }) => name === 'logs' || name === 'search');
   const used = bytes - freeBytes - logs.reduce((sum, part) => sum + part.bytes, 0);
   return (

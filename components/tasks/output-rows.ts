@@ -17,17 +17,17 @@ export interface OutputHit {
 
 /** Longer lines continue in another row: browsers are slow with very long lines. */
 const MOST_OF_ROW = 2_000;
-/** Colour changes per row; the rest of the row is plain. */
+/** Maximum number of colour changes per row; the rest of the row is plain. */
 const MOST_SPANS = 300;
-/** Newest lines that are shown. */
+/** Maximum number of lines shown, the newest. */
 const MOST_ROWS = 20_000;
-/** Hits that are counted. */
+/** Maximum number of hits counted. */
 export const MOST_HITS = 5_000;
 
 /** A line, parsed only when it is shown or searched. */
 export class OutputLine {
   readonly kind = 'line';
-  /** The line continues in the next row. */
+  /** True if the line continues in the next row. */
   readonly goesOn: boolean;
   readonly #written: string;
   readonly #begin: AnsiStyle;
@@ -66,7 +66,7 @@ export function outputRows({ parts }: TaskOutput): OutputRow[] {
 function linesOf(text: string): OutputRow[] {
   const rows: OutputRow[] = [];
   let style = PLAIN;
-  // The last line break starts no line.
+  // The last line break doesn't start a line.
   for (const line of text.replace(/\r?\n$/, '').split('\n')) {
     const pieces = piecesOf(settledLine(line));
     for (const [index, piece] of pieces.entries()) {
@@ -87,7 +87,7 @@ interface OutputEnd {
 export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; characters: number }): OutputEnd {
   const last = parts.at(-1);
   if (last === undefined) return { rows: [], isAll: true };
-  // Far enough back to know the colour at the start of a line.
+  // Starts far enough back to determine the colour at the start of a line.
   const near = lastPart(last.text, { lines: 100, characters: 16 * 1024 });
   const rows = linesOf(near.text).filter((row) => row.kind === 'line');
   while (rows.at(-1)?.text.trim() === '') rows.pop();
@@ -105,7 +105,7 @@ export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; char
   return { rows: shown, isAll };
 }
 
-/** Keeps surrogate pairs and escape sequences of usual length together. */
+/** Splits a long line without breaking surrogate pairs or escape sequences of usual length. */
 function piecesOf(line: string): string[] {
   const pieces: string[] = [];
   let at = 0;

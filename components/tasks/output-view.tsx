@@ -160,7 +160,7 @@ function OutputLines(props: {
   rows: readonly OutputRow[];
   hits: readonly OutputHit[];
   current: OutputHit | null;
-  /** The reader is at the end and stays there. */
+  /** True while the reader follows the end. */
   follows: boolean;
 }) {
   const { scroller, name, rows, hits, current, follows } = props;

@@ -44,10 +44,10 @@ interface TaskCardProps {
   renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode;
 }
 
-/** A task where it started. The card stays current after its turn. */
+/** A task's card, shown where the task started. It stays current after its turn has ended. */
 export const TaskCard = memo(function TaskCard({ task, call, renderItems }: TaskCardProps) {
   const { open, id: stepsId, button } = useDisclosure();
-  // Open for running tasks to watch, and for failed ones, whose last lines say why.
+  // Open for running tasks, which people watch, and for failed tasks, whose last lines show the cause.
   const output = useDisclosure(task.status === 'running' || task.status === 'failed');
   const waking = useDisclosure();
   // TaskWake covers runners that can start a turn with the result.

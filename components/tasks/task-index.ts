@@ -11,7 +11,7 @@ export interface TaskRef {
 
 /** The runs of one task id. */
 interface Runs {
-  /** Latest start last. */
+  /** In order of their start. */
   ascending: Task[];
   byPosition: Map<Position, Task>;
   byRunId: Map<string, Task>;

@@ -20,7 +20,7 @@ import { endOfOutput } from './output-rows';
 import { OutputText } from './output-text';
 import { pathOf } from './use-tasks';
 
-/** Shown until the reader asks for all. */
+/** The part shown until the reader opens the whole output. */
 const TAIL = { lines: 8, characters: 960 };
 
 const viewCode = new CodeOnDemand(async () => (await import('./output-view')).OutputView);

@@ -17,7 +17,7 @@ import { nameText } from '@/components/ui/verbatim';
 import { TaskOutcome } from './task-outcome';
 import { taskAnchor } from './task-words';
 
-/** The size of three lines. */
+/** About three lines. */
 const PREVIEW_CHARACTERS = 220;
 const PREVIEW_LINES = 3;
 /** Longest preview. A page may show hundreds. */
@@ -66,10 +66,11 @@ export function TaskSummary({ text }: { text: string }) {
   );
 }
 
-/** The end of a task, where the agent was notified of it. The card is where the task started. */
+/** The end of a task, shown where the agent was notified of it. The task's card is shown where the task started. */
 export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
   const { item, standsAlone } = props;
-  // This item reports the task as lost, or from another session, while its own session has reported more since.
+  // The item reports the task as lost or comes from another session, and the task's own session has reported more
+  // since.
   const isPresumedLost = item.phase === 'lost' && props.task.status !== 'lost';
   const isOverruled = item.reportedBy !== undefined && props.task.reportedBy === null;
   const task: Task = isPresumedLost || isOverruled ? asReportedIn(props.task, item) : props.task;
@@ -105,7 +106,7 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
   );
 }
 
-/** The card's details were reported later. */
+/** The task as this item reported it, without details that were reported later. */
 function asReportedIn(task: Task, { phase, at }: TaskItem): Task {
   const status = phase === 'started' ? task.status : phase;
   return { ...task, status, endedAt: at, exitCode: null, summary: null, usage: null };

@@ -19,14 +19,14 @@ export function namedTask(task: Task): Task {
 }
 
 const MOST_DESCRIPTION = 1_000;
-/** Most tasks of a session stay unchanged. */
+/** Cached, because most tasks of a session stay unchanged. */
 const named = new WeakMap<Task, Task>();
 
 export function taskAnchor(task: Pick<Task, 'position'>): string {
   return `task-${task.position}`;
 }
 
-/** The summary only repeats name, status and exit code, as Claude Code's does for every shell command. */
+/** True if the summary only repeats name, status and exit code, as Claude Code's does for every shell command. */
 export function isBoilerplate(task: Pick<Task, 'summary'>): boolean {
   return /^Background command ".*" (?:completed|failed|was stopped|stopped)\b.{0,40}$/s.test(
     task.summary?.startsWith('Background command') ? task.summary : '',

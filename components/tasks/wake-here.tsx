@@ -21,8 +21,8 @@ import { Name } from '@/components/ui/name';
 import { isBoilerplate } from './task-words';
 
 /**
- * Wakes an idle agent with the result of an ended task: through its runner if that can start a turn, otherwise with an
- * editable message.
+ * Wakes an idle agent with the result of an ended task: through its runner if the runner can start a turn, otherwise
+ * with an editable message.
  *
  * @param onSent called once the result is sent
  */
@@ -46,7 +46,7 @@ export function WakeHere(props: {
         fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
       ]);
       const { takes } = agent.agent.status ?? {};
-      // Runners keep the results of commands only.
+      // Runners only keep the results of commands.
       const begins = Array.isArray(takes) && takes.includes('task.wake') && detail.task.kind !== 'subagent';
       return { text: resultText(detail.task, output.output), sending: deliveryOf(here, agent), begins };
     },
@@ -131,7 +131,7 @@ function BeginTurn(props: {
   );
 }
 
-/** The delivery of a message sent now. */
+/** The expected delivery of a message sent now. */
 function deliveryOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
   const refusal = refusalOf(agent.status, 'message');
   if (refusal !== null) return { kind: 'refused', reason: `It doesn’t accept messages: ${refusal.reason}.` };
@@ -158,7 +158,7 @@ function resultText(task: Task, output: TaskOutput | null): string {
     .join('\n\n');
 }
 
-/** Starts at a line break if there is one. */
+/** The end of a text, from a line break if possible. */
 function endOf(text: string): string {
   if (text.length <= MOST_OUTPUT) return text;
   const end = text.slice(-MOST_OUTPUT);

@@ -28,7 +28,7 @@ export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly T
   return { lock, held, span, release };
 }
 
-/** Span of an agent's time in epoch milliseconds, inclusive. Anything running has no end. */
+/** A span of time on the agent's clock, in epoch milliseconds, inclusive. `to` is infinite while its subject runs. */
 export interface Span {
   from: number;
   to: number;
@@ -55,7 +55,7 @@ export interface TurnAtLine {
   at: number;
   /** Null while loading and after a failure. */
   answer: TurnAt | null;
-  /** Why loading failed, with advice. */
+  /** The reason loading failed, with advice. */
   error: string | null;
 }
 

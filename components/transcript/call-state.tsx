@@ -31,7 +31,9 @@ export function callState(
   }
 }
 
-/** The request's time limit has passed, no answer is under way, and the agent has not reported it yet. */
+/**
+ * True if the request's time limit has passed, no answer is in progress and the agent has not reported the expiry yet.
+ */
 export function hasExpired({ outcome, answer }: Pick<RequestItem, 'outcome' | 'answer'>, isOver: boolean): boolean {
   return isOver && outcome === null && (answer === null || answer.state === 'failed');
 }
@@ -82,8 +84,8 @@ const NONE: ReadonlyMap<string, RequestItem> = new Map();
 const Elsewhere = createContext<RequestLookup>(NONE);
 
 /**
- * Provides requests that are in another turn than their call: a run may end in order to ask, and a subagent's requests
- * are in the turn while its calls are in the task's card.
+ * Provides requests that are not in the same turn as their call: a run may end to ask something, and a subagent's
+ * requests are in the turn, but its calls are in the task's card.
  */
 export function DetachedRequests({ turns, children }: { turns: readonly Turn[]; children: ReactNode }) {
   // Stable while equal, so that a growing turn doesn't render the others.

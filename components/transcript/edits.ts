@@ -7,14 +7,14 @@ import { type DiffChunk, lineDiff, MOST_CHANGED } from './line-diff';
 export interface Edit {
   before: string;
   after: string;
-  /** Replaces every occurrence. */
+  /** True to replace every occurrence. */
   everywhere: boolean;
 }
 
 /** The edits of one tool call. */
 export interface Edits {
   edits: readonly Edit[];
-  /** Replaces the whole file, whose previous content is unknown. */
+  /** True if the edit replaces the whole file, whose previous content is unknown. */
   isWhole: boolean;
   /** The other arguments. */
   rest: Record<string, unknown>;
@@ -80,7 +80,7 @@ export function diffOf({ edits }: Edits, args: object): EditsDiff {
 
 function compared(edits: readonly Edit[]): EditsDiff {
   const diff = { chunks: [] as DiffChunk[][], added: 0, removed: 0 };
-  // All edits together take no longer than one of the worst.
+  // All edits together take no longer than a single worst case.
   let left = MOST_CHANGED ** 2;
   for (const [at, { before, after }] of edits.entries()) {
     const chunks = lineDiff(before, after, at < MOST_LINED_UP ? Math.floor(Math.sqrt(left)) : 0);

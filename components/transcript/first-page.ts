@@ -3,12 +3,12 @@ import { exceeds } from '@/components/ui/exceeds';
 
 /** Turns of the first page. Older ones load while the reader scrolls. */
 export const FIRST_PAGE = 30;
-/** Most text of those turns, in UTF-16 units: the server sends them in one write. */
+/** Maximum size of their text, in UTF-16 units: the server sends them in one write. */
 const MOST_TEXT = 512 * 1024;
 /** Approximate markup around an item's text. */
 const ITEM_FRAME = 256;
 
-/** Most data in the markup, in UTF-16 units and in values: it is serialized and parsed at once. */
+/** Maximum size of the data in the markup, in UTF-16 units and in values: it is serialized and parsed at once. */
 const MOST_LENGTH = 1024 * 1024;
 const MOST_VALUES = 20_000;
 

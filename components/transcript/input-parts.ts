@@ -9,14 +9,14 @@ import { nameElements } from '@/components/ui/name';
  * One part of a tool's input. Every key becomes one part, so that no special rendering hides another key.
  *
  * `command`, `removed`, `added` and `long` are blocks of text; `field` is a line with its name; `whole` is an input
- * that is not an object, has many or long keys, or whose source says more than its parsed value.
+ * that is not an object, has many or long keys, or whose source contains more than its parsed value.
  */
 export interface InputPart {
   kind: 'command' | 'removed' | 'added' | 'long' | 'field' | 'whole';
   /** The key, or ''. */
   name: string;
   text: string;
-  /** `text` is JSON made from the value. */
+  /** True if `text` is JSON made from the value. */
   isJson: boolean;
 }
 
@@ -41,7 +41,7 @@ export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'args
   return [...parts, ...asWritten(args, argsText)];
 }
 
-/** The input's source, if it says more than its parsed value. */
+/** The input's source, if it contains more than its parsed value. */
 export function asWritten(args: object, argsText: string): InputPart[] {
   if (argsText === '' || saysTheSame(argsText, args)) return [];
   return [{ kind: 'whole', name: '', text: argsText, isJson: false }];
@@ -49,12 +49,12 @@ export function asWritten(args: object, argsText: string): InputPart[] {
 
 /** More keys are shown as one text: each key is a row, which is expensive to lay out. */
 const MOST_PARTS = 30;
-/** Longest names in total. Values are paged, but names are not. */
+/** Maximum total length of names. Values are paged, but names are not. */
 const MOST_NAMES = 4_000;
-/** Most elements for special characters in names. */
+/** Maximum number of elements for special characters in names. */
 const MOST_NAME_ELEMENTS = 100;
 
-/** The input is shown as one text. */
+/** True if the input is shown as one text. */
 function isWide(args: object): boolean {
   let count = 0;
   let length = 0;
@@ -96,8 +96,8 @@ function asJson(value: unknown, indent: number): string {
 }
 
 /**
- * The parsed value says all that its source does. Duplicate keys and numbers beyond double precision would be hidden
- * otherwise.
+ * True if the parsed value contains everything that its source does. Otherwise, the value would hide duplicate keys or
+ * numbers beyond double precision.
  */
 function saysTheSame(json: string, args: object): boolean {
   let tokens = '';

@@ -48,9 +48,9 @@ import { todosOfPlan, todosText } from './tool-words';
 
 interface ItemListProps {
   items: readonly Item[];
-  /** When the last item ended, if known. */
+  /** End of the last item, if known. */
   endedAt: number | null;
-  /** User messages in this list still wait for their turn. */
+  /** True if user messages in this list still wait for their turn. */
   queued?: boolean;
   /** Renders a task's card, or a line for its end. `call` is the tool call that started it, shown in the card. */
   renderTask: (item: TaskItem, call: ReactNode) => ReactNode;
@@ -189,7 +189,7 @@ export const PlanLine = memo(function PlanLine({ item }: { item: PlanItem }) {
   );
 });
 
-/** The agent's reasoning, folded. `until` is when the next item began. */
+/** The agent's reasoning, folded. `until` is the start of the next item. */
 const ReasoningLine = memo(function ReasoningLine({ item, until }: { item: ReasoningItem; until: number | null }) {
   const { open, id, button } = useDisclosure();
   return (
@@ -225,7 +225,7 @@ const ReasoningLine = memo(function ReasoningLine({ item, until }: { item: Reaso
   );
 });
 
-/** Calls added per press. */
+/** Number of calls added per press. */
 const MORE = 100;
 const HEAD = 4;
 const TAIL = 6;

@@ -4,7 +4,7 @@ import type { Item, TaskItem, ToolCallItem } from '@interlude/protocol/read-mode
 import { createContext } from 'react';
 import { itemWeight } from './row-weight';
 
-/** A longer run shows only its ends at first. */
+/** Longer runs show only their start and end at first. */
 export const LONGEST_RUN = 14;
 
 /** An item by its index in the turn, or consecutive tool calls. */
@@ -76,7 +76,7 @@ interface RowLimits {
   tail: number;
 }
 
-/** Limits before and after scripts run. */
+/** Limits before hydration and after it. */
 export const FIRST_PAINT_ROWS: RowLimits = { head: 10, tail: 40 };
 export const TURN_ROWS: RowLimits = { head: 60, tail: 120 };
 /** Rows added per press. */

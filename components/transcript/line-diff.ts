@@ -1,7 +1,10 @@
 import { diffArrays } from 'diff';
 import { countLines } from '@/components/ui/format-size';
 
-/** Consecutive lines with the same fate. Each ends with a line break; the last one's may be added here. */
+/**
+ * Consecutive lines that are all kept, all added or all removed. Each line ends with a line break, which is added to
+ * the last line if necessary.
+ */
 export interface DiffChunk {
   kind: 'same' | 'removed' | 'added';
   text: string;
@@ -13,8 +16,8 @@ const MOST_LINES = 20_000;
 export const MOST_CHANGED = 500;
 
 /**
- * The line diff of two texts. Chunks that are not `added` are all of the old text; chunks that are not `removed` are
- * all of the new one.
+ * The line diff of two texts. Chunks that are not `added` make up the old text, and chunks that are not `removed` make
+ * up the new text.
  *
  * @param mostChanged more changed lines are not compared
  */

@@ -4,18 +4,18 @@ import { X } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { OVERLAY } from '@/components/ui/in-view';
 
-/** The lookup of a link's target: in progress, or why it failed. */
+/** The lookup of a link's target: in progress, or failed with the reason. */
 export type Lookup = { anchor: string; fromAddress: boolean } & (
   | { state: 'seeking' }
   | { state: 'missing' }
   | { state: 'failed'; reason: string }
 );
 
-/** Says that a link's target can't be shown. Overlays the transcript, so that nothing moves. */
+/** Notice that a link's target can't be shown. Overlays the transcript, so that nothing moves. */
 export function LookupNotice(props: {
   lookup: Lookup | null;
   turnCount: number;
-  /** The session's oldest turns were removed. */
+  /** True if the session's oldest turns were removed. */
   isCut: boolean;
   onRetry: (lookup: Lookup) => void;
   onClose: () => void;

@@ -12,8 +12,8 @@ import { useTranscriptSlots } from './transcript-slots';
 export const messageAnchor = (id: string) => `message-${id}`;
 
 /**
- * The answered messages that a reader can't infer: not the one right before, and not those that the previous answer
- * names.
+ * The answered messages that a reader can't infer. Excludes the message right before and messages that the previous
+ * answer names.
  *
  * @returns ids joined by spaces, so that equal lists are equal strings
  */

@@ -7,7 +7,7 @@ import { STEP_WEIGHT } from '@/components/ui/row-window';
 /** Elements of a turn laid out at once: about forty milliseconds, more than the tallest screen shows. */
 export const FIRST_WEIGHT = 1_500;
 
-/** Text shown at first, as written or parsed, and how many characters weigh as much as an element. */
+/** Longest text shown at first, as written and as parsed, and the number of characters that weigh one element. */
 const FIRST_CHARACTERS = 5_000;
 const FIRST_PARSED = 4_000;
 const CHARACTERS_PER_ELEMENT = 8;

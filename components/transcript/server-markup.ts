@@ -1,13 +1,16 @@
-/** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one turn leaves it. */
+/**
+ * Distance from the end that still counts as at the end. Less than one step of a mouse wheel, so that one step leaves
+ * the end.
+ */
 export const TAIL_PX = 32;
 
 /** Measurements of the server's markup, taken just before the browser replaces it. */
 export interface ServerMarkup {
-  /** Heights of its turns in pixels, by id, so that none moves. */
+  /** Heights of its turns in pixels, by id, so that no turn moves. */
   heights: ReadonlyMap<string | undefined, number>;
   /** Distance in pixels from the top of the view to the end. */
   fromEnd: number;
-  /** The reader has scrolled up. */
+  /** True if the reader has scrolled up. */
   isLeft: boolean;
   hasFocus: boolean;
 }

@@ -105,7 +105,7 @@ function CallStatus({ call, request }: { call: ToolCallItem; request: RequestIte
   const isAllowed = request?.outcome === 'allowed' || request?.outcome === 'answered';
   const startedAt = isAllowed ? (request.resolvedAt ?? call.at) : call.at;
   const took = call.endedAt === null ? null : call.endedAt - startedAt;
-  // The agent that asked is gone.
+  // The agent that asked has ended.
   const isAbandoned = state === 'waiting' && stopped !== null;
   const label = isAbandoned ? undefined : LABELS[state];
   const ran = state === 'completed' || state === 'failed';
@@ -147,7 +147,7 @@ const LABELS: Partial<Record<CallState, { word: string; glyph: GlyphName; classN
 
 /** Files shown at first and added per press. */
 const STEP = 10;
-/** Agents cut longer paths. */
+/** Longest path: agents cut longer ones. */
 const PATH_CHARACTERS = 1_000;
 
 /** The reported changes of a call, file by file. */

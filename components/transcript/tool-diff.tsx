@@ -155,7 +155,7 @@ const CONTEXT = 3;
 /** Fewer lines are not folded. */
 const LEAST_FOLDED = 4;
 
-/** Parts of a shown diff, in order: lines with the same fate, folded unchanged lines, the head of an edit. */
+/** Parts of a shown diff, in order: lines of one kind, folded unchanged lines, the head of an edit. */
 type DiffSegment =
   | ({ id: string } & DiffChunk)
   | { id: string; kind: 'folded'; lines: number }
@@ -221,7 +221,7 @@ export function nextRows(
     }
     const { kind, text } = segment;
     const lineEnd = text.indexOf('\n', offset);
-    // Cuts no more of the line than can be shown.
+    // Takes no more of the line than can be shown.
     const rest = text.slice(offset, Math.min(lineEnd, offset + left.characters + 1));
     const page = verbatimPage(rest, 0, { ...left, lines: 1 });
     rows.push({ kind, pieces: page.pieces, goesOn: offset > 0 && text[offset - 1] !== '\n' });

@@ -31,7 +31,7 @@ export function ToolInput({ call }: { call: Pick<ToolCallItem, 'name' | 'args' |
 
 /**
  * A complete, unaltered input: commands as typed, edits as removed and added text, other values by name. The reader
- * decides by it what may run.
+ * decides from it what may run.
  */
 export function InputParts({ parts }: { parts: readonly InputPart[] }): ReactNode {
   const shown = useMemo(() => {

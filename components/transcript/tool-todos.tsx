@@ -65,7 +65,7 @@ function TodoItem({ todo, first }: { todo: Todo; first: VerbatimPage }) {
   );
 }
 
-/** A checkbox of 12 px: empty, half or ticked. A hidden word says the same. */
+/** A checkbox of 12 px: empty, half or ticked. A hidden word gives the state to screen readers. */
 function Box({ state }: { state: Todo['state'] }) {
   return (
     <svg

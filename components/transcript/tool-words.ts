@@ -2,10 +2,10 @@ import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { truncateText } from '@interlude/protocol/text';
 
-/** Characters examined for a line. */
+/** Maximum number of characters examined for a line. */
 const LOOKED_AT = 2_000;
 
-/** The most informative arguments by agents' names for them, best first. */
+/** Names that agents use for the most informative arguments, best first. */
 const MAIN_ARGUMENTS = [
   'command',
   'cmd',

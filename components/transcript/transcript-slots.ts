@@ -13,7 +13,7 @@ export interface TranscriptSlots {
   /** The summary, unless it only repeats the outcome. */
   tellingSummary(task: Task): string | null;
   anchorOf(task: Task): string;
-  /** The task's card is in the loaded part. */
+  /** True if the task's card is in the loaded part. */
   hasCard(task: Task): boolean;
   renderTask(item: TaskItem, call: ReactNode): ReactNode;
   renderRequest(item: RequestItem): ReactNode;

@@ -17,7 +17,7 @@ import { entriesOf } from '@/components/live/row-frame';
 import { useFolded, useSelected } from '@/components/live/use-folded';
 import { FIRST_PAGE } from './first-page';
 
-/** The outcome of a lookup. An error says why the lookup failed. */
+/** The outcome of a lookup. An error gives the reason the lookup failed. */
 export type SeekResult = 'there' | 'missing' | Error;
 
 /** Reads a page of a transcript. */
@@ -28,7 +28,7 @@ export type ReadPage = (
 ) => Promise<TranscriptPage>;
 
 const OLDER_PAGE = 60;
-/** A lookup uses few large pages. */
+/** Page size of a lookup, which reads few large pages. */
 const SEEK_PAGE = 200;
 const IDLE = { isLoading: false, error: null };
 
@@ -39,7 +39,7 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
   #loading: Promise<boolean> | null = null;
 
   constructor(sessionId: string, initial: TranscriptPage | null, readPage: ReadPage = fetchPage) {
-    // The oldest turn ever shown. A lagging server's snapshot may lack it, and the next one must still reach it.
+    // The oldest turn ever shown. A lagging server's snapshot may lack it, but the next snapshot must still reach it.
     let reach: Position | undefined;
     super({
       initial: initial === null ? undefined : transcriptFromPage(initial),
@@ -126,7 +126,7 @@ async function readBackTo(
   }
 }
 
-/** A lagging server doesn't know the latest changes of these turns. */
+/** Rejects a page from a lagging server, which doesn't know the latest changes of these turns. */
 function notBefore(known: Position, page: TranscriptPage): TranscriptPage {
   if (comparePositions(page.position, known) >= 0) return page;
   throw new Error('The server’s response was out of date. Try again.');

@@ -3,11 +3,11 @@
 import { useEffectEvent, useLayoutEffect, useRef, useState } from 'react';
 
 interface TranscriptWaitProps {
-  /** Why loading failed; null while it has not. */
+  /** The reason loading failed; null unless it did. */
   error: Error | null;
   isLoading: boolean;
   retry: () => void;
-  /** Called when the transcript is there and the retry button had the focus. */
+  /** Called when the transcript has loaded and the retry button had the focus. */
   onCome: () => void;
 }
 

@@ -42,7 +42,7 @@ export interface TranscriptHandle {
    * @returns false if the session has no such anchor
    */
   show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
-  /** Like a link: also sets the address. */
+  /** Like a link: also sets the URL. */
   jump: Jump;
   /** Focuses the transcript without scrolling. */
   focus: () => void;
@@ -51,14 +51,14 @@ export interface TranscriptHandle {
 interface TranscriptProps {
   state: TranscriptState;
   nonce: string | undefined;
-  /** Grows with every message the reader sends, and each scrolls to the end. */
+  /** Number of messages the reader has sent. Each increment scrolls to the end. */
   sentCount?: number;
   loadOlder: () => Promise<boolean>;
   loadingOlder: boolean;
   olderError: Error | null;
   seek: (isThere: (state: TranscriptState) => boolean) => Promise<SeekResult>;
   handle?: React.Ref<TranscriptHandle>;
-  /** The server's markup that this replaces. */
+  /** The server's markup that this component replaces. */
   painted?: ServerMarkup | null;
 }
 
@@ -130,7 +130,7 @@ export function Transcript({
               ref={scroller}
               role="log"
               aria-label="Transcript"
-              // Rows that appear by scrolling are not announced.
+              // Rows that scroll into view are not announced.
               aria-live={leftAt === null ? 'polite' : 'off'}
               // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
               tabIndex={0}
@@ -176,8 +176,8 @@ export function Transcript({
 }
 
 /**
- * Opens the transcript at its end unless the address names an anchor, and scrolls there for each message sent. @returns
- * scrolls to the end
+ * Opens the transcript at its end unless the URL names an anchor, and scrolls there for each message sent. @returns a
+ * function that scrolls to the end
  */
 function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; painted: ServerMarkup | null }): () => void {
   const { virtualizer, sentCount, painted } = options;
@@ -195,7 +195,7 @@ function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; paint
   return latest;
 }
 
-/** Leads back to the end and counts the items that arrived since. */
+/** A button that scrolls to the end, with the number of items that arrived since the reader left it. */
 function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) {
   return (
     <button

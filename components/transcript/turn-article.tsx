@@ -29,7 +29,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
   const slots = useTranscriptSlots();
   const taskIds = turn.trigger?.taskIds;
   const triggered = useMemo(() => new Set(taskIds), [taskIds]);
-  // The header already says how the waking tasks ended.
+  // The header already shows the outcome of the waking tasks.
   const renderTask = useCallback(
     (item: TaskItem, call: React.ReactNode) => {
       if (item.phase !== 'started' && triggered.has(item.id)) {
@@ -133,7 +133,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         <TimeOfDay at={turn.startedAt} className="sm:hidden" />
         {turn.endedAt !== null && <span>{formatDuration(turn.endedAt - turn.startedAt)}</span>}
         {turn.inferred && (
-          <span title="The agent did not report the end of this turn. It follows from its silence or its next turn.">
+          <span title="The agent did not report the end of this turn. Interlude inferred it from the agent’s silence or next turn.">
             end inferred
           </span>
         )}

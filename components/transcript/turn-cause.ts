@@ -9,7 +9,7 @@ export interface ForeignTask {
   sessionId: string;
 }
 
-/** What woke the agent. */
+/** The cause of a turn that no person started. */
 export type TurnCause =
   | {
       kind: 'tasks';
@@ -42,10 +42,10 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   if (trigger?.kind === 'timer') return { kind: 'timer', reason: trigger.reason ?? null, setAt: trigger.setAt ?? null };
   if (trigger?.kind === 'goal') return { kind: 'other', words: 'its goal' };
   if (trigger?.kind === 'agent') return { kind: 'other', words: 'another agent' };
-  return { kind: 'other', words: 'an unnamed cause' };
+  return { kind: 'other', words: 'an unknown cause' };
 }
 
-/** Further causes are counted. */
+/** Maximum number of causes named. Further causes are only counted. */
 const MOST_NAMED = 5;
 
 /**

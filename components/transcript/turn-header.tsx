@@ -14,7 +14,7 @@ import { toPlainText } from '@/components/ui/plain-text';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ForeignTask } from './turn-cause';
 
-/** Further tasks are counted; each has a card. */
+/** Maximum number of tasks listed. Further tasks are only counted, and each has a card. */
 const MOST_LISTED = 50;
 const REASON_CHARACTERS = 300;
 /** The task's card shows the rest of its summary. */
@@ -22,8 +22,8 @@ const SUMMARY_CHARACTERS = 1_000;
 const SUMMARY_SIGNS = 100;
 
 /**
- * The header of a turn that no person started: what woke the agent, with links to the tasks' cards. A person's prompt
- * may have joined a turn that a timer started.
+ * The header of a turn that no person started: its cause, with links to the tasks' cards. A person's prompt may have
+ * joined a turn that a timer started.
  */
 export function TurnHeader({ turn }: { turn: Turn }) {
   const cause = causeOf(turn, useTranscriptSlots());

@@ -12,14 +12,14 @@ import type { Lookup } from './lookup-notice';
 import type { SeekResult } from './transcript-store';
 
 const FLASH_MS = 2_200;
-/** Shorter lookups are not announced. */
+/** Lookups shorter than this are not announced. */
 const QUIET_MS = 400;
 /** Frames to wait for a row after scrolling to it. */
 const MOST_FRAMES = 30;
 
 /**
  * Scrolls to a turn (`turn-<id>`), a task's card (`task-<position>`), a message or a request (by id), loaded or not.
- * Follows the address.
+ * Follows the URL.
  */
 export function useJumpTarget(options: {
   turns: readonly Turn[];
@@ -51,14 +51,14 @@ export function useJumpTarget(options: {
       const stays = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
       const scroll = () => {
         const index = indexOf(newest.current, anchor);
-        // Above the first turn is a note about the removed ones.
+        // A note about removed turns is above the first turn.
         if (index === 0) virtualizer.scrollToOffset(0);
         else if (index > 0) virtualizer.scrollToIndex(index, { align: 'start' });
       };
       if (!stays) scroll();
       const element = await waitFor(() => {
         const found = document.getElementById(anchor);
-        // Turns loaded or removed meanwhile have moved it.
+        // Turns loaded or removed meanwhile may have moved the target.
         if (found === null && !stays) scroll();
         return found;
       });
@@ -81,7 +81,7 @@ export function useJumpTarget(options: {
 
   const [lookup, setLookup] = useState<Lookup | null>(null);
   const closeLookup = useCallback(() => setLookup(null), []);
-  /** Shows a link's target, or says why it can't. */
+  /** Shows a link's target, or the reason it can't be shown. */
   const follow = useCallback(
     ({ anchor, fromAddress }: Pick<Lookup, 'anchor' | 'fromAddress'>) => {
       const timer = setTimeout(() => setLookup({ anchor, fromAddress, state: 'seeking' }), QUIET_MS);
@@ -94,7 +94,7 @@ export function useJumpTarget(options: {
               ? { anchor, fromAddress, state: 'missing' }
               : { anchor, fromAddress, state: 'failed', reason: result.message },
         );
-        // An unknown address leads to the end.
+        // An unknown anchor in the URL leads to the end.
         if (result !== 'there' && fromAddress) virtualizer.scrollToEnd();
       };
       setLookup(null);
@@ -118,7 +118,7 @@ export function useJumpTarget(options: {
     },
     [follow],
   );
-  /** For keys held down: replaces the history entry. */
+  /** Replaces the history entry, for keys that are held down. */
   const step = useCallback(
     (anchor: string) => {
       setAddressAnchor(anchor, 'replace');
@@ -217,7 +217,7 @@ export function useTurnWalk(options: {
   }, [scroller]);
 }
 
-/** The turn a key leads to: relative to the last one it led to, else to the topmost visible one. */
+/** The turn that a key moves to, relative to the turn of the last key press, else to the topmost visible turn. */
 function turnAfter(turns: readonly Turn[], move: TurnMove, cursor: number, visible: number): number | null {
   const from = cursor >= 0 ? cursor : visible;
   const woken = (turn: Turn) => turn.kind === 'between-run';

@@ -10,7 +10,7 @@ import { distanceFromEnd, TAIL_PX } from './server-markup';
  * True while the reader follows the end of the transcript. They leave it by scrolling up or unfolding something; from
  * then on nothing moves, and new items are counted.
  *
- * @param hasLeft they had scrolled up before hydration
+ * @param hasLeft true if the reader had scrolled up before hydration
  */
 export function useTail(scroller: RefObject<HTMLElement | null>, position: Position, hasLeft: boolean) {
   const [leftAt, setLeftAt] = useState<Position | null>(hasLeft ? position : null);

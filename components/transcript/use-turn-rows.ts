@@ -12,12 +12,12 @@ import { pauseHeight } from './turn-list';
 const TOP_PX = 48;
 const END_PX = 24;
 
-/** The turns that are laid out: those in view, and step by step those near it. */
+/** The turns that are laid out: the turns in view first, then nearby turns step by step. */
 export function useTurnRows(options: {
   turns: readonly Turn[];
   scroller: RefObject<HTMLDivElement | null>;
   painted: ServerMarkup | null;
-  /** Keeps the reader's place, however near to the end. */
+  /** True to keep the reader's place, however near to the end. */
   held: boolean;
   follows: boolean;
 }): { virtualizer: RowVirtualizer; rows: readonly VirtualItem[] } {
@@ -81,7 +81,7 @@ export function estimateTurnHeight(turn: Turn): number {
   return guess;
 }
 
-/** Every page of older turns asks again; an unchanged turn keeps its identity. */
+/** Cached, because every page of older turns needs all estimates again. An unchanged turn keeps its identity. */
 const guesses = new WeakMap<Turn, number>();
 
 function itemHeight(item: Item): number {
@@ -136,7 +136,7 @@ export function useRemoval(options: {
     box?.addEventListener('focusin', note);
     return () => box?.removeEventListener('focusin', note);
   }, [virtualizer]);
-  // After each render: the previous render knows which turn was in view.
+  // Runs after each render: the previous render knows which turn was in view.
   useLayoutEffect(() => {
     const before = read.current;
     read.current = { turnId: turns[virtualizer.range?.startIndex ?? 0]?.id, removedUpTo };

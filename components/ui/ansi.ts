@@ -94,7 +94,10 @@ export function styleAfter(line: string, begin: AnsiStyle): AnsiStyle {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: matches escapes
 const SGR = /(?:\x1b\[|\x9b)([\d;:]*)m/g;
 
-/** The final content of a line that carriage returns overwrite, such as a progress bar. One at its end has no effect. */
+/**
+ * The final content of a line that carriage returns overwrite, such as a progress bar. A carriage return at the end has
+ * no effect.
+ */
 export function settledLine(line: string): string {
   let end = line.length;
   while (line[end - 1] === '\r') end -= 1;

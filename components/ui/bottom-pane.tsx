@@ -13,7 +13,7 @@ const STEP_PERCENT = 4;
  */
 export function BottomPane(props: {
   id: string;
-  /** Names the content, such as `Log`. */
+  /** Name of the content, such as `Log`. */
   name: string;
   storageKey: string;
   usualPercent: number;

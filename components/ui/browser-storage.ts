@@ -8,32 +8,32 @@ let hasEnded = false;
 
 /** Includes the base path, because several dashboards may share an origin. */
 const PREFIX = `interlude${BASE_PATH}:`;
-/** Holds the id of the person whose page was loaded last, in any tab. When it changes, other tabs reload. */
+/** Holds the id of the user whose page was loaded last, in any tab. When it changes, other tabs reload. */
 const CURRENT = `${PREFIX}current`;
-/** Keys of earlier versions, which name no person. */
+/** Keys of earlier versions, which contain no user id. */
 const LEGACY_KEYS = [
   ...['interlude-', 'interlude.', 'interlude:fold', 'interlude:log-settings'],
   ...[`${PREFIX}draft:`, `${PREFIX}outgoing:`],
 ];
 
-/** True if this page wrote `CURRENT`. A store that is full or missing can't announce another person. */
+/** True if this page wrote `CURRENT`. If storage is full or missing, a change of user can't be detected. */
 let isAnnounced = false;
 
 /**
- * The person this page was rendered for, by the `id` of `GET /me`. Null before the console renders, and in an embed:
- * without a person, nothing is stored.
+ * The user this page was rendered for, as the `id` from `GET /me`. Null before the console renders, and in an embed:
+ * without a user, nothing is stored.
  */
 export function personId(): string | null {
   return person;
 }
 
-/** Sets the person of this page without announcing it to other tabs. */
+/** Sets the user of this page without announcing it to other tabs. */
 export function setPerson(id: string | null): void {
   person = id;
   hasEnded = false;
 }
 
-/** From here on the page stores nothing: its person signed out, or another person has signed in. */
+/** Stops the page from storing anything, after its user has signed out or another user has signed in. */
 function endPage(): void {
   hasEnded = true;
 }
@@ -43,21 +43,21 @@ export function hasPageEnded(): boolean {
 }
 
 /**
- * The browser's storage. A page uses only the keys of its own person (`storageKey`), except for the theme, which
+ * The browser's storage. A page uses only the keys of its own user (`storageKey`), except for the theme, which
  * `next-themes` stores for the whole browser.
  *
- * @returns null without a person, after the page has stopped, or if the browser blocks storage
+ * @returns null without a user, after the page has stopped, or if the browser blocks storage
  */
 export function browserStorage(): Storage | null {
   return person === null || hasEnded ? null : wholeStorage();
 }
 
-/** Key of a value of this page's person. */
+/** Key of a value of this page's user. */
 export function storageKey(name: string): string {
   return `${PREFIX}of:${encodeURIComponent(person ?? '')}:${name}`;
 }
 
-/** Sets the person of this page, announces it to other tabs, and removes what earlier versions stored. */
+/** Sets the user of this page, announces it to other tabs, and removes what earlier versions stored. */
 export function claimStorage(id: string): void {
   setPerson(id);
   const storage = wholeStorage();
@@ -65,17 +65,17 @@ export function claimStorage(id: string): void {
     storage?.setItem(CURRENT, id);
     isAnnounced = storage !== null;
   } catch {
-    // Storage is full. The server still rejects requests composed by another person.
+    // Storage is full. The server still rejects requests composed by another user.
   }
   removeKeys(storage, isLegacyKey);
 }
 
-/** True once this page's person has signed out, or another person has signed in, in another tab. */
+/** True once this page's user has signed out, or another user has signed in, in another tab. */
 export function isSuperseded(): boolean {
   return isAnnounced && wholeStorage()?.getItem(CURRENT) !== person;
 }
 
-/** Removes everything that this dashboard has stored in this browser, for all people. */
+/** Removes everything that this dashboard has stored in this browser, for all users. */
 export function clearStorage(): void {
   removeKeys(wholeStorage(), (key) => key.startsWith(PREFIX) || isLegacyKey(key));
 }
@@ -102,7 +102,10 @@ function wholeStorage(): Storage | null {
 
 const listeners = new Set<() => void>();
 
-/** Calls back when the page stops, to remove what would stay on screen, such as notifications. @returns unsubscribe */
+/**
+ * Calls back when the page stops, to remove what would stay on screen, such as notifications. @returns a function that
+ * unsubscribes
+ */
 export function onLeave(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -116,7 +119,7 @@ export function stopPage(): void {
   addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true });
 }
 
-/** Stops the page, hides it at once and reloads it for the person who is signed in now. */
+/** Stops the page, hides it at once and reloads it for the user who is signed in now. */
 export function leavePage(): void {
   stopPage();
   document.documentElement.style.display = 'none';
@@ -132,7 +135,7 @@ export function subscribeToStored(listener: () => void): () => void {
   return () => storedListeners.delete(listener);
 }
 
-/** The person's stored value, from any tab. */
+/** The user's stored value, from any tab. */
 export function readStored(key: string): string | null {
   try {
     return unkept.get(key) ?? browserStorage()?.getItem(storageKey(key)) ?? null;
@@ -153,7 +156,7 @@ export function writeStored(key: string, value: string): void {
   for (const notify of storedListeners) notify();
 }
 
-/** A setting stored in the browser for this person. Null on the server and until it is set. */
+/** A setting stored in the browser for this user. Null on the server and until it is set. */
 export function useStored(key: string): [string | null, (value: string) => void] {
   const value = useSyncExternalStore(
     subscribeToStored,

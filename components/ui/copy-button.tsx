@@ -16,7 +16,7 @@ export function CopyButton(props: {
   label: string;
   text: () => string;
   icon?: 'copy' | 'link';
-  /** Shows the label beside the icon. */
+  /** True to show the label beside the icon. */
   withLabel?: boolean;
   className?: string;
 }) {
@@ -60,7 +60,7 @@ async function writeClipboard(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     return;
   } catch {
-    // Try the old command.
+    // Falls through to the old command.
   }
   const field = document.createElement('textarea');
   field.value = text;

@@ -31,7 +31,7 @@ export function isOtherDay(a: number, b: number): boolean {
 export function formatDay(at: number, now: number): string {
   const [day, today] = [new Date(at), new Date(now)];
   if (day.toDateString() === today.toDateString()) return 'Today';
-  // Not `now` minus 24 hours: a day may have 23 or 25.
+  // Calendar arithmetic, because a day may have 23 or 25 hours.
   const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
   if (day.toDateString() === yesterday.toDateString()) return 'Yesterday';
   const words = `${nameOf(day, 'weekday')} ${day.getDate()} ${nameOf(day, 'month')}`;

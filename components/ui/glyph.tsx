@@ -19,7 +19,7 @@ const COLOUR: Partial<Record<GlyphName, string>> = {
  */
 export function Glyph({ name: given, className }: { name: GlyphName; className?: string }) {
   const { stopped } = useLiveness();
-  // An animation would claim that work continues.
+  // An animation would suggest that work continues.
   const name = stopped !== null && (given === 'working' || given === 'running') ? 'lost' : given;
   return (
     <svg

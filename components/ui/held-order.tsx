@@ -12,7 +12,7 @@ export interface RowGroup {
   ids: readonly string[];
 }
 
-/** Group for rows that arrive while the order is held. It comes last, where it moves no other row. */
+/** Group for rows that arrive while the order is held. It is last, so that it moves no other row. */
 export const NEW_ROWS = 'new';
 
 /**

@@ -1,7 +1,7 @@
 import { flushSync } from 'react-dom';
 import { type Scheduled, whenIdle } from './when-idle';
 
-/** Heavy work that may be done while the page renders: half of a 60 Hz frame, for all components together. */
+/** Time for heavy work while the page renders: half of a 60 Hz frame, for all components together. */
 const SLICE_MS = 8;
 const queue: (() => void)[] = [];
 let isDraining = false;

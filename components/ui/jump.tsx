@@ -47,7 +47,7 @@ export function setAddressAnchor(anchor: string, how: 'push' | 'replace'): void 
   history[`${how}State`](null, '', `#${encodeURIComponent(anchor)}`);
 }
 
-/** Calls `follow` on mount, when the reader follows a link within the page, and on back and forward. */
+/** Calls `follow` on mount, when the reader follows a link within the page, and on Back and Forward. */
 export function useAddressAnchor(follow: (anchor: string, isFirst: boolean) => void): void {
   const onChange = useEffectEvent((isFirst: boolean) => follow(addressAnchor(), isFirst));
   useEffect(() => {

@@ -8,7 +8,7 @@ const SHAPED =
   /[\u0300-\u036f\u0590-\u1dff\u200b-\u200f\ua640-\uabff\ue000-\uf8ff\ufb00-\ufdff\ufe70-\ufeff\u{10000}-\u{1efff}]/u;
 /** Combining characters, and the second half of a surrogate pair. */
 const CONTINUES = /^[\p{M}\p{Cf}\p{Emoji_Modifier}\udc00-\udfff]/u;
-/** Characters between two break opportunities, about a line. */
+/** Number of characters between two break opportunities, about a line. */
 const BETWEEN = 64;
 /** Longer sequences of marks are never meaningful, and are broken like any run. */
 const MAX_MARKS = 64;
@@ -66,7 +66,7 @@ export function longRunClass(text: string): string | undefined {
   return longestRuns(text).length > 0 ? '[font-kerning:none]' : undefined;
 }
 
-/** Parts of a text, 500 characters each, without a line break opportunity. A no-break space is not one. */
+/** Parts of a text, 500 characters each, without a line break opportunity. A no-break space doesn't count as one. */
 export function longestRuns(text: string): string[] {
   const runs: string[] = [];
   for (let from = 0; from + LONG <= text.length; ) {

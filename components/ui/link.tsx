@@ -1,8 +1,8 @@
 'use client';
 
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
-// AppRouterContext is no public export of Next. The public useRouter throws where no router is mounted, as in tests and
-// on error pages. If an upgrade moves the context, tests/ui/link.test.tsx fails.
+// AppRouterContext is not a public export of Next. The public useRouter throws where no router is mounted, as in tests
+// and on error pages. If an upgrade moves the context, tests/ui/link.test.tsx fails.
 import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
 import { type ComponentProps, useContext } from 'react';
 

@@ -8,7 +8,7 @@ import { Icon } from './icon';
 export function ListSearch(props: {
   /** Plural noun, such as `sessions`. */
   what: string;
-  /** Shows that / focuses it. */
+  /** Shows that `/` focuses the field. */
   hasKey?: boolean;
   field: React.RefObject<HTMLInputElement | null>;
   value: string;

@@ -2,11 +2,14 @@
 
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 
-/** Whether the activity shown below is known to continue. */
+/** Liveness of the activity shown below. */
 interface Liveness {
-  /** Set while nothing reports on the activity: since when, and a short reason. Its clocks stop there. */
+  /**
+   * Set while nothing reports on the activity: the time at which reports stopped, and a short reason. Its clocks stop
+   * there.
+   */
   stopped: { at: number; why: string } | null;
-  /** The agent is offline: commands to it are queued. */
+  /** True if the agent is offline, so that commands to it are queued. */
   isAway: boolean;
 }
 

@@ -3,11 +3,11 @@
  * another script that read as Latin (`ехес.com`), styled ASCII letters (`𝐬𝐮𝐝𝐨`), and punctuation that looks like a
  * command's (`rm −rf`).
  *
- * Each word is checked against the whole text, its segment (a line, a quoted text, a command or a comment) and its token,
- * so that another language elsewhere in the text hides nothing.
+ * Each word is checked against the whole text, its segment (a line, a quoted text, a command or a comment) and its
+ * token, so that another language elsewhere in the text hides nothing.
  *
- * A word may have one script, a combination that UTS 39 calls Highly Restrictive, or a common mix (`kΩ`, `الـAPI`). Marks
- * have no script. Digits have one only beside ASCII.
+ * A word may have one script, a combination that UTS 39 calls Highly Restrictive, or a common mix (`kΩ`, `الـAPI`).
+ * Marks have no script. Digits have a script only beside ASCII.
  *
  * @see https://www.unicode.org/reports/tr39/
  */
@@ -18,7 +18,7 @@ export interface Lookalike {
   label: string;
 }
 
-/** Scripts with a label of their own. All others count as one. */
+/** Scripts with a label of their own. All other scripts share one label. */
 const SCRIPTS = 'Latin Cyrillic Greek Han Hiragana Katakana Hangul Bopomofo Arabic Hebrew Armenian Cherokee Lisu'.split(
   ' ',
 );
@@ -89,7 +89,7 @@ export function lookalikes(text: string, characterOf?: (label: string) => string
   const before = text.replace(LABELLED, (whole, label: string, index: number) => {
     const character = LABELS.has(label) ? '' : characterOf?.(label);
     if (character == null) return whole;
-    // The label of punctuation follows the character itself.
+    // A label of punctuation follows its character, so only the label is removed.
     const instead = text.startsWith(character, index - character.length) ? '' : character;
     labels.push({ index, shorter: whole.length - instead.length });
     return instead;
@@ -169,7 +169,7 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
       ? ((readsLatin && kinds.includes('Latin')) || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word)
       : isAscii && readsLatin && kinds.length > 0 && kinds[0] !== 'Latin' && !GREEK_SYMBOL.test(word);
   const count = (script: string) => scripts.filter((one) => one === script).length;
-  // Marks the letters that make it read as Latin, or else those of the rarer scripts.
+  // Marks the letters that make the word read as Latin, or else the letters of the rarer scripts.
   const main = isLikeLatin || readsLatin ? 'Latin' : kinds.sort((a, b) => count(b) - count(a))[0];
   const isEastAsian = EAST_ASIAN.test(word);
   const hasAscii = /\w/.test(word);
@@ -192,7 +192,7 @@ function nameOf(letter: string): string {
   return OF_SCRIPT.find(([, of]) => of.test(letter))?.[0] ?? OTHER;
 }
 
-/** True if every letter is ASCII or looks Latin. Text in another language has other letters, too. */
+/** True if every letter is ASCII or looks Latin. Text in another language also has other letters. */
 function readsAsLatin(text: string): boolean {
   return !UNLIKE_LATIN.test(text.normalize('NFD'));
 }

@@ -14,7 +14,7 @@ const POLL_MS = 100;
  * rather than milliseconds: a busy page is late in scrolling and in polling.
  */
 const POLLS_TO_START = 3;
-/** A scroller that is removed while it scrolls never fires `scrollend`. */
+/** A scroll counts as ended after this many polls: a scroller that is removed while it scrolls fires no `scrollend`. */
 const POLLS_TO_END = 20;
 const ROUNDING_PX = 1;
 
@@ -49,7 +49,7 @@ export function SettledButton(props: {
       type="button"
       disabled={disabled}
       aria-label={label}
-      // Not `disabled` while settling, which would drop the focus.
+      // `aria-disabled`, because `disabled` would drop the focus while the button settles.
       aria-disabled={disabled || !settled}
       onClick={() => isIntended() && onPress()}
       onBlur={onBlur}
@@ -122,12 +122,15 @@ export class PlaceTracker {
   #place: Place = null;
   #since = 0;
 
-  /** @param scrolled how far the reader has scrolled the element since the last update: such a move is expected */
+  /**
+   * @param scrolled distance by which the reader has scrolled the element since the last update: such a move is
+   *   expected
+   */
   update(place: Place, now: number, scrolled: Offset): void {
     if (place !== null && this.#place !== null) {
       const expected = { left: this.#place.left + scrolled.left, top: this.#place.top + scrolled.top };
       if (isNear(place, expected)) {
-        // Not `place`: many small moves during a scroll would add up unnoticed.
+        // The expected place instead of `place`, or many small moves during a scroll would add up unnoticed.
         this.#place = expected;
         return;
       }
@@ -180,7 +183,7 @@ export function readScrolls(scrollers: Iterable<Scroller>): Scrolls {
   );
 }
 
-/** How far the reader's scrolling between two states moved the content. */
+/** Distance by which the reader's scrolling between two states moved the content. */
 export function shiftBetween(before: Scrolls, after: Scrolls): Offset {
   const shift = { left: 0, top: 0 };
   for (const [scroller, then] of before) {
@@ -200,9 +203,9 @@ function byReader(then: Reach, now: Reach): number {
 
 const polls = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
-/** Polls since the reader's last input that can scroll. */
+/** Number of polls since the reader's last wheel, touch or key event that can scroll. */
 let pollsSinceInput = Number.POSITIVE_INFINITY;
-/** Elements that this input is still scrolling. */
+/** Elements that the last such event is still scrolling. */
 const scrolling = new Set<EventTarget>();
 
 const SCROLL_KEYS = /^(?:Arrow(?:Up|Down|Left|Right)|Page(?:Up|Down)|Home|End| )$/;
@@ -269,7 +272,10 @@ function onPressStart(): void {
   isPointerDown = true;
 }
 
-/** The click follows the release. A blur of the window counts as a release, which would happen outside of it. */
+/**
+ * The click follows the release. A blur of the window counts as a release, because the actual release happens outside
+ * the window.
+ */
 function onPressEnd({ type, target }: Event): void {
   if (type === 'blur' && target !== window) return;
   setTimeout(() => {
@@ -293,7 +299,7 @@ if (typeof window !== 'undefined') {
  * Runs `act` once no press is in progress: now, or after its click. A press moves the focus at its start; whatever
  * disappears on blur would move the pressed control away before the click.
  *
- * @returns cancels it
+ * @returns a function that cancels it
  */
 export function afterPress(act: () => void): () => void {
   if (!isPointerDown) {

@@ -2,17 +2,17 @@ import { truncateText } from '@interlude/protocol/text';
 import { decodeNamedCharacterReference } from 'decode-named-character-reference';
 import { decodeNumericCharacterReference } from 'micromark-util-decode-numeric-character-reference';
 
-/** Characters read: a preview is one line. */
+/** Maximum number of characters read: a preview is one line. */
 const MAX_CHARACTERS = 1_000;
 
-/** Rounds of nested marks. The last round removes all marks at once, which bounds the work. */
+/** Maximum number of rounds for nested marks. The last round removes all marks at once, which bounds the work. */
 const MAX_ROUNDS = 8;
 const ANY_MARK = /[*_`~#|<>[\]\\&]/g;
 
-/** Lines of marks only: fences, rules, underlines of titles and table heads, link definitions. */
+/** Lines of marks only: fences, rules, underlines of headings and table headers, link definitions. */
 const MARKS_ONLY =
   /^[ \t]*(?:(?:`{3,}|~{3,})[^`\n]*|([-*_=])(?:[ \t]*\1){2,}[ \t]*|=+|(?=[^\n]*\|)[ \t|:-]*-[ \t|:-]*|\[[^[\]\n]+\]:[ \t]*\S+)$/gm;
-/** Titles, quotes and list items. Numbers of lists stay, because they carry meaning. */
+/** Marks of headings, quotes and list items. List numbers stay, because they carry meaning. */
 const LINE_BEGINNING = /^(?:[ \t]*(?:#{1,6}(?=[ \t]|$)|>|[-*+•](?=[ \t])))+[ \t]*/gm;
 const TABLE_ROW = /^[ \t]*\|.*/gm;
 const CHECKBOX = /^\[([ xX])\](?= )/gm;
@@ -21,7 +21,7 @@ const LINK = /(!?)\[([^[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^[\]]*\])/g;
 /** A link truncated within its target. */
 const CUT_LINK = /!?\[([^[\]]*)\]\([^()\s]*$/;
 const AUTOLINK = /<((?:https?:\/\/|mailto:)[^\s<>]*)>/gi;
-/** Excludes multiplication and globs in former code. */
+/** Excludes multiplication and globs in code whose marks were removed. */
 const EMPHASIS = /(?<![\p{L}\p{N}*/\\])(\*{1,3})(?![\s.,;:*)\]}])([^*]+)(?<![\s/(\\])\1(?![\p{N}*/])/gu;
 const CUT_STRONG = /(?<=^|\s)\*\*(?=[^\s*/.,;:)\]}](?:(?!\*\*).)*$)/su;
 /** Only around several words: a single word in underscores is an identifier. */

@@ -10,7 +10,7 @@ import { bracketed, INVISIBLE, labelOf } from './verbatim';
 /** Direction and alignment of each line follow its script. */
 const AS_TYPED = 'whitespace-pre-wrap text-start [overflow-wrap:anywhere] [unicode-bidi:plaintext]';
 
-/** Characters shown by one press. */
+/** Number of characters that one press adds. */
 const STEP = 10_000;
 
 /** Plain text: its beginning, then the rest in steps that the browser lays out without a pause. */
@@ -67,7 +67,7 @@ function partsOf(text: string, from: number, count: number): { end: number; show
  */
 const HIDES = new RegExp(`((?![\\t\\n\\r\\u200c\\u200d\\p{Variation_Selector}])[${INVISIBLE}])\\1*`, 'gu');
 
-/** Normalized to line feeds. A lone carriage return, too, or it would hide the text before it. */
+/** Normalized to line feeds, including a lone carriage return, which would hide the text before it. */
 const LINE_BREAKS = ['\r\n', '\r', '\u2028', '\u2029'] as const;
 
 /** Limit of labels in the part shown first: more would freeze the page. */

@@ -24,7 +24,7 @@ export function useRowWindow(
     useFlushSync: false,
     ...rows,
   });
-  // Not when the count alone changes: scrolling away changes it before `follows` does.
+  // Doesn't run when only the count changes: scrolling away changes it before `follows` does.
   const keepEnd = useEffectEvent(() => {
     if (follows && rows.count > 0) virtualizer.scrollToEnd();
   });
@@ -65,9 +65,9 @@ interface Progress<Row> {
 
 interface ProgressiveOptions<Row> {
   keyOf: (row: Row) => React.Key;
-  /** About how many elements the row has. */
+  /** Approximate number of elements of the row. */
   weightOf: (row: Row) => number;
-  /** Weight of the rows in the first render. */
+  /** Maximum weight of the rows in the first render. */
   firstWeight: number;
   /** Rows that are rendered at once, whatever they weigh. */
   isInSight?: (row: Row) => boolean;
@@ -77,7 +77,7 @@ interface ProgressiveOptions<Row> {
  * Adds many rows to the page step by step, from the last one up, so that no step becomes a long task. Rows that are in
  * the page stay.
  *
- * @param rows the same array while they are the same
+ * @param rows the same array while unchanged
  * @returns the rows that are not in the page yet
  */
 export function useProgressiveRows<Row>(rows: readonly Row[], options: ProgressiveOptions<Row>): ReadonlySet<Row> {
@@ -163,7 +163,7 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     const onUp = () => {
       isHeld = false;
     };
-    // When lines are removed and added at once, the page itself is away from the end for a frame, never for two.
+    // If lines are removed and added at once, the page is away from the end for one frame, never for two.
     let frame = 0;
     const leaveIfStill = ({ top, height }: { top: number; height: number }) => {
       if (box.scrollTop === top && box.scrollHeight === height) report(false);

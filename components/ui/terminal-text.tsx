@@ -11,7 +11,7 @@ import { UnfoldButton } from './unfold';
 
 /** Folded output is limited in characters, too: one line may be very long. */
 const CHARACTERS_PER_LINE = 120;
-/** Limit of unfolded output: a browser lays out no more without a pause. Copying copies everything. */
+/** Limit of unfolded output: more would make the browser pause. The copy button copies everything. */
 const MAX_CHARACTERS = 40_000;
 const MAX_LINES = 2_000;
 

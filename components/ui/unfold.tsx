@@ -86,7 +86,7 @@ class FoldedParts {
 
 export const FoldedPartsContext = createContext<FoldedParts | null>(null);
 
-/** Reports to the enclosing box that a part is not shown whole. */
+/** Reports to the enclosing box that a part is not shown in full. */
 export function useReportFolded(isFolded: boolean): FoldedParts | null {
   const id = useId();
   const parts = useContext(FoldedPartsContext);

@@ -165,14 +165,14 @@ export const FIRST_PAGE = { characters: 6_000, lines: 100, pieces: 1_000 };
 const TOGETHER = { characters: 18_000, lines: 300, pieces: 1_000 };
 /** Minimum for each text, however much earlier ones use. */
 const MINIMUM = { characters: 100, lines: 3, pieces: 5 };
-/** Layout cost of a text by itself, in pieces. */
+/** Fixed layout cost of a text, in pieces. */
 const TEXT_PIECES = 15;
 
 const MEASURES = ['characters', 'lines', 'pieces'] as const;
 
 /**
- * The first pages of texts that are shown together. Each gets its minimum, and earlier texts get more of the shared
- * rest: dozens of pages at full size would freeze the browser.
+ * The first pages of texts that are shown together. Each text gets its minimum, and earlier texts get more of what is
+ * left, because dozens of full-size pages would freeze the browser.
  */
 export function firstPages(texts: readonly string[]): VerbatimPage[] {
   const left = { ...TOGETHER, pieces: TOGETHER.pieces - TEXT_PIECES * (texts.length - 1) };

@@ -156,8 +156,7 @@ export function nameText(text: string, most = 1_000): string {
  * Quotes the words of an agent, a file or a person for use in our own text: control names, sentences and titles. Quotes
  * inside are replaced, so a session called `x”. Sign out` can't pass for interface text.
  *
- * Not needed where such words stand alone, as in list rows, messages and log lines, unless a control is named after
- * them.
+ * Not needed for words on their own, as in list rows, messages and log lines, unless a control is named after them.
  */
 export function inQuotes(text: string): string {
   return `“${withoutQuotes(text)}”`;

@@ -13,7 +13,7 @@ export class VisibleRows {
   readonly #inWindow = new Set<Element>();
   #watched: { ids: ReadonlySet<string>; observer: IntersectionObserver } | null = null;
 
-  /** @returns removes the row */
+  /** @returns a function that removes the row */
   add(id: string, row: Element): () => void {
     this.#rows.set(row, id);
     if (this.#watched?.ids.has(id)) this.#watched.observer.observe(row);
@@ -24,7 +24,7 @@ export class VisibleRows {
     };
   }
 
-  /** @param onChange called when a row enters or leaves the window. @returns stops watching */
+  /** @param onChange called when a row enters or leaves the window. @returns a function that stops watching */
   watch(ids: ReadonlySet<string>, onChange: () => void): () => void {
     const note = (entries: IntersectionObserverEntry[]) => {
       for (const { target, boundingClientRect: whole, intersectionRect: part } of entries) {

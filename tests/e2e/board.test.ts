@@ -49,7 +49,7 @@ test('retires and unretires selected agents, and shows why a working agent is no
   await bar.getByText('Level can’t be changed: no runner is connected.').waitFor();
   expect(await bar.getByRole('radio', { name: 'debug' }).getAttribute('aria-disabled')).toBe('true');
   await press(bar.getByRole('button', { name: 'Retire' }));
-  await press(bar.getByRole('button', { name: 'Press again: retire' }));
+  await press(bar.getByRole('button', { name: 'Press again to retire' }));
   const outcomes = bar.getByRole('list', { name: 'Retire: results' });
   await outcomes.getByText(/^The agent has 1 active session\./).waitFor();
   await outcomes.getByText('retired').waitFor();

@@ -132,7 +132,7 @@ test('a wake rule is set in the session’s menu, and remains until the runner r
   await live(page);
   const ruleOf = async () => (await it.read<SessionDetail>('/sessions/work')).session.wakeRule;
   const menu = page.getByRole('button', { name: 'Arrange this session' });
-  const control = page.getByRole('switch', { name: 'Wake it when a background command ends' });
+  const control = page.getByRole('switch', { name: 'Wake the agent when a background command ends' });
   await menu.click();
   expect(await control.getAttribute('aria-checked')).toBe('false');
   await control.click();

@@ -67,7 +67,7 @@ test('records of a task without a known session are assigned or discarded on the
     { status: 'completed', assignedBy: 'operator', reportedBy: 'ownership-second' },
   ]);
 
-  const again = page.getByRole('button', { name: 'Press again: discard task “of-no-use”' });
+  const again = page.getByRole('button', { name: 'Press again to discard task “of-no-use”' });
   await pressUntil(page.getByRole('button', { name: 'Discard task “of-no-use”', exact: true }), again);
   expect((await agent('ownership-parks')).agent.parkedCount).toBe(1);
   await press(again);

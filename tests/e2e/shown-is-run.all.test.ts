@@ -93,7 +93,7 @@ test('a permission of 300 kB can be allowed once every page of its input was ope
   const command = `${'echo a line that is not short at all\n'.repeat(9_000)}rm -rf ~`;
   await ask('huge', { command });
   const card = cardOf(page, 'Ask huge');
-  await card.getByText('Show more until the end of the input to enable Allow.').waitFor();
+  await card.getByText('Show the rest of the input to enable Allow.').waitFor();
   const more = card.getByRole('button', { name: /^Show more/ });
   for (let pages = 0; (await more.count()) > 0; pages += 1) {
     expect(pages).toBeLessThan(20);

@@ -30,6 +30,6 @@ it('sorts by every column on narrow boards, too', () => {
   expect([...sorts.querySelectorAll('option')]).toHaveLength(10);
   fireEvent.change(sorts, { target: { value: 'owed' } });
   expect(names()).toEqual(['b', 'a', 'c']);
-  fireEvent.click(screen.getByRole('button', { name: 'Greatest first: reverse order' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Descending: reverse order' }));
   expect(names()).toEqual(['c', 'a', 'b']);
 });

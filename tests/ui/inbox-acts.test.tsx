@@ -238,6 +238,6 @@ it('explains how to set a webhook', async () => {
   answers['/webhook/deliveries'] = { deliveries: [], next: null, position: '10' } satisfies WebhookDeliveries;
   open([]);
   press('Webhook');
-  const panel = await screen.findByText(/^No webhook is set\./);
+  const panel = await screen.findByText(/^No webhook is configured\./);
   expect(panel.textContent).toContain('Start the server with INTERLUDE_WEBHOOK_URL');
 });

@@ -51,7 +51,12 @@ describe('levelText', () => {
       {},
       'waiting: debug requested{ 2 s ago}, the agent has not answered yet; expires in {14:32}',
     ],
-    ['that the agent confirms', { desired: confirmed }, {}, 'waiting: debug requested{ 2 s ago}, agent confirms'],
+    [
+      'that the runner has acknowledged',
+      { desired: confirmed },
+      {},
+      'waiting: debug requested{ 2 s ago}, acknowledged by the runner',
+    ],
     [
       'that is written for a time',
       { ...DEBUG, desired: confirmed },
@@ -68,25 +73,25 @@ describe('levelText', () => {
       'that waits for an agent that is away',
       { desired: { ...ASKED, requestedAt: NOW - 200_000, expiresAt: null } },
       { connection: 'away' },
-      'waiting: debug requested{ 3 min ago}; waits: agent away since @5000',
+      'waiting: debug requested{ 3 min ago}; waiting: agent away since @5000',
     ],
     [
       'that waits for an agent that never was there',
       { desired: { ...ASKED, expiresAt: null }, level: null },
       { connection: 'away', connectedSince: null },
-      'waiting: debug requested{ 2 s ago}; waits: no runner of this agent has connected yet',
+      'waiting: debug requested{ 2 s ago}; waiting: no runner of this agent has connected yet',
     ],
     [
       'that is refused',
       { desired: { ...ASKED, state: 'refused', reason: 'no' } },
       {},
-      'failed: debug refused: “no”; the runner writes info',
+      'failed: debug refused: “no”; the runner logs at info',
     ],
     [
       'that somebody turned since',
       { level: 'error', since: NOW - 500, by: 'control-port', desired: confirmed },
       {},
-      'waiting: the runner reports error since @99500, set by control-port; debug was requested',
+      'waiting: the runner has reported error since @99500, set by control-port; debug was requested',
     ],
     [
       'whose time is over, though the server has not said so',

@@ -111,7 +111,7 @@ it('filters by an entry’s actor', async () => {
   open();
   await act(async () =>
     fireEvent.click(
-      screen.getAllByRole('button', { name: 'Only of this person or program', hidden: true })[0] as HTMLElement,
+      screen.getAllByRole('button', { name: 'Show only this person or program', hidden: true })[0] as HTMLElement,
     ),
   );
   await waitFor(() => expect(rows()).toHaveLength(3));

@@ -117,7 +117,7 @@ describe('a turn', () => {
   it.each([
     ['timer', 'a timer'],
     ['agent', 'another agent'],
-    ['unknown', 'an unnamed cause'],
+    ['unknown', 'an unknown cause'],
   ] as const)('woken by no task says what it knows: %s', (kind, words) => {
     const turn = { ...woken, trigger: { kind, taskIds: [] } };
     expect(names(render([turn]), 'article')).toEqual([`Between-run turn: woken by ${words}`]);

@@ -6,7 +6,7 @@ export async function ForAdmins() {
   return <p className="max-w-prose text-ink-2">Only admins see this page. Ask {await whomToAsk()}.</p>;
 }
 
-/** Names the admins, for the end of a sentence. */
+/** Returns the admins' names, worded to end a sentence. */
 export async function whomToAsk(): Promise<string> {
   const names = await readForPage(readAdminNames);
   if (names.length === 0) return 'the operator of this server';

@@ -12,7 +12,7 @@ export interface EmbedViewProps {
   /** Origins allowed to embed this server. */
   origins: readonly string[];
   nonce: string | undefined;
-  /** How far the server's clock is ahead, in milliseconds. */
+  /** Milliseconds by which the server's clock is ahead. */
   offsetMs: number;
 }
 

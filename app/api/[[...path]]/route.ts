@@ -1,7 +1,7 @@
 import { withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import { theServer } from '@/lib/server/process-server.mjs';
 
-/** Every route but pages, wherever no front door handles it before Next: see lib/server/routes.ts. */
+/** Handles all routes except pages, unless a server in front of Next already has: see lib/server/routes.ts. */
 export const dynamic = 'force-dynamic';
 
 const handle = (request: Request): Promise<Response> => theServer().handle(inside(request));

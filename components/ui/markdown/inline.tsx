@@ -115,7 +115,7 @@ export function safeHref(href: string): string | null {
   }
 }
 
-/** A longer text is no address that a reader would recognize: the target is always shown. */
+/** Readers don't recognize a longer text as an address, so its target is always shown. */
 const MAX_CHARACTERS = 2_000;
 
 /** Characters that look like punctuation of an address, besides those that NFKC maps to it. */
@@ -156,7 +156,7 @@ const PRODUCT = /^(?:ado|asp|ml|vb)\.net$/i;
  *
  * @param target as returned by `safeHref`
  * @param text of the link, without markup
- * @returns null if the text is no address or names the target's host
+ * @returns null if the text is not an address or names the target's host
  */
 export function otherTarget(target: string, text: string): string | null {
   const url = new URL(target);
@@ -171,7 +171,7 @@ export function otherTarget(target: string, text: string): string | null {
     const { scheme, user, host = '' } = match.groups ?? {};
     const before = claimed.slice(Math.max(0, match.index - 2), match.index);
     if (!isAddress(match.groups ?? {}, before)) {
-      // An address may follow.
+      // The rest may contain an address.
       ADDRESS.lastIndex = match.index + (scheme ?? '').length + (user ?? '').length + host.length;
       continue;
     }
@@ -186,7 +186,7 @@ export function otherTarget(target: string, text: string): string | null {
 }
 
 /**
- * True if a reader takes it for an address rather than code, a file or the end of a sentence.
+ * True if a reader would take the match for an address rather than code, a file or the end of a sentence.
  *
  * @param before the two characters before it
  */

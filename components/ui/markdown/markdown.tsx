@@ -80,7 +80,7 @@ interface Shown extends Wanted {
  * The blocks of a text, and the rest of it as written. Short texts are parsed during the render, others by the worker.
  * However long the text is, one render adds a bounded number of elements.
  *
- * @param streaming whether the text still grows
+ * @param streaming true while the text grows
  */
 function useParsed(text: string, streaming: boolean): { tokens: readonly Token[]; rest: string; isDone: boolean } {
   const parsedAtOnce = useContext(ParsedAtOnce);

@@ -3,7 +3,7 @@ import remend from 'remend';
 
 /** Longest text that is parsed while the page renders, in UTF-16 units. A worker parses longer ones. */
 export const LIGHT_CHARACTERS = 4_000;
-/** Most inline work of such a text: about five milliseconds of the slowest known one. */
+/** Maximum inline work for such a text: about five milliseconds of the slowest known one. */
 const LIGHT_WORK = 500_000;
 /** Blocks at the end of a growing text that more text may still change: a list continues after an empty line. */
 const UNSETTLED_BLOCKS = 3;
@@ -32,13 +32,13 @@ export interface Parsed {
   /** The text that was parsed. */
   text: string;
   blocks: readonly Token[];
-  /** Where each block ends in the text. Text after the last one is shown as written. */
+  /** The end of each block in the text. Text after the last one is shown as written. */
   ends: readonly number[];
   /** Leading blocks that more text can't change. */
   settled: number;
-  /** The limit of elements is reached: the rest is not parsed. */
+  /** True if the limit of elements is reached: the rest is not parsed. */
   isFull: boolean;
-  /** The text was still growing when it was parsed. */
+  /** True if the text was still growing when it was parsed. */
   isGrowing: boolean;
 }
 
@@ -101,7 +101,7 @@ export function withPart(before: Parsed, text: string, part: readonly Token[], s
   return { text, blocks: shown, ends, settled, isFull: false, isGrowing: streaming };
 }
 
-/** @returns null if the part that is left is too much to parse while the page renders */
+/** @returns null if the remaining part takes too long to parse while the page renders */
 export function parseLight(before: Parsed, text: string, streaming: boolean): Parsed | null {
   if (before.isFull && settledLength(before, text) > 0) return { ...before, text, isGrowing: streaming };
   const part = unparsedPart(before, text);
@@ -109,7 +109,7 @@ export function parseLight(before: Parsed, text: string, streaming: boolean): Pa
   return blocks === null ? null : withPart(before, text, blocks, streaming);
 }
 
-/** The number of shown blocks after one more step: `count` and at least one block. */
+/** The number of shown blocks after one more step: at least one more than `count` if any are left. */
 export function nextStep({ blocks, ends }: Parsed, count: number): number {
   const begin = ends[count - 1] ?? 0;
   let shown = count;
@@ -126,7 +126,7 @@ interface Nested {
   rows?: { tokens: Token[] }[][];
 }
 
-/** Tokens with all nested ones: about as many elements. */
+/** The number of tokens including nested ones, which is about the number of elements. */
 export function countPieces(tokens: readonly Token[]): number {
   let count = 0;
   const left: (readonly Token[])[] = [tokens];
@@ -142,9 +142,9 @@ export function countPieces(tokens: readonly Token[]): number {
   return count;
 }
 
-/** The server's limit for the texts of one page: about thirty milliseconds of the worst ones. */
+/** The server's limit for the texts of one page: about thirty milliseconds for the worst texts. */
 const SERVER = { work: 3_000_000, characters: 64_000 };
-/** Fixed cost of an element. */
+/** Fixed cost of a paragraph. */
 const WORK_PER_PARAGRAPH = 1_500;
 
 /** Upper bound of the work of parsing a text, in characters visited. */
@@ -192,7 +192,7 @@ function asWritten(raw: string): Token[] {
   return slices(raw).map((slice) => ({ type: 'as-written', raw: slice }));
 }
 
-/** Parts of at most `most` characters, cut at line ends or spaces where there are any. */
+/** Parts of at most `most` characters, cut at line ends or spaces if possible. */
 function slices(text: string, most = MAX_BLOCK.characters): string[] {
   const parts: string[] = [];
   let at = 0;

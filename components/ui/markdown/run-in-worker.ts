@@ -1,7 +1,7 @@
 import { whenIdle } from '../when-idle';
 import type { TextJob, TextResult } from './text-jobs';
 
-/** A job that takes longer is given up, and its text is shown as written. */
+/** A job that takes longer is abandoned, and its text is shown as written. */
 const MAX_MS = 3_000;
 
 interface Waiting {
@@ -14,11 +14,11 @@ let worker: Worker | null = null;
 let isBusy = false;
 
 /**
- * Parses or highlights a text outside of the page's thread.
+ * Parses or highlights a text off the main thread.
  *
  * Ordering: one job at a time, the newest first.
  * Failure: resolves to null if the job takes too long or the worker can't be loaded. A browser without workers runs it
- * on the page.
+ * on the main thread.
  */
 export function runInWorker<Job extends TextJob>(job: Job): Promise<TextResult<Job> | null> {
   return new Promise((resolve) => {

@@ -3,7 +3,7 @@ import dockerfile from 'highlight.js/lib/languages/dockerfile';
 import { common, createLowlight } from 'lowlight';
 import { parseBlocks } from './parse';
 
-/** Work on texts that may take longer than a frame. */
+/** Jobs on a text that may take longer than a frame. */
 const JOBS = {
   parse: (text: string) => parseBlocks(text),
   highlight: (code: string, language: string) => highlight(code, language),

@@ -3,7 +3,7 @@
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
 
 interface Shortcut {
-  /** In the form of `keyName`. */
+  /** In the format of `keyName`. */
   keys: readonly string[];
   /** Acts wherever the focus is, not only in its area. */
   everywhere?: true;
@@ -41,7 +41,7 @@ export const SHORTCUTS = {
   'message.new-line': { keys: ['Shift+Enter'] },
   'message.sent-before': { keys: ['ArrowUp'] },
   'message.leave': { keys: ['Escape'] },
-  // Not Esc, which people press to leave fields, lists and panes.
+  // Esc is not used, because people press it to leave fields, lists and panes.
   'turn.interrupt': { keys: ['Control+.', 'Meta+.'], everywhere: true, whileTyping: true, once: true },
   'log.search': { keys: ['/'] },
   'log.clear-search': { keys: ['Escape'], once: true },
@@ -109,7 +109,7 @@ type Acts = Partial<Record<ShortcutId, Act | null>>;
 interface Group {
   /** The area they act in; undefined for the whole page. */
   area: RefObject<HTMLElement | null> | undefined;
-  /** Acts while no other area has the focus, too. */
+  /** Also acts while no other area has the focus. */
   leads: boolean;
   /** Enclosing areas don't act while the focus is in this one. */
   owns?: boolean;
@@ -168,8 +168,8 @@ function isOnControl({ target }: Event): boolean {
 /**
  * Registers handlers of shortcuts while the component is mounted.
  *
- * @param options `area`: the shortcuts act while the focus is in it. `leads`: they also act while the focus is in no other
- *   area; true by default without an area
+ * @param options `area`: the shortcuts act while it has the focus. `leads`: they also act while no other area has the
+ *   focus; defaults to true without an `area`
  */
 export function useShortcuts(
   acts: Acts,

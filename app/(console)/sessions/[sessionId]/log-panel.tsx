@@ -81,12 +81,12 @@ export function LogPanel(props: {
   );
 }
 
-/** Screens on which the log covers the transcript. */
+/** Screens too small to show both: the log covers the transcript. */
 const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
 
 /**
- * Opens and closes the log: by its button, with "l", and for jumps into it. The browser remembers an open log, but not one
- * that covers the transcript.
+ * Opens and closes the log by button, with the `l` key and on jumps into it. The browser remembers that the log is
+ * open, unless the log covers the transcript.
  */
 export function useLogPanel() {
   const id = useId();
@@ -131,7 +131,7 @@ export function useLogPanel() {
     },
     [setOpen, transcript],
   );
-  /** Opens the log for a jump. With both in view, the focus stays. */
+  /** Opens the log for a jump. If the transcript stays visible, it keeps the focus. */
   const show = useCallback(() => {
     if (covers) enter();
     else setOpen(true);
@@ -143,7 +143,7 @@ export function useLogPanel() {
     else if (panel?.contains(document.activeElement)) close();
     else {
       cameFrom.current = document.activeElement;
-      // A loading log takes the focus later.
+      // The log takes the focus once it has loaded.
       setTakesFocus(true);
       (logElement(panel) ?? panel)?.focus();
     }
@@ -155,7 +155,7 @@ export function useLogPanel() {
     if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
   }, [open, takesFocus]);
 
-  // Once the user leaves, a loading log no longer takes the focus.
+  // If the user moves the focus while the log loads, the log no longer takes it.
   useEffect(() => {
     if (!takesFocus) return;
     const left = ({ target, relatedTarget }: FocusEvent) => {

@@ -27,7 +27,7 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
 /** Tasks sent with the page; a session may have thousands. */
 const TASKS_WITH_PAGE = 100;
 
-/** The tasks of the first paint: running ones, those that the newest turns name, and the newest ones. */
+/** The tasks for the first paint: running tasks, tasks named by the newest turns, and the newest tasks. */
 function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList; whole: boolean } {
   if (list.tasks.length <= TASKS_WITH_PAGE) return { list, whole: true };
   const named = new Set(

@@ -14,7 +14,7 @@ interface SessionColumnsProps extends SessionParts {
   named: ReturnType<typeof useNamedTasks>;
   /** Renders the header; `onTasks` toggles the tasks. */
   head: (onTasks: () => void) => ReactNode;
-  /** How a jump before the transcript has loaded changes the history. */
+  /** History update for a jump made before the transcript has loaded. */
   leaves: Parameters<typeof setAddressAnchor>[1];
 }
 
@@ -32,7 +32,7 @@ export function SessionColumns({ nonce, named, head, leaves, actions, toast, sho
     (anchor) => {
       // A hidden transcript can't scroll.
       if (!matchMedia('(min-width: 1024px)').matches) flushSync(() => setShowsTasks(false));
-      // The transcript reads the address when it loads.
+      // The transcript reads the URL when it loads.
       if (shown.current === null) setAddressAnchor(anchor, leaves);
       else shown.current.jump(anchor);
     },

@@ -21,15 +21,15 @@ const NO_TURNS: readonly Turn[] = [];
 
 const awayCode = new CodeOnDemand(async () => (await import('@/components/sessions/away-note')).AwayNote);
 const troubleCode = new CodeOnDemand(async () => (await import('@/components/agents/trouble-line')).TroubleNote);
-/** Needs the transcript's code, which knows the requests in sight. */
+/** Needs the transcript's code, which tracks the visible requests. */
 const pinsCode = new CodeOnDemand(async () => (await import('./session-pins')).SessionPins);
 
-/** Below the transcript: notes, requests out of sight, and the composer. */
+/** The area below the transcript: notes, requests scrolled out of view, and the composer. */
 export function SessionFoot(props: {
   actions: ActionStore;
-  /** True once it is known which requests are in sight. */
+  /** True once the visible requests are known. */
   pins: boolean;
-  /** An error whose place is out of sight. */
+  /** An error about something that is scrolled out of view. */
   toast: string | null;
   showToast: (text: string | null) => void;
   onSend: ComposerProps['onSend'];
@@ -82,7 +82,7 @@ export function SessionFoot(props: {
   );
 }
 
-/** Why the session accepts no messages; null if it does. */
+/** Reason the session accepts no messages; null if it accepts them. */
 export function endOf(session: SessionSummary, agent: AgentSummary | null): string | null {
   const end = session.observations.process;
   if (end === undefined) return null;
@@ -94,7 +94,7 @@ export function endOf(session: SessionSummary, agent: AgentSummary | null): stri
   return `You can write again once the runner resumes this session. Its agent has ended${why}.`;
 }
 
-/** Messages per turn, cached, because thousands may quote each of them. */
+/** Messages by id, cached per turn, because thousands of items may quote messages. */
 const messages = new WeakMap<Turn, ReadonlyMap<string, MessageItem>>();
 
 function messagesOf(turn: Turn): ReadonlyMap<string, MessageItem> {
@@ -115,7 +115,7 @@ export function quoteOf(turns: readonly Turn[], messageId: string): string | nul
   return null;
 }
 
-/** Settles this page's actions from the transcript, and reports failures that are out of sight. */
+/** Settles this page's actions from the transcript, and reports failures that the reader can't see. */
 function useOutcomes(options: {
   actions: ActionStore;
   turns: readonly Turn[] | undefined;
@@ -146,7 +146,7 @@ function useOutcomes(options: {
   }, [refused, showToast]);
 }
 
-/** Commands are answered within minutes, so their notice is near the end. */
+/** Agents answer commands within minutes, so the notice of a failure is near the end. */
 const TURNS_SEARCHED = 50;
 
 function commandNotice(turns: readonly Turn[], commandId: string): NoticeItem | null {

@@ -107,7 +107,7 @@ export function SessionLog(props: {
   );
 }
 
-/** The tasks that ran at a time. An id may have been reused by later runs. */
+/** The named tasks that were running at a time. Later runs may have reused an id. */
 function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Named[] {
   return ids.flatMap((id) => {
     const task = tasks.find((one) => one.id === id && one.startedAt <= at && (one.endedAt ?? at) >= at);

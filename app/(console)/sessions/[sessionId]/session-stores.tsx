@@ -18,7 +18,7 @@ export interface SessionStart {
 
 export interface SessionParts {
   actions: ActionStore;
-  /** An error whose place is out of sight. */
+  /** An error about something that is scrolled out of view. */
   toast: string | null;
   showToast: (text: string | null) => void;
 }

@@ -83,7 +83,7 @@ export function SessionTranscript({ nonce, sentCount, painted }: SessionTranscri
   );
 }
 
-/** Renders tasks, from their own read model, and requests in the transcript. */
+/** Renders tasks, which have their own read model, and requests in the transcript. */
 export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | undefined): TranscriptSlots {
   const oldest = turns?.[0]?.position;
   const names = useTaskNames(tasks);

@@ -4,7 +4,7 @@ import { FleetSummary } from '@/app/(console)/fleet-summary';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { SessionNav } from '@/components/sessions/session-nav';
 
-/** The list of sessions in a frame. The page around it handles its links. */
+/** The list of sessions in a frame. The embedding page handles its links. */
 export function EmbedFleet() {
   return (
     <main className="flex h-full min-h-0 flex-col">
@@ -17,7 +17,7 @@ export function EmbedFleet() {
       </header>
       <SessionNav
         currentId={null}
-        // the search isn't kept in the address here
+        // the search isn't kept in the URL here
         keysEverywhere={false}
         empty={<p className="px-4 py-3 text-ink-3">No sessions yet.</p>}
       />

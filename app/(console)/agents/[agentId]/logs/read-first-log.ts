@@ -5,13 +5,13 @@ import { readLogLines } from '@/lib/server/queries/read-logs';
 type ReadScope = Parameters<typeof readLogLines>[0];
 type SearchParams = Record<string, string | string[] | undefined>;
 
-/** Limits of the first page, so that neither the search nor its size delays the first paint. The browser continues. */
+/** Limits that keep the first page from delaying the first paint. The browser loads the rest. */
 const LIMITS = { bytes: 256 * 1024, searchMs: 50 };
 
 /**
- * The newest page of the log for the query in the address.
+ * The newest page of the log for the query in the URL.
  *
- * @returns null if the browser reads it instead, because it reports invalid regexes
+ * @returns null for a regular expression: the browser loads that page, and reports an invalid expression
  */
 export async function readFirstLog(scope: ReadScope, agentId: string, search: SearchParams): Promise<FirstLog | null> {
   const query = queryFromParams(paramsOf(search));

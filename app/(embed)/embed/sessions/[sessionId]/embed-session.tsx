@@ -75,7 +75,7 @@ function EmbedPanes(props: SessionParts & { nonce: string | undefined }) {
             </div>
           </header>
         )}
-        // the history belongs to the page around this one
+        // the history belongs to the embedding page
         leaves="replace"
       />
     </main>
