@@ -1,7 +1,7 @@
 /**
- * A whole runner for Interlude, with nothing but Node. What the agent says is stored before anything else is done with
- * it. The file is outbox and memory in one; to stay this small, nothing is ever deleted from it.
- * Check it: interlude conformance runner -- npx tsx docs/runners/runner.ts. What it speaks: lib/protocol/PROTOCOL.md.
+ * A complete runner for Interlude without packages. It writes each record to disk before doing anything else with it.
+ * One file is both outbox and state; to keep the code small, nothing is ever deleted from it.
+ * Check: npx interlude conformance runner -- npx tsx docs/runners/runner.ts. The protocol: lib/protocol/PROTOCOL.md.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -22,16 +22,16 @@ const secret = new RegExp(`${INTERLUDE_TOKEN}|\\b(?:sk|gh[opsu]|xox[abp])[-_][\\
 
 const file = `${INTERLUDE_DATA_DIR}/outbox.jsonl`;
 const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-const whole = text.slice(0, text.lastIndexOf('\n') + 1); // what a kill tore apart was never told
+const whole = text.slice(0, text.lastIndexOf('\n') + 1); // a line that a kill cut short was never sent
 if (whole !== text) truncateSync(file, Buffer.byteLength(whole));
 const records: Fields[] = whole.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
-const begun = new Set(records.flatMap(({ begins }) => begins as string[])); // messages that turns have begun with
-const given = new Set<string>(); // to this agent, and no turn has begun with them
+const begun = new Set(records.flatMap(({ begins }) => begins as string[])); // messages that a turn has started with
+const given = new Set<string>(); // to this agent, before a turn started with them
 let turn: string | null = null;
 
 function put(kind: string, what: Fields, begins: string[] = []): void {
   const about = { agentId, sessionId, occurredAt: Date.now(), begins };
-  records.push({ seq: records.length + 1, kind, [kind]: what, ...about }); // numbered once and for all
+  records.push({ seq: records.length + 1, kind, [kind]: what, ...about }); // its number is final
   appendFileSync(file, `${JSON.stringify(records.at(-1))}\n`);
 }
 
@@ -45,7 +45,7 @@ function redate(epoch: number): void {
 const request = (path: string, more: RequestInit = {}) =>
   fetch(`${INTERLUDE_URL}/api/v1${path}`, { headers: { authorization: `Bearer ${INTERLUDE_TOKEN}` }, ...more });
 
-/** @returns its status, 0 for none; what was said; the milliseconds to wait before another try */
+/** @returns status (0: none), body, milliseconds until the next try */
 async function post(path: string, body: object): Promise<[number, Fields, number]> {
   try {
     const signal = AbortSignal.timeout(30_000);
@@ -57,11 +57,11 @@ async function post(path: string, body: object): Promise<[number, Fields, number
   }
 }
 
-/** One request at a time; what was not acknowledged is sent again as it was, without end. */
+/** One request at a time; repeats unacknowledged records unchanged, without limit. */
 async function send(): Promise<never> {
   for (let [sent, most, due] = [0, 50, 0]; ; ) {
     if (Date.now() > due) {
-      due = Date.now() + 1_000; // a report is about its moment: none is made while nothing gets through
+      due = Date.now() + 1_000; // a status describes one moment: write none while requests fail
       const about = { kind: 'trivial', runner: { id: me.runner, ...me }, versions: { protocol: '1' }, everyMs: 3_000 };
       put('status', { ...about, openTurnId: turn, takes: ['message'], takesNot });
     }
@@ -70,7 +70,7 @@ async function send(): Promise<never> {
     const [status, said, wait] = batch[0] ? await post('/events', { producer, records: batch }) : [0, {}, 50];
     if (status === 200) [sent, most] = [Number(said.ackedSeq), Math.min(2 * most, 50)];
     else if (said.code === 'sequence_gap')
-      sent = Number(said.expectedSeq) - 1; // its database was put back
+      sent = Number(said.expectedSeq) - 1; // the server's database was restored
     else if (said.code === 'stale_epoch' || sent > records.length)
       process.exit(1); // another outbox has written
     else if (said.code === 'epoch_ahead') {
@@ -83,7 +83,7 @@ async function send(): Promise<never> {
   }
 }
 
-/** Of a stream that breaks, what is open comes again with the next one. */
+/** After a broken stream, the next one repeats open commands. */
 async function listen(): Promise<never> {
   for (;;) {
     try {
@@ -107,7 +107,7 @@ function obey({ id, type, body }: { id: string; type: string; body: Fields }): v
   else if (body.attachments) acknowledge(id, 'failed', 'this small runner takes no attachments');
   else if (begun.has(id)) acknowledge(id, 'delivered');
   else if (!given.has(id)) {
-    given.add(id); // it is acknowledged once a turn has begun with it
+    given.add(id); // acknowledged once a turn has started with it
     agent.stdin.write(`${JSON.stringify({ type, id, text: body.text })}\n`);
   }
 }
@@ -117,7 +117,7 @@ const acknowledge = (id: string, state: string, reason?: string) =>
 const event = (type: string, more: Fields) => put('event', { type, ...more });
 const custom = (name: string, value: Fields) => event('CUSTOM', { name, value });
 
-/** What the agent says → AG-UI. */
+/** The agent's line → AG-UI. */
 function heard({ type, ...line }: Line): void {
   if (type === 'turn-start') {
     const { messages = [], task } = line;
@@ -146,9 +146,9 @@ function heard({ type, ...line }: Line): void {
 
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('INTERLUDE_')));
 const agent = spawn(CONFORMANCE_AGENT, { shell: true, stdio: ['pipe', 'pipe', 'inherit'], env: env as never });
-if (records.length > 0) custom('session:ended', { reason: 'its runner ended' }); // and with it what was open
+if (records.length > 0) custom('session:ended', { reason: 'its runner ended' }); // which also ends open work
 custom('session:started', {});
 createInterface({ input: agent.stdout }).on('line', (line) => heard(JSON.parse(line)));
-agent.on('exit', () => process.exit(1)); // whoever keeps this running starts both again
+agent.on('exit', () => process.exit(1)); // a supervisor restarts both
 void send();
 void listen();

@@ -195,7 +195,7 @@ describe('an embed', () => {
     'of a log': (frame) => frame.getByText('A line of the log').waitFor(),
     'of all sessions': (frame) => frame.locator('[data-session-row]').first().waitFor(),
     'whose tokens are refused': (frame) => frame.getByText('hasn’t provided a valid token').waitFor(),
-    'whose token is for another console': (frame) => frame.getByText('The token that came is for').waitFor(),
+    'whose token is for another console': (frame) => frame.getByText('The token is for pages of').waitFor(),
     'in a frame within a frame': (frame) => frame.getByText('inside another frame').waitFor(),
     'outside a frame': (frame) => frame.getByText('This page only works in a frame').waitFor(),
   };
