@@ -28,7 +28,7 @@ export function isTextType(mediaType: string): boolean {
   return /^text\/[a-z0-9][a-z0-9.+-]{0,99}$/.test(mediaType) || mediaType === 'application/json';
 }
 
-/** The text of a message without words, so that readers of the text alone see that it carries files. */
+/** Text for a message that has only files, so that readers of the text alone see the files. */
 export function attachmentNames(attachments: readonly Pick<AttachmentRef, 'name'>[]): string {
   return attachments.map(({ name }) => name).join(', ');
 }

@@ -23,7 +23,7 @@ export const logMarkerSchema = z.discriminatedUnion('kind', [
     kind: z.literal('level'),
     level: z.enum(LOG_LEVELS),
     previous: z.enum(LOG_LEVELS),
-    /** The changer: the id of a person or agent, `control-port`, or `time-limit` for an automatic return. */
+    /** Author of the change: the id of a person or agent, `control-port`, or `time-limit` for an automatic return. */
     by: textUpTo(MAX_ID_LENGTH).min(1),
   }),
   z.looseObject({ kind: z.literal('retention'), lines: z.number().int().min(1), bytes: z.number().int().min(0) }),

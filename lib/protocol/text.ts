@@ -11,7 +11,7 @@ export function truncateText(text: string, length: number): string {
 const DOUBLE_QUOTES =
   /[“-‟″‶〃〝-〟＂❝❞⹂ʺ˝ˮ˶״ײ\u1cd3\u{1f676}-\u{1f678}]|(?=.?[‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ])['`‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ](?:\p{DI}*['`‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ])+/gu;
 
-/** Foreign text with plain double quotes, so that it can't close the typographic quotes around it. */
+/** Replaces double quotes in foreign text, so that it can't close the typographic quotes around it. */
 export function withoutQuotes(text: string): string {
   return text.replace(DOUBLE_QUOTES, '"');
 }

@@ -31,7 +31,7 @@ import type { EventEntry } from './placement';
  * Folds the events of one turn, or of one subagent, into items.
  *
  * Ordering: position order. Folds are idempotent where a row may repeat, and `whole` content replaces the text, so a
- * client that resumes within a message ends with the right text.
+ * client that resumes within a message ends up with the right text.
  *
  * @param outside true for the items of a `none` turn
  */
@@ -111,7 +111,7 @@ function messageRole(role: string | null): MessageItem['role'] {
 
 type TextItem = MessageItem | ReasoningItem;
 
-/** Starts the text over if `start`, else appends the event's delta. */
+/** Restarts the text if `start` is true, else appends the event's delta. */
 const text =
   (kind: TextItem['kind'], start: boolean): Fold =>
   (draft, entry) => {

@@ -34,7 +34,7 @@ import { snapshotParts } from './snapshot-parts';
  * provides another.
  */
 
-/** Most unfinished messages, and most replies of one turn, kept at a time. */
+/** Maximum number of unfinished messages, and of replies of one turn, kept at a time. */
 const MAX_REMEMBERED = 256;
 
 export interface ObligationFold {
@@ -207,7 +207,9 @@ export class ObligationLedger {
     if (text !== null) this.fold = { ...this.fold, lastText: { ...lastText, text } };
   }
 
-  /** Proposes the last text as the reply to messages still owed. @param named messages named by its turn */
+  /**
+   * Proposes the last text as the reply to messages that still await a reply. @param named messages named by its turn
+   */
   #propose(named: readonly string[]): void {
     const { lastText } = this.fold;
     if (lastText === undefined || lastText.text.trim() === '') return;

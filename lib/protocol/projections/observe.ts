@@ -133,7 +133,7 @@ const MAX_TURN_IDS = 16;
 const MAX_WAITING = 64;
 const MAX_CALLS = 16;
 const MAX_CALL_NAME = 60;
-/** Least milliseconds between two observations of an agent without turns at rest. */
+/** Minimum interval, in milliseconds, between two observations that an agent without turns is at rest. */
 const STILL_NOTED_MS = 1_000;
 
 /** Turn number of a report made now. Without turns, a report after a message answers it. */
@@ -151,7 +151,7 @@ export class Observer {
     this.#memory = memory;
   }
 
-  /** To be called after the summary has counted the turn. */
+  /** Call after the summary has counted the turn. */
   turnBegan(id: string, at: number): void {
     this.#memory.hasSpoken = false;
     this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
@@ -252,9 +252,9 @@ export class Observer {
   }
 
   /**
-   * To be called after requests and tasks have changed.
+   * Call after requests and tasks have changed.
    *
-   * @param isAway true while the session gives no sign of life: running tasks then stay as last known
+   * @param isAway true while there is no signal from the session: running tasks then stay as last known
    */
   settle(open: OpenRequests, at: number, isAway: boolean): void {
     const { openTurnId, runningTaskCount, observations } = this.#summary;

@@ -61,7 +61,7 @@ export interface EventEntry {
   event: AgUiEvent;
 }
 
-/** A placement without a place yet. */
+/** A placement that is not assigned to a turn yet. */
 export function newPlacement(entry: EventEntry, isRepeated: boolean): Placement {
   const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
   const lists = { turns: [], moves: [], removedTurnIds: [], folds: [] };

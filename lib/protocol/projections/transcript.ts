@@ -117,7 +117,7 @@ export function foldTaskItems(items: readonly Item[], taskId: string, entries: r
   );
 }
 
-/** Most placements that wait for an older page. Beyond this, the page must be requested again. */
+/** Maximum number of placements that wait for an older page. Beyond this, the page must be requested again. */
 const MAX_WAITING = 10_000;
 
 /** The loaded part of a transcript. */

@@ -18,9 +18,9 @@ const MAX_TAG_LENGTH = 4_110;
 const WORD = /<[^<>]{0,4096}(?:>|$)|[^\s<>]+/g;
 /** Longest header cell in UTF-16 code units, tags included. */
 const MAX_NAME_TEXT = 400;
-/** Most nested tables. */
+/** Maximum number of nested tables. */
 const MAX_NESTED_TABLES = 16;
-/** Most columns or rows that a cell spans. */
+/** Maximum number of columns or rows that a cell spans. */
 const MAX_SPANNED = 32;
 
 interface HtmlTable {

@@ -13,8 +13,8 @@ export interface Tally {
 }
 
 /**
- * Fields with content from agents, people or runners. Their keys are not ours: an `id` there is no identifier, and a key
- * may be a secret or mark its value as one.
+ * Fields with content from agents, people or runners. Their keys are not ours: an `id` there is not an identifier, and
+ * a key may be a secret or mark its value as one.
  */
 export const FREE_FORM_FIELDS: ReadonlySet<string> = new Set([
   'args',

@@ -102,7 +102,7 @@ export function isFileName(value: string): boolean {
   return FILE_NAME.test(value);
 }
 
-/** No secret by form: a dummy value, location, version, type or placeholder. */
+/** True for a value whose form rules out a secret: a dummy value, location, version, type or placeholder. */
 export function isBenign(value: string): boolean {
   return (
     [NO_VALUE, DUMMY, LOCATION, SYNTAX, VERSIONS, SIZED_TYPE].some((pattern) => pattern.test(value)) ||
@@ -121,7 +121,7 @@ export function isCaption(value: string, name = ''): boolean {
   return CAPTION.test(value) || (value.split(' ').length > 2 && SENTENCE.test(value));
 }
 
-/** True for a secret behind a secret's name; false for a placeholder, word, reference or count. */
+/** True for a secret that follows a secret's name; false for a placeholder, word, reference or count. */
 export function isSecretValue(
   value: string,
   { kind, strength }: NamedSecret,
