@@ -7,7 +7,7 @@ import { ProcessLockedError } from './process-lock';
 import type { OutboxListeners } from './runner-host';
 
 /**
- * Opens the outbox of an agent. An unnamed agent takes the first free one of `<base>`, `<base>-2`, …, so two runners in
+ * Opens the outbox of an agent. An unnamed agent gets the first free id of `<base>`, `<base>-2`, …, so two runners in
  * one folder are two agents.
  *
  * Failure: a named agent that already runs is refused with the process that runs it; so is one whose file another
@@ -19,7 +19,7 @@ export interface OutboxClaim {
   serverKey: string;
   agentId: string | undefined;
   baseId: string;
-  /** Whether the outbox belongs to the wanted agent. If none does, the first free agent is taken. */
+  /** True if the outbox belongs to the wanted agent. If none does, the first free agent is used. */
   matches: (outbox: Outbox) => Promise<boolean>;
   listeners: OutboxListeners;
 }

@@ -33,7 +33,7 @@ export class DataFolderError extends Error {
 
 const OTHERS = 0o077;
 const OTHERS_WRITE = 0o022;
-/** Has thousands of installed packages, which are not secret. Its files are not checked one by one. */
+/** Holds thousands of installed packages, which are not secret, so its files are not checked one by one. */
 const PACKAGES_FOLDER = 'agents';
 
 /**
@@ -59,8 +59,8 @@ export function checkDataFolder(folder, uid = process.geteuid?.()) {
 }
 
 /**
- * Creates a private file, or makes an existing one private. Does not open that: closing it would drop SQLite's locks of
- * this process on the file.
+ * Creates a private file, or makes an existing one private. Does not open an existing file: closing it would drop this
+ * process's SQLite locks on the file.
  *
  * @param {string} file
  * @throws DataFolderError if another user owns it
@@ -188,7 +188,7 @@ function tryToChange(change) {
   try {
     change();
   } catch {
-    // Removed meanwhile, or a read-only disk; a later write reports that.
+    // The file was removed meanwhile, or the disk is read-only; a later write reports that.
   }
 }
 
@@ -205,7 +205,7 @@ function namesIn(folder) {
   try {
     return readdirSync(folder);
   } catch {
-    // Missing, or a file in its place; a later write reports that.
+    // The folder is missing, or a file is in its place; a later write reports that.
     return [];
   }
 }
@@ -225,7 +225,7 @@ export function removeStaleDrafts(path, ending = /^(\d+)$/) {
     try {
       rmSync(join(folder, entry), { recursive: true, force: true });
     } catch {
-      // Owned by another user.
+      // The draft belongs to another user.
     }
   }
 }
@@ -269,7 +269,7 @@ function writableParent(folder, uid) {
   return null;
 }
 
-/** More than systems follow. */
+/** More links than any system follows. */
 const MAX_LINKS = 40;
 
 /**
@@ -317,8 +317,8 @@ function trustedUsers(uid) {
 }
 
 /**
- * Whether a group has trusted users only: many systems give each user a group that can write wherever the user can. Users
- * that are not in /etc/passwd count as alone in the group with their number.
+ * True if a group has trusted users only. Many systems give each user a group that can write wherever the user can.
+ * Users that are not in /etc/passwd count as alone in the group with their number.
  *
  * @param {number} gid
  * @param {number} uid

@@ -33,7 +33,7 @@ export type RequestAnswer =
 
 /** Answered requests remembered, so that a late answer gets a reason. */
 const MAX_ANSWERED = 256;
-/** Adapters open no more than this. */
+/** Adapters do not open more than this. */
 const MAX_HELD = 1_000;
 
 export type AnswerCommand = CommandOf<'permission.decision' | 'question.answer'>;
@@ -84,7 +84,7 @@ export class PendingRequests {
     setBounded(this.#held, key, request, MAX_HELD);
   }
 
-  /** Withdrawn, or answered elsewhere. */
+  /** Releases a request that was withdrawn or answered elsewhere. */
   release(sessionId: string, requestId: string): void {
     this.#held.delete(keyOf(sessionId, requestId));
   }
@@ -104,7 +104,7 @@ export class PendingRequests {
         ? 'it was already answered'
         : 'the agent no longer waits for this';
     }
-    // An answer without a digest is refused below.
+    // `refusalOf` refuses an answer without a digest.
     const { digest = '' } = body;
     if (this.#answeredOpenings.has(digest)) return 'it was already answered';
     const refusal = refusalOf(request, body);

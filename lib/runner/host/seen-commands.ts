@@ -24,7 +24,7 @@ export interface SeenCommand {
 
 const PREFIX = 'command:';
 const POSITION = 'commands-position';
-/** Longer than any command stays on the server. */
+/** Longer than the server keeps any command. */
 const RETENTION_MS = 8 * 24 * 60 * 60_000;
 
 export class SeenCommands {

@@ -3,7 +3,7 @@ import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/pr
 import type { OutboxNotice } from '../outbox/delivery';
 import type { Cursor } from '../outbox/statements';
 
-/** As much of an outbox as restoring state after a restart needs. */
+/** The part of an outbox that is needed to restore state after a restart. */
 export interface CursorReader {
   cursors: (prefix: string) => Promise<Map<string, string>>;
 }

@@ -24,8 +24,8 @@ export interface CallerRule {
   /** Address of an external server: an http URL or a socket path. */
   listensAt?: string;
   /**
-   * Client name of the agent's MCP connection, possibly by provider. Any other client is an agent that this agent
-   * started.
+   * Client name of the agent's MCP connection, possibly depending on the provider. Any other client is an agent that
+   * this agent started.
    */
   client?: RegExp | ((provider: string) => RegExp);
 }
@@ -40,14 +40,14 @@ interface ToolCallersOptions {
 }
 
 const UNSEEN = 'no session of this runner is making this call';
-const SEVERAL = 'two agents are making this same call; call it again';
+const SEVERAL = 'two agents are making the same call; call it again';
 const SUBAGENT =
   'these tools are for the main agent of the session, not for subagents; give your result to the agent that started you';
 const NO_TICKET = 'this session has Interlude’s tools from another MCP server; call them there';
 
 /** Events may lag behind their call by this much. */
 const SEEN_WITHIN_MS = 3_000;
-/** The same if the session is already known. */
+/** Events may lag by this much if the session is already known. */
 const LOOKED_FOR_MS = 500;
 /** Wait for a simultaneous call of another session. */
 const SETTLED_MS = 150;

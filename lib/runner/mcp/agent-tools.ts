@@ -35,7 +35,7 @@ export interface CallOrigin {
 
 const MAX_LINK = 2_048;
 const MAX_REPLY_TEXT = 32_000;
-/** The rest is listed once these are answered. */
+/** Replies beyond this are listed once these are answered. */
 const MAX_LISTED = 20;
 
 const reportInput = z.strictObject({
@@ -130,7 +130,7 @@ export function refused(text: string): ToolAnswer {
   return { text, isError: true };
 }
 
-/** How an agent starts `interlude mcp` for one session. */
+/** Command with which an agent starts `interlude mcp` for one session. */
 export interface ToolServer {
   name: string;
   command: string;

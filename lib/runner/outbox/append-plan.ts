@@ -48,7 +48,7 @@ export interface AppendPlan {
 /** Shares of the bound above which log lines and task output are dropped. */
 const LOG_SHARE = 0.9;
 const OUTPUT_SHARE = 0.5;
-/** Leaves room for the request envelope. */
+/** Largest record that leaves room for the request envelope. */
 export const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
 
 export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bound): AppendPlan {

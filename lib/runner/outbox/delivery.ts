@@ -55,7 +55,7 @@ export class Deliverer {
   #batchRows: number;
   /** Last `seq` of each refused request during that search. */
   #refusedUpTo: number[] = [];
-  /** The server was asked whether it is ahead of the file. */
+  /** True once the server was asked whether it is ahead of the file. */
   #isChecked = false;
 
   constructor(options: DelivererOptions) {
@@ -156,7 +156,7 @@ export class Deliverer {
       return { kind: 'delivered' };
     }
     if (expectedSeq === first.seq) {
-      const message = `the server expects record ${expectedSeq} and refuses it as a gap`;
+      const message = `the server expects record ${expectedSeq} but refuses that record as a gap`;
       return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
     }
     await this.#lostByServer(this.#nextEpoch(), first, first.seq - expectedSeq);
@@ -168,7 +168,7 @@ export class Deliverer {
     const { agentId, sessionId } = JSON.parse(first.body) as { agentId: string; sessionId?: string };
     const occurredAt = this.#options.clock.now();
     await this.#store.renumber(epoch, { agentId, sessionId, occurredAt, count, reason: 'lost-by-server' });
-    const message = `the server no longer has ${count} record(s) it had acknowledged; they are declared lost`;
+    const message = `the server no longer has ${count} record(s) that it had acknowledged; they are declared lost`;
     this.#options.onNotice({ level: 'error', kind: 'lost-by-server', count, message });
   }
 

@@ -62,7 +62,7 @@ export class OutboxStore {
   #lastSeq = 0;
   #rows = 0;
   #bytes = 0;
-  /** The server may know everything up to here, so its content is frozen. */
+  /** The server may have every record up to this `seq`, so their content is frozen. */
   #handedOutSeq = 0;
   #openedSeq = 0;
   #openLosts: ReadonlyMap<string, OpenLost> = new Map();
@@ -265,7 +265,7 @@ export class OutboxStore {
       const lastSeq = this.#rows + declared.length;
       await this.#client.batch(
         [
-          // Negative numbers first, because rows would collide with ones not moved yet.
+          // Uses negative numbers first, because rows would collide with rows that have not moved yet.
           { sql: 'UPDATE queue SET seq = -(seq - ?)', args: [shift] },
           'UPDATE queue SET seq = -seq',
           ...insertStatements(declared),

@@ -17,9 +17,9 @@ export class WaitingStatuses {
   /** By agent and session, in queue order. */
   #waiting = new Map<string, WaitingStatus>();
   #deferred = new Map<string, Candidate>();
-  /** Everything up to here is in the current request. */
+  /** Every record up to this `seq` is in the current request. */
   #inRequestSeq = 0;
-  /** Everything up to here was in some request. */
+  /** Every record up to this `seq` was in some request. */
   #carriedSeq: number;
 
   /**
@@ -30,9 +30,9 @@ export class WaitingStatuses {
     for (const { seq, bytes, body } of rows) {
       const text = String(body);
       const key = statusKey(JSON.parse(text));
-      // its content may have been different when that process sent it
+      // the content may have been different when that process sent the record
       const isRewritten = Number(seq) <= carriedSeq;
-      // only the newest can be replaced, at its own place in the order
+      // only the newest record can be replaced, at its own place in the order
       this.#waiting.delete(key);
       this.#waiting.set(key, { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten });
     }
@@ -168,7 +168,7 @@ function withoutTransientFields(candidate: Candidate): Candidate {
   return candidateOf(JSON.stringify({ ...record, status }));
 }
 
-/** An oversized one replaces nothing: it is refused and declared lost. */
+/** An oversized status record replaces nothing, because it is refused and declared lost. */
 function isStatus({ kind, bytes }: Candidate): boolean {
   return kind === 'status' && bytes <= LARGEST_RECORD_BYTES;
 }

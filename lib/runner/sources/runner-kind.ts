@@ -52,19 +52,19 @@ export interface RunnerCall {
 export interface PreparedRunner {
   /** Fields of the status record. */
   about: AgentStatus & { kind: string };
-  /** Log lines name their session. */
+  /** True if log lines name their session. */
   hasManySessions?: true;
   /** Default agent id. */
   agentId: string;
-  /** Only one per machine: a second one is refused rather than renamed. */
+  /** True if only one may run per machine: a second one is refused rather than renamed. */
   isExclusive?: boolean;
-  /** Whether an outbox belongs to the wanted agent. If none does, the first free agent is taken. */
+  /** True if an outbox belongs to the wanted agent. If none does, the first free agent is used. */
   matches?(outbox: Outbox): Promise<boolean>;
   /** Path of the control file; by default one for each agent. */
   controlFile?: string;
-  /** How tool calls prove their session. @see lib/runner/host/tool-callers.ts */
+  /** Rule by which tool calls prove their session. @see lib/runner/host/tool-callers.ts */
   callers?: CallerRule;
-  /** How long agents may finish their work on close. */
+  /** Time for agents to finish their work on close. */
   endWithinMs: number;
   open(opened: OpenedRunner): Promise<RunningKind>;
 }
@@ -177,7 +177,7 @@ export function exists(path: string): Promise<boolean> {
   );
 }
 
-/** The options --session and --resume. */
+/** Values of the options --session and --resume. */
 export interface NamedSession {
   session: string | undefined;
   resume: string | undefined;

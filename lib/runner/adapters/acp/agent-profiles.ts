@@ -9,8 +9,9 @@ export const ASYNC_TASKS = 'asyncTasks';
  */
 export interface AgentProfile {
   /**
-   * It marks the end of between-run turns: a prompt sent meanwhile waits for the mark, and earlier text does not answer
-   * it. `both`: it marks the start too, so unmarked text between prompts is a remark of its program and opens no turn.
+   * It marks the end of between-run turns: a prompt sent meanwhile waits for the mark, and text before the mark does
+   * not answer that prompt. `both`: it marks the start too, so unmarked text between prompts is a remark of its program
+   * and opens no turn.
    */
   marksTurns?: 'ends' | 'both';
   /** It accepts prompts at once and ends turns with `state_update` (ACP v2). */

@@ -10,7 +10,7 @@ import type { ClaudeExtras } from './claude-extras';
 
 const MAX_DESCRIPTION = 500;
 const MAX_PROCESSES = 256;
-/** Calls that start nothing: their results are file or page text. */
+/** Calls that start no background work: their results are file or page text. */
 const ONLY_TEXTS: ReadonlySet<string | null> = new Set(['read', 'search', 'fetch', 'edit', 'delete', 'move']);
 
 /** Detects background tasks in tool calls, the only sign of them in ACP v1. */
@@ -57,7 +57,7 @@ export class CallTasks {
     }
   }
 
-  /** Task of the subagent behind an update; null for the agent itself. */
+  /** Task of the subagent that an update is about; null for the agent itself. */
   subagentOf(meta: Fields): string | null {
     const parent = textOf(fieldsOf(meta.claudeCode).parentToolUseId);
     if (parent !== null) return this.#claude.taskOfCall(parent);
@@ -120,7 +120,7 @@ export class CallTasks {
     if (followed !== null) setBounded(this.#processes, id, followed, MAX_PROCESSES);
   }
 
-  /** Reads news of known tasks from a result. */
+  /** Reads updates about known tasks from a result. */
   #seen(call: ToolCall, text: string, file: string | null): void {
     const ended = parseBackgroundEnd(text);
     if (ended !== null && this.#writer.isRunning(ended.taskId)) {

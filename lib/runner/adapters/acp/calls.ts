@@ -21,7 +21,7 @@ export interface ToolCall {
   output: string;
   /** Characters beyond MAX_OUTPUT. */
   cutOutput: number;
-  /** Why a person or a timeout refused it. */
+  /** Reason for its refusal, by a person or on timeout. */
   refusal: string | null;
 }
 
@@ -63,7 +63,7 @@ export class Calls {
     return [...this.#calls.values()].filter(({ id, taskId }) => taskId === null && open.has(id));
   }
 
-  /** Its turn ended first. */
+  /** True if its turn ended before the call did. */
   isLeft(call: ToolCall): boolean {
     return this.parts(call).callState(call.id) === 'left';
   }
@@ -142,7 +142,7 @@ function isStart({ sessionUpdate, status }: Fields): boolean {
   return sessionUpdate === 'tool_call' && (status === 'pending' || status === 'in_progress');
 }
 
-/** After a cut all further output is cut. */
+/** Appends output up to the limit. Once output has been cut, all further output is cut too. */
 function addOutput(call: ToolCall, more: string): void {
   const all = call.output + more;
   const kept = call.cutOutput > 0 ? call.output : truncateText(all, MAX_OUTPUT);

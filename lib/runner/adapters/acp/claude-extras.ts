@@ -73,7 +73,7 @@ export class ClaudeExtras {
     return this.#trigger({});
   }
 
-  /** Task of a subagent's call; the call id if unknown. */
+  /** Task of a subagent's call; the call id if the task is unknown. */
   taskOfCall(callId: string): string {
     return this.#byCall.get(callId) ?? callId;
   }
@@ -124,13 +124,13 @@ export class ClaudeExtras {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
     } else if (isEnd(state) && this.#writer.isRunning(id)) {
       const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
-      // Only the call could add more, and only a failure.
+      // Only the call could still report more, and only on failure.
       if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
       else setBounded(this.#unconfirmed, id, { at: now, how }, MAX_KNOWN);
     }
   }
 
-  /** When the oldest unconfirmed end counts: the process inside the adapter may have died. */
+  /** Time at which the oldest unconfirmed end counts, because the process inside the adapter may have died. */
   get dueAt(): number | null {
     const [next] = this.#unconfirmed.values();
     return next === undefined ? null : next.at + SETTLE_MS;

@@ -46,7 +46,7 @@ export class PromptTurns {
   /** Trigger of a turn the agent does not explain. */
   cause = (): TurnTrigger => ({ kind: 'unknown', taskIds: [] });
   readonly #writer: SessionWriter;
-  /** Open calls or requests: silence means nothing. */
+  /** True while calls or requests are open, when silence does not end a turn. */
   readonly #isBusy: () => boolean;
   readonly #beforeEnd: (end: TurnEnd) => void;
   #prompts: Prompt[] = [];
@@ -62,7 +62,7 @@ export class PromptTurns {
   #lastTextId: string | null | undefined;
   /** Time of the latest remark outside turns. */
   #remarkedAt: number | null = null;
-  /** A rejected prompt whose turn is open: it may be sent again. */
+  /** A rejected prompt whose turn is open, because it may be sent again. */
   #untaken: { prompt: Prompt; end: TurnEnd } | null = null;
 
   constructor(writer: SessionWriter, isBusy: () => boolean, beforeEnd: (end: TurnEnd) => void) {
@@ -118,7 +118,7 @@ export class PromptTurns {
   content(now: number, text?: { messageId: string | null }): void {
     const isText = text !== undefined;
     if (this.#settled !== null) this.#end(this.#settled.end);
-    // After a text-only turn, the next message answers the waiting prompt.
+    // After a text-only turn, the agent's next message answers the waiting prompt.
     if (
       isText &&
       this.#lastTextId !== undefined &&
@@ -201,10 +201,10 @@ export class PromptTurns {
     else this.#join(prompt);
   }
 
-  /** The turn was asked to stop. */
+  /** An interrupt of the turn was sent. */
   cancelled(): void {
     this.#isCancelled = this.#writer.turn !== null;
-    // An agent that queues prompts may continue with the others.
+    // An agent that queues prompts may continue with the remaining ones.
     if (this.profile.handsOver !== true) for (const prompt of this.#prompts) prompt.isCancelled = true;
   }
 
@@ -235,12 +235,12 @@ export class PromptTurns {
     return this.#writer.turn?.kind === 'between-run';
   }
 
-  /** Next prompt to begin. Claude Code reports the start of prompts it has named. */
+  /** Next prompt whose turn can begin. Claude Code itself reports the start of prompts it has named. */
   get #nextUnnamed(): Prompt | undefined {
     return this.#prompts.find(({ hasTurn, uuid }) => !hasTurn && uuid === null);
   }
 
-  /** All text came without an id, as the program's remarks do; agent messages have one. */
+  /** True if all text came without an id, as the program's remarks do. Agent messages have ids. */
   get #isRemark(): boolean {
     return this.#lastTextId === null;
   }
@@ -252,7 +252,7 @@ export class PromptTurns {
     return !this.profile.marksTurns && this.#spoke && this.#writer.openTasks.length > 0;
   }
 
-  /** Answered without a result while others wait: the turn continues with them. */
+  /** True if a prompt was answered without a result while others wait. The turn then continues with those. */
   #goesOnWithNext(end: TurnEnd): boolean {
     return (
       this.profile.handsOver === true && end.kind === 'success' && this.#settled === null && this.#prompts.length > 0
@@ -261,7 +261,7 @@ export class PromptTurns {
 
   #answeredEarly(prompt: Prompt, end: TurnEnd, now: number): void {
     const { turn } = this.#writer;
-    // Cancelled unread together with the turn before it: no turn answers it.
+    // Cancelled with the turn before it, before the agent read it, so no turn answers it.
     if (turn !== null && end.kind === 'cancelled') return;
     if (turn !== null && end.kind === 'success') {
       this.#join(prompt);

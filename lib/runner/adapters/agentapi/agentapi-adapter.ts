@@ -24,7 +24,7 @@ interface AgentApiAdapterOptions extends WireAdapterOptions {
   terms?: { stillMs?: number };
 }
 
-/** On top of the two seconds after which AgentAPI reports `stable`. */
+/** Added to the two seconds after which AgentAPI reports `stable`. */
 const SETTLE_MS = 2_000;
 const MAX_POSTED = 64;
 const MAX_ERRORS = 256;
@@ -330,7 +330,7 @@ export class AgentApiAdapter implements WireAdapter {
       const given = before.options.find((option) => option.id === this.#answered);
       const outcome = given === undefined ? 'unknown' : given.kind === 'allow' ? 'allowed' : 'denied';
       this.#writer.resolved(id, outcome);
-      // The agent continues, so the settle time restarts.
+      // The agent continues, so its settle time restarts.
       this.#stableSince = this.#isStable === true ? this.#now : null;
     }
     this.#answered = null;
@@ -356,7 +356,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#writer.finish(end, { isInferred: true });
   }
 
-  /** Each connection repeats up to a hundred of them. */
+  /** Each connection repeats up to a hundred errors. */
   #error({ message, level, time }: Extract<AgentApiFrame, { kind: 'error' }>): void {
     const key = truncateText(`${time} ${message}`, MAX_QUOTED);
     if (this.#errors.has(key) || (time !== '' && time <= this.#progress.errorAt)) return;

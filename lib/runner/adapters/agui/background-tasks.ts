@@ -27,11 +27,11 @@ export class BackgroundTasks {
   readonly #isHere: boolean;
   readonly #activities = new Map<string, unknown>();
   readonly #progress = new Map<string, string>();
-  /** Ended tasks: a repeated end starts no turn. */
+  /** Ended tasks, whose repeated end does not start a turn. */
   readonly #over = new Map<string, true>();
-  /** Ended before this process: starting one inside a turn means a new task with a reused id. */
+  /** Tasks that ended before this process. If one starts inside a turn, it is a new task with a reused id. */
   readonly #before: Set<string>;
-  /** Task ends between turns, and within the last turn. */
+  /** Tasks that ended between turns, and those that ended within the last turn. */
   #endedOutside: string[] = [];
   #endedInside: string[] = [];
 
@@ -134,7 +134,7 @@ export class BackgroundTasks {
     }
   }
 
-  /** Nothing can report these ends any more. */
+  /** Marks tasks as lost whose ends nothing can report any more. */
   lose(about: readonly string[]): void {
     const error = 'The server reports neither running tasks nor events between turns.';
     for (const id of new Set(about)) {

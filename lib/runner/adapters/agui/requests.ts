@@ -62,7 +62,7 @@ export class RunRequests {
     this.#calls.clear();
   }
 
-  /** The run was cut off: its questions expect no answer. */
+  /** The run was cut off, so its questions need no answer. */
   runAborted(): void {
     this.#calls.clear();
   }

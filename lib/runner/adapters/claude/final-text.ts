@@ -3,7 +3,7 @@ import { lineText } from './transcript-line';
 
 /** A turn closed by its stop hook; some of its lines may still arrive. */
 export interface ClosedTurn {
-  /** When the hook ran. */
+  /** Time of the hook. */
   at: number;
   /** Text written in place of missing lines; null or empty if none. */
   text: string | null;
@@ -95,7 +95,7 @@ export class FinalText {
   }
 
   /**
-   * Takes a late line of a closed turn. The last lines repeat the text written in their place; later lines may show
+   * Handles a late line of a closed turn. The last lines repeat the text written in their place; later lines may show
    * that an earlier line merely had the same words.
    *
    * @param isLast the line can be among the last

@@ -49,7 +49,7 @@ const PROMPT_HOOK_MS = 2_000;
 const MAX_STOPS = 16;
 /** Prompt ids kept after their turn. */
 const MAX_PAST = 64;
-/** A larger difference between a line's timestamp and its reading means that the clocks disagree. */
+/** If a line's timestamp differs from the time of reading by more than this, the clocks disagree. */
 const CLOCKS_AGREE_MS = 3_600_000;
 
 /**
@@ -80,12 +80,15 @@ export class StopHooks {
     return { stops: this.#stops, unheard: this.#unclaimed, prompts: this.#pendingPrompts, isPromptHeard };
   }
 
-  /** Stop of the open turn. */
+  /** Stop hook of the open turn. */
   get own(): PendingStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'open') ?? null;
   }
 
-  /** Stop of a turn not in the transcript yet: the open turn is over, though more of its lines may come. */
+  /**
+   * Stop hook of a turn that is not in the transcript yet. The open turn is over, although more of its lines may
+   * follow.
+   */
   get ahead(): PendingStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'ahead') ?? null;
   }
@@ -164,7 +167,7 @@ export class StopHooks {
     this.#stops = this.#stops.filter((stop) => stop.at > at || this.#place(stop) === 'ahead');
   }
 
-  /** Stop of a turn that ended at `at`. A later hook belongs to a later turn. */
+  /** Stop hook of a turn that ended at `at`. A later hook belongs to a later turn. */
   ownAt(at: number): PendingStop | null {
     return (
       this.#stops.findLast((stop) => this.#place(stop) === 'open' && (this.#isNamed(stop) || stop.at <= at)) ?? null
@@ -201,7 +204,7 @@ export class StopHooks {
     this.#stops = this.#stops.filter((one) => one !== stop);
   }
 
-  /** The session restarts: earlier hooks end nothing. */
+  /** The session restarts: earlier hooks no longer end a turn. */
   clearBefore(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
   }

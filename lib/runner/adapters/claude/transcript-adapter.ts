@@ -114,7 +114,7 @@ export class TranscriptAdapter {
     const { uuid, message } = line;
     for (const { id, input } of blocksOf(message, 'tool_use')) this.tasks.called(`${id}`, fieldsOf(input));
     const results = blocksOf(message, 'tool_result');
-    // Its background work is still shown.
+    // The subagent's background work is still shown.
     const started = results.length === 0 ? null : this.tasks.launched(line, results, at);
     const ended = this.tasks.endedByCall(line, results);
     const messages = [started, ...ended.map((end) => end.message), { type: 'sidechain', uuid, message }];
@@ -130,18 +130,20 @@ export class TranscriptAdapter {
     return [{ occurredAt: at, event: { type: 'CUSTOM', name: CUSTOM.notice, value } }];
   }
 
-  /** Another process took over at `at` (epoch milliseconds): interrupts or loses the predecessor's open work. */
+  /**
+   * Another process took over at `at` (epoch milliseconds): marks the predecessor's open work as interrupted or lost.
+   */
   replaced(at: number, now: number): TimedEvent[] {
     const before = this.#adapter.turn;
     const isOver = this.#hasFinished || this.stops.ownAt(at) !== null;
     const last = before !== null && isOver && before.startedAt <= at ? this.stopped(now) : [];
     this.tasks.processReplaced(at);
-    // The hook of an ended turn has arrived by now.
+    // Hooks of ended turns have arrived by now.
     this.stops.clearBefore(at);
     const events = [...last, ...this.#process(this.#adapter.replaced(at, now))];
     if (before !== null && this.#adapter.turn === null) {
       this.#requests.sessionEnded();
-      // Late lines of the old process open no turn.
+      // Late lines of the old process do not open a turn.
       if (last.length === 0) this.finalText.leaves(at, null);
       this.finalText.reset();
       this.#answers = [];

@@ -41,7 +41,7 @@ interface Launch extends LaunchedWork {
 export interface UnlistedTasks {
   /** Tasks missing from the CLI's list at `at`, epoch milliseconds. */
   unlisted: { ids: string[]; at: number } | null;
-  /** Tasks presumed lost for that reason. */
+  /** Tasks presumed lost because they stayed unlisted. */
   lost: string[];
 }
 

@@ -17,7 +17,7 @@ export class TurnAttribution {
   readonly #unanswered = new Set<string>();
   /** Older CLIs name no user messages. Once one init has, an init without names opens no user turn. */
   #initsNameMessages = false;
-  /** Ends the newest turn seemed to answer when it began. */
+  /** Task ends that the newest turn seemed to answer when it began. */
   #guess: readonly TaskEnd[] = [];
   /** The newest turn has content: late messages of the previous turn no longer count. */
   #hasActed = false;
@@ -303,19 +303,19 @@ export interface TaskRef {
   runId: string | null;
 }
 
-/** A task end that some prompt reports to the agent. */
+/** A task end that a prompt reports to the agent. */
 export interface TaskEnd extends TaskRef {
   startedInRun: string | null;
-  /** Opens no turn: the next turn reports it. */
+  /** Does not open a turn: the next turn reports it. */
   quiet: boolean;
 }
 
 interface Waiting extends TaskEnd {
-  /** Its own result was empty: the next turn answers it. */
+  /** The result of its own turn was empty, so the next turn answers it. */
   swallowed: boolean;
   /** The open turn received it. */
   received: boolean;
-  /** Reported to have opened the current turn, not guessed. */
+  /** The agent reported that it opened the current turn. */
   wakes: boolean;
 }
 
@@ -323,7 +323,7 @@ interface ResultCause {
   kind: 'user' | 'between-run';
   /** `origin.runId` of the result. */
   runId: string | null;
-  /** Ends the turn seemed to answer when it opened. */
+  /** Task ends that the turn seemed to answer when it opened. */
   guess: readonly TaskEnd[];
   /** The model was never reached: the notification is sent again with the next turn. */
   unanswered: boolean;
@@ -406,7 +406,7 @@ class PendingTaskEnds {
     return { causes, folded };
   }
 
-  /** The queue is gone with the process. */
+  /** The process has ended, and its queue with it. */
   clear(): void {
     this.#waiting = [];
   }

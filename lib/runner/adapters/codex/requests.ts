@@ -178,7 +178,7 @@ interface Pending {
 
 const MAX_KNOWN = 2_000;
 
-/** Requests an app-server waits for, by JSON-RPC id (restarting from 0 in each process). */
+/** Requests whose answers an app-server waits for, by JSON-RPC id (restarting from 0 in each process). */
 export class PendingRequests {
   readonly #pending = new Map<RpcId, Pending>();
   /** `changes` of running `fileChange` items: their approval requests omit them. */

@@ -33,7 +33,7 @@ export class ThreadItems {
   readonly #open = new Map<string, Kind>();
   /** Started by another process; how much was written is unknown. */
   readonly #openBefore = new Map<string, true>();
-  /** Items whose start came on this connection: only their deltas are complete. */
+  /** Items whose start arrived on this connection. Deltas of other items are incomplete. */
   readonly #started = new Map<string, true>();
   #completedInTurn: string[] = [];
   #revision = 0;

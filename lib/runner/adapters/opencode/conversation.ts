@@ -113,7 +113,7 @@ export class Conversation {
     }
   }
 
-  /** Work is open, so idleness would end it. */
+  /** True while work is open, which idleness would end. */
   get isAtWork(): boolean {
     return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.requests.hasOpen;
   }
@@ -181,7 +181,7 @@ export class Conversation {
 
   #part(part: Fields, session: string): void {
     const message = this.#messages.get(idOf(part.messageID) ?? '');
-    // Late repeats, such as pruned outputs, are in the log.
+    // Late repeats, such as pruned outputs, are already in the log.
     if (message?.isOver) return;
     if (message === undefined) this.#custom('part', { type: part.type, id: part.id, message: part.messageID }, session);
     else if (message.role === 'user') this.#parsePromptPart(part, session);

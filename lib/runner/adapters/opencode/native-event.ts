@@ -9,7 +9,7 @@ import { truncateText } from '@interlude/protocol/text';
  * @see opencode-ai 1.18.33, `GET /doc`
  */
 export interface NativeEvent {
-  /** The same on every stream. */
+  /** Equal on every stream. */
   id: string | null;
   type: string;
   data: Fields;
@@ -20,7 +20,7 @@ export interface NativeEvent {
   isWrapped: boolean;
 }
 
-/** Durable events: in the history, and repeated as `sync` by `/global/event`. */
+/** Matches durable events, which are in the history and which `/global/event` repeats as `sync`. */
 const LASTING = /^(session\.(created|updated|deleted)|message\.(part\.)?(updated|removed))$/;
 
 export function isLasting({ type }: NativeEvent): boolean {
@@ -109,7 +109,7 @@ type PromptPart =
   /** `messageId`: log id of a message sent by the dashboard. */
   | { kind: 'person'; messageId: string | null; text: string }
   | { kind: 'task'; notices: TaskNotice[] }
-  /** OpenCode's own text: file content, a reminder, a continuation prompt. */
+  /** Text by OpenCode itself: file content, a reminder, a continuation prompt. */
   | { kind: 'own' }
   | { kind: 'compaction'; isAuto: boolean };
 

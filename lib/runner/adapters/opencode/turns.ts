@@ -25,7 +25,7 @@ type MessageAuthor = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds
 
 interface OpenTurn {
   parentId: string;
-  /** Messages people sent before the turn. */
+  /** Messages that people sent before the turn and that it answers. */
   answered: readonly string[];
   messages: Set<Message>;
   newest: Message | null;
@@ -70,7 +70,7 @@ export class Turns {
     return false;
   }
 
-  /** Work is open, so idleness would end it. */
+  /** True while work is open, which idleness would end. */
   get isAtWork(): boolean {
     return this.#open !== null || this.#unanswered.size > 0;
   }
@@ -170,7 +170,7 @@ export class Turns {
     this.#open = { parentId, answered, messages: new Set(), newest: null, error: null };
   }
 
-  /** Takes the message a turn answers and all earlier ones: the agent has read those too. */
+  /** Removes the message that a turn answers and all earlier ones, which the agent has read too. */
   #takeUnanswered(parentId: string): string[] {
     const waiting = [...this.#unanswered.keys()];
     const isTask = this.#authors.get(parentId)?.kind === 'task';

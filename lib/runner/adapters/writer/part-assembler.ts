@@ -127,7 +127,7 @@ export class PartAssembler {
       keep(ended, whole, MAX_COMPARED.ended);
       return;
     }
-    // Write the rest as a new part: late, but not lost.
+    // Writes the rest as a new part, which is late but not lost.
     const length = shown === null || whole.startsWith(shown) ? ended.length : 0;
     if (whole.length <= length) return;
     const rest = this.#part(ended.kind, ended.name, about);
@@ -291,7 +291,7 @@ export class PartAssembler {
   close(): void {
     this.endText();
     for (const id of this.#calls.open) this.#abandon(id);
-    // From here on the id means a new call, whatever its arguments.
+    // From then on, the id means a new call, whatever its arguments.
     for (const id of this.#calls.ended) if (this.argsOf(id) !== '') this.#calls.take(id, 'cut', '');
   }
 

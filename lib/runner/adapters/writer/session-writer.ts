@@ -37,7 +37,7 @@ export interface OpenTurn {
 }
 
 export interface TurnDetails {
-  /** The agent did not report the end. */
+  /** True if the agent did not report the end. */
   isInferred?: boolean;
   /** Stored with the turn. */
   result?: object | undefined;

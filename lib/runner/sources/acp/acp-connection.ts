@@ -54,7 +54,7 @@ export class AcpConnection {
       onUnreadable: (why, line) => this.#unreadable(why, line),
     });
     stdout.on('data', (chunk: Buffer) => lines.write(chunk));
-    // A closed pipe shows as the exit of the process.
+    // A closed pipe is reported as the exit of the process.
     stdin.on('error', (error) => options.log('debug', `the agent’s input: ${error.message}`));
     stdout.on('error', (error) => options.log('debug', `the agent’s output: ${error.message}`));
     this.exited = this.#process.exited.then((exit) => {
@@ -101,7 +101,7 @@ export class AcpConnection {
     this.#killGroup('SIGTERM');
     if (await this.#exitsWithin(END_WITHIN_MS.bySignal)) return;
     this.#killGroup('SIGKILL');
-    // a process of another user ignores these signals
+    // a process of another user does not receive these signals
     await this.#exitsWithin(END_WITHIN_MS.bySignal);
   }
 

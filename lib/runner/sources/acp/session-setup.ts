@@ -37,7 +37,7 @@ export interface OpenedSession {
   acceptsParallelPrompts: boolean;
   /** `loaded` replayed its history, `resumed` did not, `new` has none. */
   how: 'new' | 'loaded' | 'resumed';
-  /** Why the wanted session was not continued. */
+  /** Reason why the wanted session was not continued. */
   notLoaded: string | null;
   /** Reloads a lost session in the same process. @returns the error, or null */
   reload(): Promise<RpcAnswer['error']>;
@@ -60,7 +60,7 @@ export async function openSession(
     clientCapabilities: {
       fs: { readTextFile: false, writeTextFile: false },
       terminal: false,
-      // Otherwise some agents write both into their text.
+      // Otherwise, some agents write notices and compactions into their text.
       session: { notices: {}, compaction: {} },
       // codex-acp reports command output only to such clients.
       _meta: { ...AIR_CAPABILITIES, terminal_output_delta: true },
@@ -160,7 +160,7 @@ interface AuthMethod {
   isKey: boolean;
 }
 
-/** Authenticates as requested or, if the agent insists, with the only available API key. */
+/** Authenticates as requested or, if the agent requires it, with the only available API key. */
 class SignIn {
   readonly #connection: AcpConnection;
   readonly #methods: AuthMethod[];

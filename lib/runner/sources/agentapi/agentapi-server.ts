@@ -28,7 +28,7 @@ export type PostResult =
 
 const REQUEST_MS = 10_000;
 const UPLOAD_MS = 60_000;
-/** How long the selection on the screen may take to move. */
+/** Time for the selection on the screen to move. */
 const MOVE_MS = 3_000;
 const LOOK_MS = 50;
 const QUOTED = 400;

@@ -246,7 +246,7 @@ export class AgentApiSource implements Source {
     const content = withFileList(words, uploaded.files);
     const carried = files.length === 0 ? {} : { words };
     await this.#inFlight?.put({ ...inFlightMessage(messageId, content, files), ...carried });
-    // It may have asked something while the message was stored.
+    // The terminal may have asked something while the message was being stored.
     if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is asking something' };
     return await this.#server.post(content, messageId);
   }
@@ -292,7 +292,7 @@ export class AgentApiSource implements Source {
       return 'the terminal no longer asks this';
     }
     if (answer.kind !== 'option') {
-      // No option means no, but Escape does.
+      // None of the options means no, but Escape does.
       const isSent = await this.#server.keys(KEYS.escape, { keys: 'answer' });
       return isSent ? null : 'AgentAPI refused the keys';
     }
@@ -328,7 +328,7 @@ export class AgentApiSource implements Source {
         const parsed = parseJson(data);
         if (parsed === null) this.#context.log('warn', `AgentAPI sent invalid JSON: ${truncateText(data, QUOTED)}`);
         void this.#pass('in', { event, data: parsed ?? truncateText(data, QUOTED) });
-        // The status ends the replay, so it is now known what the agent has.
+        // The status ends the replay, which shows what the agent has.
         if (event === 'status_change') this.#replayed();
         this.#advance();
       },
@@ -355,7 +355,7 @@ export class AgentApiSource implements Source {
   #replayed(): void {
     if (this.#hasReplayed) return;
     this.#hasReplayed = true;
-    // Types missing messages again, once. Their files may have other paths now.
+    // Types missing messages again, once. Their files may have new paths.
     for (const _ of this.#uncertain) void this.#pass('in', NOT_RECEIVED);
     this.#queue.unshift(...this.#uncertain.values());
     this.#uncertain.clear();

@@ -77,12 +77,12 @@ export class RunControls {
     this.#options = options;
   }
 
-  /** Whether the server lists tasks, as far as known. */
+  /** True if the server is known to list tasks. */
   get hasTasks(): boolean {
     return this.#hasTasks;
   }
 
-  /** @returns whether the server accepted it */
+  /** @returns true if the server accepted it */
   async interrupt(): Promise<boolean> {
     const { addresses, pass } = this.#options;
     for (const { url, body } of addresses.interrupts) {
@@ -114,8 +114,8 @@ export class RunControls {
   /**
    * Feeds the task list to the adapter.
    * @param about known open tasks
-   * @param isDeaf whether events are missing too, so that nothing would report their ends
-   * @returns whether the server responded
+   * @param isDeaf true if events are missing too, so that nothing would report the ends of tasks
+   * @returns true if the server responded
    */
   async tasks(about: readonly string[], isDeaf: () => boolean): Promise<boolean> {
     const { addresses, pass, log } = this.#options;
@@ -178,9 +178,9 @@ const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 const MISSING_MS = 5 * 60_000;
 /** After this many in a row, a server that had a stream counts as having none. */
 const MISSING_AFTER = 6;
-/** A shorter interruption needs no notice unless reopening failed. */
+/** A shorter interruption does not need a notice unless reopening failed. */
 const NOTICE_MS = 5_000;
-/** Heartbeats are more frequent. */
+/** Longer than the interval of heartbeats. */
 const SILENT_MS = 5 * 60_000;
 
 export class BackgroundEvents {
@@ -201,7 +201,7 @@ export class BackgroundEvents {
     return this.#isOpen;
   }
 
-  /** Why no events arrive, as a sentence; null while they do. */
+  /** Reason why no events arrive, as a sentence; null while they do. */
   get trouble(): string | null {
     return this.#trouble;
   }

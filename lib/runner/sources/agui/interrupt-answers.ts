@@ -36,7 +36,7 @@ export class InterruptAnswers {
     this.#give = give;
   }
 
-  /** The agent accepts nothing else until all are answered. */
+  /** True while the agent accepts nothing else until all interrupts are answered. */
   get isWaiting(): boolean {
     return this.#interrupts.size > 0;
   }

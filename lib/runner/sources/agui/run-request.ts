@@ -17,11 +17,11 @@ export interface RunRequestOptions {
   /** Feeds traffic to the adapter. @returns once stored */
   pass(dir: 'in' | 'out', msg: object): Promise<void>;
   log(level: 'warn', message: string): void;
-  /** Whether the event stream is open, on which the run may arrive. */
+  /** True if the event stream, on which the run may arrive, is open. */
   isStreamOpen(): boolean;
   /** Called when the run starts on the event stream before its POST is answered. */
   onStarted(): void;
-  /** How long the run may take to start on the event stream. */
+  /** Time for the run to start on the event stream. */
   beginMs?: number | undefined;
 }
 

@@ -61,7 +61,7 @@ export class Conversation {
     this.inFlight.remove(requestAnswered);
   }
 
-  /** A message is about to enter the input of the agent; it is in the log already. */
+  /** A message is about to enter the input of the agent. The log already has it. */
   delivering(messageId: string): void {
     this.#adapter.delivered(messageId);
   }

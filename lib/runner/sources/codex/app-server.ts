@@ -8,7 +8,7 @@ import { AgentProcess, agentEnvironment, exitText, JsonLines } from '../../host/
 /** Result of a request: the response, or why there is none. */
 export type RpcResult = { result: Fields } | { error: string; code: number | null; isGone: boolean };
 
-/** A server that does not answer within this time will not. */
+/** A server that does not answer within this time counts as hanging. */
 const ANSWER_WITHIN_MS = 30_000;
 /** JSON-RPC "method not found": this version lacks the method. */
 export const NO_SUCH_METHOD = -32_601;
@@ -74,7 +74,7 @@ export class AppServer {
     this.#send({ id, error: { code: NO_SUCH_METHOD, message } });
   }
 
-  /** @returns whether the message is a response to this runner */
+  /** @returns true if the message is a response to this runner */
   settle(message: Fields): boolean {
     if (typeof message.method === 'string' || typeof message.id !== 'number') return false;
     const settle = this.#waiting.get(message.id)?.settle;
@@ -171,7 +171,7 @@ export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: Tr
     close: () => child.stdin.end(),
     kill: () => killGroup(child),
     ended: agent.exited.then((exit) => ({
-      // Its colored log does not explain a signal.
+      // After a signal, its colored log explains nothing.
       reason: visibleText(exitText(exit.signal === null ? exit : { ...exit, lastOutput: null })),
       exitCode: exit.exitCode,
       signal: exit.signal,
@@ -193,7 +193,7 @@ function killGroup(child: ChildProcess): void {
 /** Messages with images are far smaller. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const OPEN_WITHIN_MS = 10_000;
-/** A server or machine without a pong in this time hangs. */
+/** A server or machine that sends no pong in this time counts as hanging. */
 const PING_MS = 15_000;
 /** Error codes of a missing server. */
 const NO_SERVER = new Set(['ENOENT', 'ECONNREFUSED']);

@@ -16,7 +16,7 @@ import type { ThreadStore } from './thread-store';
  * One connection to an app-server and the threads followed through it.
  *
  * Ordering: messages of a thread wait until its history is emitted.
- * Failure: unreadable parts are logged and skipped. A thread that can't be followed is retried when it does something.
+ * Failure: unreadable parts are logged and skipped. A thread that can't be followed is retried at its next activity.
  */
 export interface CodexConnectionOptions {
   open: (listener: TransportListener) => Transport;
@@ -26,7 +26,7 @@ export interface CodexConnectionOptions {
   context: SourceContext;
   /** Other clients are connected: their threads are followed, and requests not for us are left to them. */
   isShared: boolean;
-  /** Our messages that Codex has, by `clientUserMessageId`. */
+  /** Messages of ours that Codex has, by `clientUserMessageId`. */
   receivedMessages: Map<string, true>;
   onThread(threadId: string, thread: Fields): Promise<void> | void;
   /** The history of the thread is emitted. */
@@ -141,7 +141,7 @@ export class CodexConnection {
     }
   }
 
-  /** Whether Codex has a message of ours, possibly queued. */
+  /** True if Codex has a message of ours, possibly queued. */
   async hasMessage(threadId: string, clientId: string): Promise<boolean> {
     if (this.#options.receivedMessages.has(clientId)) return true;
     const answered = await this.server.call('thread/queue/list', { threadId });

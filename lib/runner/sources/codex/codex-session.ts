@@ -21,7 +21,7 @@ export interface CodexSessionOptions {
   ready: () => Promise<{ connection: CodexConnection; threadId: string }>;
 }
 
-/** How long Codex may take to start a queued turn. */
+/** Time for Codex to start a queued turn. */
 const QUEUE_MS = 300;
 
 /** Sends messages and commands to Codex in one session. */
@@ -54,7 +54,7 @@ export class CodexSession {
     return this.#wakes;
   }
 
-  /** @param isAgain Codex may have it already */
+  /** @param isAgain true if Codex may already have the message */
   async deliver(message: InFlightMessage, isAgain: boolean): Promise<CommandOutcome> {
     if (this.inFlight.has(message.messageId)) return { state: 'delivered' };
     const { connection, threadId } = await this.#options.ready();

@@ -90,7 +90,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Whether a process listens: a killed companion leaves a file with a closed port. */
+/** True if a process listens: a killed companion leaves a file with a closed port. */
 async function answers(url: string): Promise<boolean> {
   return await fetch(url, { signal: AbortSignal.timeout(500) }).then(
     () => true,

@@ -14,11 +14,11 @@ import type { CommandOf } from '../../host/source';
  * @see measured in a terminal with CLI 2.1.332
  */
 export interface PermissionHooksOptions {
-  /** A hook started or stopped waiting. */
+  /** Called when a hook starts or stops waiting. */
   onChange: () => void;
-  /** A person answered; called before the agent gets the answer. */
+  /** Called when a person has answered, before the agent gets the answer. */
   onAnswered: (sessionId: string, requestId: string, answer: { behavior: 'allow' | 'deny'; message?: string }) => void;
-  /** The request can only be answered in the terminal from now on. */
+  /** Called when the request can only be answered in the terminal from now on. */
   onReleased: (sessionId: string, requestId: string) => void;
 }
 
@@ -88,7 +88,7 @@ export class PermissionHooks {
     this.#requests.hold({ sessionId, requestId, kind, tool: hook.tool, input, deliver: give });
   }
 
-  /** Answered in the terminal, or withdrawn. */
+  /** A request was answered in the terminal, or withdrawn. */
   resolved(sessionId: string, requestId: string): void {
     for (const hook of this.#waiting) {
       if (hook.sessionId === sessionId && hook.requestId === requestId) this.#end(hook, NO_OUTPUT);

@@ -48,7 +48,7 @@ export interface SessionMirrorOptions {
   now?: () => number;
 }
 
-/** How long an ended session is watched for late writes. */
+/** Time for which an ended session is watched for late writes. */
 const LATE_MS = 10_000;
 const MAX_REQUESTS = 64;
 
@@ -64,7 +64,7 @@ export class SessionMirror {
   readonly #files: TranscriptFiles;
   readonly #report: SelfReport;
   #state: MirrorState;
-  /** Rereading lines that the previous mirror emitted. */
+  /** True while lines that the previous mirror emitted are reread. */
   #isRecalling = false;
   #lastLineAt = 0;
   /** Program and version; null until a line has them. */
@@ -74,9 +74,12 @@ export class SessionMirror {
   #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
   #ended: (SessionEnding & { at: number }) | null = null;
-  /** When another process took over the session, until the open work of the old one is closed. Epoch milliseconds. */
+  /**
+   * Time at which another process took over the session, until the open work of the old process is closed. Epoch
+   * milliseconds.
+   */
   #replacedAt: number | null = null;
-  /** The previous process still runs. */
+  /** True if the previous process still runs. */
   #isShared = false;
   readonly messages: MessageTracker;
   /** Values of open requests. */
@@ -111,12 +114,12 @@ export class SessionMirror {
     return this.#state.ended;
   }
 
-  /** The session was left, so there is no agent to hold. */
+  /** True if the session was left, so that there is no agent to hold. */
   get isLeft(): boolean {
     return this.#ending !== null || this.#state.ended;
   }
 
-  /** Ended, including the time for late hooks and writes. */
+  /** True if the session has ended and the time for late hooks and writes has passed. */
   get isStill(): boolean {
     return this.#state.ended && (this.#ended === null || this.#now() - this.#ended.at >= LATE_MS);
   }
@@ -134,22 +137,22 @@ export class SessionMirror {
     return this.#adapter.openRunId;
   }
 
-  /** A turn is running, so a stop hook will follow. */
+  /** True while a turn is running, which a stop hook will follow. */
   get isBusy(): boolean {
     return !this.#state.ended && (this.#adapter.openRunId !== null || this.#report.activity === 'busy');
   }
 
-  /** Whether the message was typed in the terminal and is answered there. */
+  /** True if the message was typed in the terminal and is answered there. */
   wasTyped(messageId: string): boolean {
     return this.#files.has(messageId);
   }
 
-  /** Whether the message is in delivery, given to the agent, or answered. */
+  /** True if the message is in delivery, given to the agent, or answered. */
   isInFlight(messageId: string): boolean {
     return this.messages.has(messageId, this.#now());
   }
 
-  /** Whether the transcript shows the message. */
+  /** True if the transcript shows the message. */
   wasDelivered(messageId: string): boolean {
     return this.messages.hasReached(messageId);
   }
@@ -259,7 +262,7 @@ export class SessionMirror {
     });
   }
 
-  /** A hook without a time counts as just run. */
+  /** A hook without a time counts as running now. */
   #momentOf({ at, promptId }: HookClaim = { at: null, promptId: null }): HookMoment {
     const now = this.#now();
     return { at: Math.min(at ?? now, now), isClocked: at !== null, promptId };
@@ -326,9 +329,9 @@ export class SessionMirror {
     this.#end({ reason, isAsked: true }, claim);
   }
 
-  /** The process is gone without a hook. */
+  /** The process ended without a hook. */
   died(): void {
-    // It may have died at any time, and another process may run the session by now.
+    // The process may have died at any time, and another process may already run the session.
     const at = Math.max(this.#state.heardAt, this.#began);
     this.#end({ reason: 'the terminal process exited', isAsked: false }, { at, promptId: null });
   }

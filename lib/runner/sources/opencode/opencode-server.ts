@@ -27,7 +27,7 @@ export interface Answer {
 }
 
 const ANSWER_WITHIN_MS = 10_000;
-/** Longer responses would not fit into memory. */
+/** Limit of a response, which must fit into memory. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 export class OpencodeServer {
