@@ -23,7 +23,7 @@ export function isImageType(mediaType: string): boolean {
   return (IMAGE_TYPES as readonly string[]).includes(mediaType);
 }
 
-/** Types whose bytes are UTF-8 text. */
+/** True for types whose bytes are UTF-8 text. */
 export function isTextType(mediaType: string): boolean {
   return /^text\/[a-z0-9][a-z0-9.+-]{0,99}$/.test(mediaType) || mediaType === 'application/json';
 }

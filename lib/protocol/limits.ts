@@ -73,7 +73,9 @@ export const MAX_TASK_OUTPUT_BYTES = 256 * 1024;
 /** Maximum number of separate parts of a task's output; the newest are kept. */
 export const MAX_OUTPUT_PARTS = 64;
 
-/** Longest message of a log line in UTF-8 bytes. Longer ones are truncated, with a mark that gives the rest. */
+/**
+ * Longest message of a log line in UTF-8 bytes. Longer ones are truncated, with a mark that states the missing bytes.
+ */
 export const MAX_LOG_MESSAGE_BYTES = 64 * 1024;
 /** Longest text or regex in a log search. */
 export const MAX_LOG_SEARCH_LENGTH = 1000;

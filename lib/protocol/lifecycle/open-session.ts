@@ -151,7 +151,7 @@ export class OpenSession {
     else if (this.#calls.take(id, input) === 'continues' && input === 'args') this.#addArgs(id, event);
   }
 
-  /** A chunk continues its call; a start while the call is open restarts its arguments. */
+  /** Starts a call. A chunk continues its call; a start while the call is open restarts its arguments. */
   #startCall(id: string, event: AgUiEvent, by: string | null): void {
     const name = textOf(event.toolCallName);
     const verdict = this.#calls.verdict(id, 'start');
@@ -174,7 +174,10 @@ export class OpenSession {
     this.#calls.take(id, 'args', { ...call, args: isTooLong ? null : args });
   }
 
-  /** A starting run replaces one with the same name; an end without a run ends all runs of the task. */
+  /**
+   * Applies a task event. A starting run replaces one with the same name; an end without a run ends all runs of the
+   * task.
+   */
   #applyTask({ id, input, runId }: EventInput<'task'>, event: AgUiEvent): void {
     const runs = this.#tasks.entries().filter(([, one]) => isSame(one, { id, runId }));
     for (const [key] of runs) {

@@ -58,7 +58,10 @@ export function foldCommand(state: State) {
   };
 }
 
-/** The first answer counts until it fails, because the sender of a later one did not know of it. */
+/**
+ * True if the command answers the request. The first answer counts until it fails, because the sender of a later one
+ * did not know of it.
+ */
 function answersRequest(item: RequestItem, commandId: string, value: Record<string, unknown>): boolean {
   const { answer } = item;
   const [openedPosition, digest] = [pickText(value, 'opened_position'), pickText(value, 'digest')];

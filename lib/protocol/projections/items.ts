@@ -72,7 +72,10 @@ export class ShownFold {
     if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
   }
 
-  /** No event ends a chunked text. A person's message is complete at once, as is any text outside a turn. */
+  /**
+   * Completes a chunked text, which no event ends. A person's message is complete at once, as is any text outside a
+   * turn.
+   */
   #endChunk(event: AgUiEvent): void {
     const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
     const item: TextItem | undefined = this.#draft.find(kind, textOf(event.messageId));

@@ -51,7 +51,10 @@ export function levelsOf({ level }: Pick<LogFilter, 'level'>): readonly LogLevel
   return level === null ? LOG_LEVELS : LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
 }
 
-/** A marker denotes a place in the log, so its level and component don't matter. A search skips retention markers. */
+/**
+ * True if a line passes the filter. A marker denotes a place in the log, so its level and component don't matter. A
+ * search skips retention markers.
+ */
 export function matchesLine(filter: LogFilter, line: LogLine): boolean {
   if (filter.from !== null && line.occurredAt < filter.from) return false;
   if (filter.to !== null && line.occurredAt > filter.to) return false;

@@ -61,7 +61,7 @@ export function compileLogRegex(source: string): RegexOutcome {
       if (steps > MAX_STEPS_OF_HITS || !matcher.find()) return;
       const [start, end] = [matcher.start(), matcher.end()];
       at = end;
-      // In the whole line, a match at the end of the truncated text could differ.
+      // A match that ends where the text was truncated could differ in the whole line.
       const isHit = end > start && (isWhole || end < text.length);
       if (isHit) found += 1;
       yield isHit ? [start, end] : null;

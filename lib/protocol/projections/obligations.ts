@@ -166,7 +166,10 @@ export class ObligationLedger {
     }
   }
 
-  /** A chunk may be a whole message, so the reply is owed from the first chunk; later chunks extend the text. */
+  /**
+   * Applies a chunk. It may be a whole message, so the reply is owed from the first chunk on; later chunks extend the
+   * text.
+   */
   #applyChunk(id: string, entry: EventEntry, isFirst: boolean): void {
     const delta = contentText(entry.event.delta);
     const known = this.#find(id);

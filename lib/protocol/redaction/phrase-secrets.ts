@@ -392,7 +392,7 @@ function isNoSecret(value: string, unless: Phrase['unless']): boolean {
   return unless === 'word' && (isWord(trimmed) || /^[A-Za-z_]+[.,:;)]*$/.test(value));
 }
 
-/** Words with numbers: `12-character`, `SAML2`, `role3`. */
+/** True for words with numbers: `12-character`, `SAML2`, `role3`. */
 function isNumberedWords(text: string): boolean {
   return text
     .split(/[-_/.:]/)

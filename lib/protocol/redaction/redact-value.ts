@@ -151,7 +151,7 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
 
 const STANDALONE = { isQuoted: true, isProse: false, next: '' };
 
-/** A Kubernetes Secret, whose values are all secret. */
+/** True for a Kubernetes Secret, whose values are all secret. */
 function isSecretManifest(value: object): boolean {
   return 'kind' in value && value.kind === 'Secret' && ('data' in value || 'stringData' in value);
 }

@@ -338,7 +338,7 @@ function wholeLine(line: string, kind: string): SecretSpan | null {
   return end > start ? { start, end, kind } : null;
 }
 
-/** Base64-encoded data rather than a word in the base64 alphabet. */
+/** True for base64-encoded data rather than a word in the base64 alphabet. */
 function isEncoded(value: string): boolean {
   if (!/^[A-Za-z0-9+/]{4,}={0,2}$/.test(value) || value.length % 4 !== 0) return false;
   if (isWord(value) || /^\d+$/.test(value)) return false;

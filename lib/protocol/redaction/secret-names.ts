@@ -220,7 +220,7 @@ export function secretOfLabel(role: PairRole, label: string): NamedSecret | null
   return isCredentialHeader(label) ? CREDENTIAL_HEADER : secretName(label);
 }
 
-/** Names an HTTP header that carries credentials. */
+/** True for an HTTP header that carries credentials. */
 export function isCredentialHeader(name: string): boolean {
   return /^(?:proxy-)?authorization$|^(?:set-)?cookie$/i.test(name);
 }
