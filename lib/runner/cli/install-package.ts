@@ -267,7 +267,7 @@ interface Manifest {
   optionalDependencies?: Record<string, string>;
 }
 
-/** npm lists a package once it is completely installed. */
+/** True if npm lists the package, which it does once the package is completely installed. */
 function isRecorded(packages: string, name: string, { version }: Manifest): boolean {
   const record = readJson<{ packages?: Record<string, { version?: string }> }>(join(packages, '.package-lock.json'));
   if (record?.packages === undefined) return true;

@@ -36,7 +36,7 @@ const GATHERING: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** Enabled unless INTERLUDE_CONTEXT_RATIO is `off`. */
+/** True unless INTERLUDE_CONTEXT_RATIO is `off`. */
 export function isContextRatioEnabled(env: Record<string, string | undefined>): boolean {
   return env.INTERLUDE_CONTEXT_RATIO?.toLowerCase() !== 'off';
 }

@@ -19,7 +19,7 @@ export interface PendingRequest {
   tool: string | null;
   input: unknown;
   options?: readonly RequestOption[];
-  /** The agent accepts an input that a person changed. */
+  /** True if the agent accepts an input that a person changed. */
   acceptsInput?: true;
   /** Passes the answer to the agent. @returns why that failed, or null */
   deliver(answer: RequestAnswer, command: AnswerCommand): Promise<string | null> | string | null;
@@ -89,7 +89,7 @@ export class PendingRequests {
     this.#held.delete(keyOf(sessionId, requestId));
   }
 
-  /** The asking process has exited. */
+  /** Forgets all requests, because the asking process has exited. */
   clear(): void {
     this.#held.clear();
   }

@@ -18,7 +18,7 @@ export interface SeenCommand {
   takenAt: number;
   /** Null while it is executed, or if a kill interrupted that. */
   outcome: CommandOutcome | null;
-  /** The server knows the outcome. */
+  /** True if the server knows the outcome. */
   acknowledged: boolean;
 }
 

@@ -258,7 +258,7 @@ function mayMatch(runId: string | null, other: string | null): boolean {
   return runId === null || other === null || runId === other;
 }
 
-/** The path is a link, a folder or a pipe. */
+/** True if the path is a link, a folder or a pipe. */
 function isNotRegularFile(error: unknown): boolean {
   return error instanceof NotAFileError || codeOf(error) === 'ELOOP' || codeOf(error) === 'ENXIO';
 }

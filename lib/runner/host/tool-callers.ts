@@ -188,7 +188,7 @@ function refusalOf(matches: readonly Match[]): string | null {
   return isSubagents[0] === true ? SUBAGENT : null;
 }
 
-/** Agents show a tool as server and name in some form, or by its title. */
+/** True if an agent shows this tool: as server and name in some form, or by its title. */
 function matchesName(shown: string, tool: ToolName): boolean {
   const letters = (text: string) => text.toLowerCase().replaceAll(/[^a-z]/g, '');
   const [displayed, name, title] = [shown, tool, AGENT_TOOLS[tool].title].map(letters) as [string, string, string];

@@ -13,7 +13,7 @@ export interface LevelChange {
   previous: LogLevel;
   /** Author of the change: a person, `control-port` or TIME_LIMIT. */
   by: string;
-  /** Restored from an earlier process; not logged. */
+  /** True if it was restored from an earlier process. Such a change is not logged. */
   isRestored?: true;
 }
 

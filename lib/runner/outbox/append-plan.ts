@@ -107,16 +107,19 @@ export interface Candidate {
   occurredAt: number;
   body: string;
   bytes: number;
-  /** A log line about a failure that needs attention. */
+  /** True for a log line about a failure that needs attention. */
   isFailure?: boolean;
   isOutput?: boolean;
-  /** A log line of the outbox itself. */
+  /** True for a log line of the outbox itself. */
   isOutboxLine?: boolean;
 }
 
 export const OUTBOX_COMPONENT = 'outbox';
 
-/** The outbox raises no notices about its own log lines, since each notice would log the next one. */
+/**
+ * True for a log line of the outbox itself. The outbox raises no notices about such lines, since each notice would log
+ * the next one.
+ */
 export function isOutboxLine({ log }: { log?: unknown }): boolean {
   return fieldsOf(log).component === OUTBOX_COMPONENT;
 }

@@ -163,7 +163,10 @@ export class Deliverer {
     return { kind: 'delivered' };
   }
 
-  /** The server no longer has `count` records it acknowledged: its database was lost, or another one responds. */
+  /**
+   * Handles a server that no longer has `count` records it acknowledged: its database was lost, or another server
+   * responds.
+   */
   async #lostByServer(epoch: number, first: QueuedRow, count: number): Promise<void> {
     const { agentId, sessionId } = JSON.parse(first.body) as { agentId: string; sessionId?: string };
     const occurredAt = this.#options.clock.now();
@@ -190,8 +193,8 @@ export class Deliverer {
   }
 
   /**
-   * The server has sequence numbers that this file never assigned, so the file is an old copy. Renumbers the queue:
-   * duplicates are better than losses.
+   * Handles a server that has sequence numbers which this file never assigned: the file is an old copy. Renumbers the
+   * queue: duplicates are better than losses.
    */
   async #rewound(serverSeq: number): Promise<Delivery> {
     await this.#store.renumber(this.#nextEpoch(), null);

@@ -182,7 +182,7 @@ export class OutboxStore {
     this.#openLosts = openLosts;
   }
 
-  /** The current request has completed: stores the status records deferred because of it. */
+  /** Stores the status records that were deferred during the current request, which has completed. */
   completed(now: number): Promise<void> {
     return this.#alone(async () => {
       const candidates = this.#statuses.completed();

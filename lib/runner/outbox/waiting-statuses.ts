@@ -49,7 +49,7 @@ export class WaitingStatuses {
     this.#carriedSeq = Math.max(this.#carriedSeq, upToSeq);
   }
 
-  /** The current request has completed. @returns the deferred records */
+  /** Handles the completion of the current request. @returns the deferred records */
   completed(): Candidate[] {
     this.#inRequestSeq = 0;
     return [...this.#deferred.values()];
@@ -96,7 +96,7 @@ export class WaitingStatuses {
     return plan;
   }
 
-  /** The plan is stored; `rows` were appended. */
+  /** Adopts a plan that is now stored. @param rows the appended rows */
   adopt(plan: StatusPlan, rows: readonly NewRow[]): void {
     this.#waiting = plan.waiting;
     for (const { kind, seq, bytes, body } of rows) {
@@ -122,7 +122,7 @@ export class WaitingStatuses {
     for (const [key, status] of this.#waiting) if (status.seq === seq) this.#waiting.delete(key);
   }
 
-  /** A new epoch starts: shifts all numbers; none of them has been sent. */
+  /** Shifts all numbers for a new epoch, in which none of them has been sent. */
   renumber(lessBy: number): void {
     this.#carriedSeq = 0;
     this.#waiting = new Map(
@@ -135,7 +135,7 @@ interface WaitingStatus {
   seq: number;
   bytes: number;
   body: string;
-  /** A request may have carried earlier content of this row. */
+  /** True if a request may have carried earlier content of this row. */
   isRewritten: boolean;
 }
 

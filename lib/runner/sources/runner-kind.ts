@@ -16,14 +16,14 @@ export interface RunnerKind {
   title: string;
   /** Supported features, with reasons for missing ones. */
   features: KindFeatures;
-  /** Accepts a command after `--`, passed as `RunnerCall.command`. */
+  /** True if it accepts a command after `--`, passed as `RunnerCall.command`. */
   acceptsCommand?: boolean;
   /**
    * The agent has an address: `--url` names it, and `--dashboard` names the dashboard, by default INTERLUDE_URL or the
    * local one.
    */
   urlNamesAgent?: true;
-  /** Runs one session, so `--prompt` may give its first message. */
+  /** True if it runs one session, so that `--prompt` may give its first message. */
   acceptsPrompt?: true;
   help: string;
   /** Options with a value besides `--agent`, `--session`, `--url` and `--token-file`. */
@@ -163,7 +163,7 @@ export async function folderOf(path: string): Promise<string> {
   return folder;
 }
 
-/** Looks up a name without a slash on the PATH, and a path from `cwd`. */
+/** True if a program exists. Looks up a name without a slash on the PATH, and a path from `cwd`. */
 export async function isInstalled(program: string, cwd: string, env: RunnerCall['env']): Promise<boolean> {
   const folders = /[/\\]/.test(program) ? [cwd] : (env.PATH ?? '').split(delimiter);
   for (const folder of folders) if (await exists(resolve(folder, program))) return true;

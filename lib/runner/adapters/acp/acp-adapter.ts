@@ -134,7 +134,7 @@ export class AcpAdapter implements WireAdapter {
     else if (method === PROCESS_ENDED) session?.tasks.processEnded(params.pid, params.wasSeen === true);
   }
 
-  /** The agent answered one of Interlude's requests. */
+  /** Handles the agent's answer to one of Interlude's requests. */
   #answered(key: string, result: Fields, error: RpcError | null, msg: unknown, now: number): void {
     const request = this.#requests.get(key);
     if (request === undefined) {

@@ -56,7 +56,7 @@ export class AcpSession {
   readonly requests = new Map<string, RequestOpenedValue>();
   /** Run of each message, by the agent's id; null between turns. */
   readonly #turnOf = new Map<string, string | null>();
-  /** codex-acp answers `end_turn` to a failed prompt; only its thread status shows the failure. */
+  /** True if codex-acp reported a failure in its thread status. It answers a failed prompt with `end_turn`. */
   #hasFailed = false;
   #planId: string | null = null;
   replay: Replay | null = null;
@@ -108,7 +108,7 @@ export class AcpSession {
     this.turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
 
-  /** The agent has lost its session and all work in it. */
+  /** Handles the loss of the session and of all work in it. */
   promptRejected(key: string, error: RpcError, now: number): void {
     this.turns.rejected(key, endOf(null, error), now);
     this.tasks.forgotten();

@@ -32,7 +32,7 @@ export class CallTasks {
     return [...this.#processes].flatMap(([id, pid]) => (this.#writer.isRunning(id) ? pid : []));
   }
 
-  /** The agent lost its session: only tasks with a known process can still report. */
+  /** Ends tasks after the agent lost its session. Only tasks with a known process can still report. */
   forgotten(): void {
     for (const id of this.#writer.openTasks) {
       if (this.#processes.has(id)) continue;
@@ -41,7 +41,7 @@ export class CallTasks {
     }
   }
 
-  /** A process ended. @param wasSeen it was running before */
+  /** Handles the end of a process. @param wasSeen true if it was running before */
   processEnded(pid: unknown, wasSeen: boolean): void {
     for (const [id, one] of this.#processes) {
       if (one !== pid) continue;
@@ -79,7 +79,7 @@ export class CallTasks {
     });
   }
 
-  /** Handles the result of a call. @param wasLeft its turn had ended before */
+  /** Handles the result of a call. @param wasLeft true if its turn had ended before */
   callEnded({ call, text, rawOutput, exitCode, isError, isBackground }: CallEnd, wasLeft: boolean): void {
     const { type } = fieldsOf(rawOutput);
     if (wasLeft && this.#writer.isRunning(call.id)) {
@@ -96,7 +96,7 @@ export class CallTasks {
     this.#claude.callEnded(call.id, isError);
   }
 
-  /** Closes open tasks before a turn ends. @param isAwaited its prompt is unanswered */
+  /** Closes open tasks before a turn ends. @param isAwaited true if its prompt is unanswered */
   turnEnds(end: TurnEnd, isAwaited: boolean): void {
     const isDone = end.kind === 'success';
     if (this.profile.leavesCommandsOpen === true && isDone) {
@@ -250,7 +250,7 @@ export function qwenTaskEnd(meta: Fields, text: string): EndedTask | null {
   });
 }
 
-/** The repeated notice at the start of the turn that answers it. */
+/** True for the repeated notice at the start of the turn that answers it. */
 export function isQwenTurnNotice(meta: Fields): boolean {
   return meta.source === 'background_notification';
 }

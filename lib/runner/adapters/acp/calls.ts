@@ -31,7 +31,7 @@ export interface CallEnd {
   text: string;
   rawOutput: unknown;
   exitCode: number | null;
-  /** The agent's command tool was asked to run in the background. */
+  /** True if the agent's command tool was asked to run in the background. */
   isBackground: boolean;
 }
 
@@ -137,7 +137,7 @@ export class Calls {
   }
 }
 
-/** Some models restart call ids, so a known id may mean a new call. */
+/** True if the update starts a call. Some models restart call ids, so a known id may mean a new call. */
 function isStart({ sessionUpdate, status }: Fields): boolean {
   return sessionUpdate === 'tool_call' && (status === 'pending' || status === 'in_progress');
 }

@@ -58,7 +58,7 @@ export class ClaudeExtras {
   readonly #patchedStatus = new Map<string, string>();
   /** Ends reported by an update, held for the SDK message or the call's result, which add summary or exit code. */
   readonly #unconfirmed = new Map<string, { at: number; how: TaskEnd }>();
-  /** The agent sends raw SDK messages, which hold more about task ends. */
+  /** True if the agent sends raw SDK messages, which hold more about task ends. */
   #isRaw = false;
   /** Task ends since the last between-run turn, in order. */
   #ended: string[] = [];
@@ -140,7 +140,7 @@ export class ClaudeExtras {
     for (const [id, { at, how }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, how);
   }
 
-  /** A foreground subagent ends with its call. */
+  /** Handles the end of a call, with which a foreground subagent ends. */
   callEnded(callId: string, isError: boolean): void {
     const id = this.#byCall.get(callId);
     if (id === undefined || !this.#inCall.delete(id)) return;

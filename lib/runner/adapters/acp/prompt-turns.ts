@@ -12,13 +12,15 @@ interface Prompt {
   /** JSON-RPC id. */
   key: string;
   messageIds: readonly string[];
-  /** Its turn has started. */
+  /** True if its turn has started. */
   hasTurn: boolean;
   /** Claude Code's id. */
   uuid: string | null;
-  /** Answered; its turn continues until the agent is idle (ACP v2). */
+  /** True if it was answered but its turn continues until the agent is idle (ACP v2). */
   isAccepted?: true;
-  /** Cancelled while unanswered. An agent about to end the turn may still answer success. */
+  /**
+   * True if it was cancelled while unanswered. An agent that is about to end the turn may still answer with success.
+   */
   isCancelled?: true;
 }
 
@@ -56,7 +58,7 @@ export class PromptTurns {
   #settled: { at: number; end: TurnEnd } | null = null;
   #lastContentAt = 0;
   #spoke = false;
-  /** The turn has text but no other content. */
+  /** True if the turn has no content other than text. */
   #isTextOnly = true;
   /** The agent's id of that text; null without one. */
   #lastTextId: string | null | undefined;
@@ -82,7 +84,9 @@ export class PromptTurns {
     else if ((this.profile.marksTurns === 'both' || this.#isRemark) && !isAwaited) this.#endUnmarked();
   }
 
-  /** The agent rejected a prompt because it lost the session. With content, the prompt counts as processed. */
+  /**
+   * Handles a prompt that the agent rejected because it lost the session. With content, the prompt counts as processed.
+   */
   rejected(key: string, end: TurnEnd, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
     if (prompt?.hasTurn === true && this.#writer.turn?.hasContent !== false) {
@@ -142,21 +146,21 @@ export class PromptTurns {
     if (!isText) this.#isTextOnly = false;
   }
 
-  /** A between-run turn begins at its mark. */
+  /** Begins a between-run turn at its mark. */
   betweenRunStarted(trigger: TurnTrigger, now: number): void {
     if (this.#settled !== null) this.#end(this.#settled.end);
     if (this.#writer.turn === null) this.#beginBetweenRun(trigger, true, now);
     else if (this.#isBetweenRun) this.#writer.setTrigger(trigger);
   }
 
-  /** The agent reports that it works (ACP v2): on a waiting prompt, else on its own. */
+  /** Handles the agent's report that it works (ACP v2): on a waiting prompt, else on its own. */
   working(now: number): void {
     const next = this.#writer.turn === null ? this.#nextUnnamed : undefined;
     if (next !== undefined) this.#begin(next, now);
     else this.betweenRunStarted(this.cause(), now);
   }
 
-  /** The agent reports that it is idle (ACP v2). */
+  /** Handles the agent's report that it is idle (ACP v2). */
   idle(end: TurnEnd, now: number): void {
     // Accepted prompts without content are done.
     for (const prompt of this.#prompts) {
@@ -170,14 +174,14 @@ export class PromptTurns {
     this.#prompts = this.#prompts.filter(({ hasTurn, isAccepted }) => !hasTurn || isAccepted !== true);
   }
 
-  /** A between-run turn ends at its mark. */
+  /** Ends a between-run turn at its mark. */
   betweenRunEnded(end: TurnEnd, trigger: TurnTrigger | null = null): void {
     if (!this.#isBetweenRun) return;
     if (trigger !== null) this.#writer.setTrigger(trigger);
     this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
   }
 
-  /** A user turn's result; its answer follows unless held back. */
+  /** Handles the result of a user turn. The answer follows unless the agent holds it back. */
   resulted(end: TurnEnd, now: number): void {
     if (this.#writer.turn === null) {
       const next = this.#prompts.find(({ hasTurn }) => !hasTurn);
@@ -187,7 +191,7 @@ export class PromptTurns {
     this.#settled = { at: now, end: this.#isCancelled ? { kind: 'cancelled' } : end };
   }
 
-  /** Claude Code reports its id of a queued prompt, and when it starts on it. */
+  /** Handles Claude Code's reports about a queued prompt: its id, and the start of work on it. */
   lifecycle(uuid: string, state: unknown, now: number): void {
     if (state === 'queued') {
       const unnamed = this.#prompts.find((one) => one.uuid === null && !one.hasTurn);
@@ -201,7 +205,7 @@ export class PromptTurns {
     else this.#join(prompt);
   }
 
-  /** An interrupt of the turn was sent. */
+  /** Notes that an interrupt of the turn was sent. */
   cancelled(): void {
     this.#isCancelled = this.#writer.turn !== null;
     // An agent that queues prompts may continue with the remaining ones.

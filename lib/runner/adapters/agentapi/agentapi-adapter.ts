@@ -40,7 +40,7 @@ export class AgentApiAdapter implements WireAdapter {
   readonly #posted: { content: string; messageId: string | null; isTaken: boolean }[] = [];
   readonly #errors = new Map<string, true>();
   #progress: Progress;
-  /** No earlier progress: the server's messages are history. */
+  /** True without earlier progress, when the server's messages are history. */
   #isFirst: boolean;
   /** Messages of a running replay, by id. */
   #replay: Map<number, ApiMessage> | null = null;
@@ -53,7 +53,7 @@ export class AgentApiAdapter implements WireAdapter {
   #answered: string | null = null;
   #isInterrupted = false;
   #stableSince: number | null = null;
-  /** The event stream is down; only polled lists arrive. */
+  /** True while the event stream is down and only polled lists arrive. */
   #isPolling = false;
   #now = 0;
 
@@ -72,7 +72,7 @@ export class AgentApiAdapter implements WireAdapter {
     return serializeProgress(this.#progress);
   }
 
-  /** Screen state; null before the first frame. */
+  /** True while the screen is stable; null before the first frame. */
   get isStable(): boolean | null {
     return this.#isStable;
   }
@@ -178,7 +178,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#postWritten(post.messageId, post.content);
   }
 
-  /** A person's message reached the agent. */
+  /** Handles a person's message that reached the agent. */
   #postWritten(messageId: string | null, text: string): void {
     const ids = messageId === null ? [] : [messageId];
     if (messageId !== null) this.#writer.dashboardMessage(messageId, truncateWithNote(text));

@@ -24,7 +24,7 @@ import { forwardedEvents, isOfTurn, isTooDeep, RunEvents, unreadable } from './r
 import { DuplicateEvents, digestOf, PostedRuns, Replay } from './run-matching';
 
 export interface AgUiAdapterOptions extends WireAdapterOptions {
-  /** The agent runs on this machine, so its output files are local. */
+  /** True if the agent runs on this machine, so that its output files are local. */
   isHere?: boolean;
   /** Runs and tasks of earlier processes: a server's replay of them adds nothing. */
   ended?: EndedWork;

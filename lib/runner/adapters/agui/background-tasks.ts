@@ -46,7 +46,7 @@ export class BackgroundTasks {
     return [...this.#over.keys()];
   }
 
-  /** A user turn also delivers the earlier ends. */
+  /** Begins a user turn, which also delivers the earlier ends. */
   userTurnBegins(): void {
     this.#endedInside = this.#endedOutside;
     this.#endedOutside = [];
@@ -94,7 +94,7 @@ export class BackgroundTasks {
     return true;
   }
 
-  /** A run's subagent is a task; its content is marked with it. */
+  /** Handles a run's subagent as a task, with which its content is marked. */
   readSubagent({ type, subagentRunId, name, description, parentToolCallId, message, outcome }: Fields): boolean {
     const value = taskValueOf({ task_id: subagentRunId }, this.#isHere);
     if (value === null) return false;

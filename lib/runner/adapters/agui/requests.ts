@@ -53,7 +53,7 @@ export class RunRequests {
     this.#calls.delete(id);
   }
 
-  /** The run ended normally. */
+  /** Handles the normal end of the run. */
   runFinished(event: Fields): void {
     for (const interrupt of interruptsIn(event)) this.#openInterrupt(interrupt);
     for (const [id, call] of this.#calls) {
@@ -62,12 +62,12 @@ export class RunRequests {
     this.#calls.clear();
   }
 
-  /** The run was cut off, so its questions need no answer. */
+  /** Handles a run that was cut off, whose questions need no answer. */
   runAborted(): void {
     this.#calls.clear();
   }
 
-  /** The new run's input answers earlier requests. */
+  /** Resolves earlier requests that the new run's input answers. */
   answeredBy({ messages, resume }: RunInput): void {
     for (const { interruptId, status, payload } of resume) {
       const id = textOf(interruptId);

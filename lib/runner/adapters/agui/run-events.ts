@@ -238,7 +238,7 @@ function fits(event: AgUiEvent): boolean {
   return json.length <= MAX_EVENT_BYTES && (json.length * 3 <= MAX_EVENT_BYTES || jsonBytes(json) <= MAX_EVENT_BYTES);
 }
 
-/** Deeper values would overflow recursive readers. */
+/** True for a value so deep that it would overflow recursive readers. */
 export function isTooDeep(value: unknown): boolean {
   return depthOf(value) > MAX_EVENT_DEPTH;
 }

@@ -73,7 +73,7 @@ const MAX_REPLAYED = 32_768;
 export class DuplicateEvents {
   readonly #seen = new Map<string, Record<StreamName, number>>();
 
-  /** The run was superseded or ended normally: no more duplicates. */
+  /** Forgets the run, which was superseded or ended normally: no more duplicates follow. */
   clear(): void {
     this.#seen.clear();
   }

@@ -16,7 +16,7 @@ import { PERSONS, TurnAttribution } from './turn-attribution';
 interface ClaudeAdapterOptions {
   sessionId: string;
   newRunId: () => string;
-  /** The source calls `taskEndsDelivered`; otherwise the adapter infers which turn answers which task end. */
+  /** True if the source calls `taskEndsDelivered`. Otherwise, the adapter infers which turn answers which task end. */
   knowsDeliveries?: boolean;
 }
 

@@ -38,12 +38,12 @@ export class FinalText {
     return text === null || text === undefined || comparisonKey(text) === '' ? null : missingText(text, this.#texts);
   }
 
-  /** New input reached the agent: later texts follow it. */
+  /** Forgets the texts, because new input reached the agent and later texts follow it. */
   reset(): void {
     this.#texts = [];
   }
 
-  /** A hook blocked the stop: the text so far was not final. */
+  /** Notes that a hook blocked the stop, so the text so far was not final. */
   blocked(): void {
     this.#texts = [];
     if (this.#closed !== null) this.#closed = { ...this.#closed, text: null, taken: [] };
@@ -74,7 +74,7 @@ export class FinalText {
   }
 
   /**
-   * A turn opens. Late lines older than it belong to the previous turn (measured with a busy CLI). Texts are kept: one
+   * Opens a turn. Late lines that are older belong to the previous turn (measured with a busy CLI). Texts are kept: one
    * may have opened the turn.
    */
   opened(at: number): void {

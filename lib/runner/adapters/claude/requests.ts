@@ -43,7 +43,7 @@ export class Requests {
     this.#writer = writer;
   }
 
-  /** A new call under a reused id: earlier results don't apply to it. */
+  /** Notes a new call. If it reuses an id, earlier results don't apply to it. */
   called(id: string): void {
     this.#results.delete(id);
   }
@@ -78,7 +78,9 @@ export class Requests {
     this.#writer.resolved(id, outcome, textOf(answer.message));
   }
 
-  /** The state went from `requires_action` to `running`. Only tool results distinguish several open requests. */
+  /**
+   * Handles a state change from `requires_action` to `running`. Only tool results distinguish several open requests.
+   */
   running(): void {
     const id = this.#only();
     if (id !== null) this.#writer.requestPassed(id);
@@ -102,7 +104,7 @@ export class Requests {
     if (isAwaited) this.#writer.requestPassed(toolUseId);
   }
 
-  /** The agent reports that the tool was not run. */
+  /** Handles the agent's report that the tool was not run. */
   denied(id: string | null, message: string | null): void {
     if (id !== null) this.#writer.resolved(id, 'denied', message ?? this.#results.get(id)?.text);
   }

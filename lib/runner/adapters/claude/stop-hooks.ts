@@ -37,7 +37,7 @@ export interface StopHooksState {
   unheard: readonly (readonly string[])[];
   /** Times of prompts whose lines, and turns, are still to come. Oldest first. */
   prompts: readonly number[];
-  /** The hook of the prompt that opened the turn has arrived. */
+  /** True if the hook of the prompt that opened the turn has arrived. */
   isPromptHeard: boolean;
 }
 
@@ -121,7 +121,7 @@ export class StopHooks {
     this.#stops = this.#stops.map((one) => (one === last ? both : one));
   }
 
-  /** A prompt's hook arrived. A prompt joining the open turn begins no turn. */
+  /** Handles the hook of a prompt. A prompt that joins the open turn does not begin one. */
   prompted({ at, promptId }: HookMoment, heardAt: number): void {
     if (promptId !== null && this.#knows(promptId)) return;
     const isOfOpen = this.#isByPrompt && !this.#isPromptHookSeen && this.#isPromptOf(this.#openedAt, at);
@@ -133,14 +133,14 @@ export class StopHooks {
     );
   }
 
-  /** The main thread reached this line. Uses its timestamp unless the clocks disagree. */
+  /** Notes that the main thread reached this line. Uses its timestamp unless the clocks disagree. */
   reached(madeAt: number, readAt: number): void {
     const at = Math.abs(readAt - madeAt) < CLOCKS_AGREE_MS ? madeAt : readAt;
     this.#reachedAt = Math.max(this.#reachedAt, at);
     this.#pendingPrompts = this.#pendingPrompts.filter((prompt) => prompt > at);
   }
 
-  /** A main-thread line names its prompt. A turn may have several. */
+  /** Notes the prompt that a main-thread line names. A turn may have several. */
   named(promptId: string | null): void {
     if (promptId === null || this.#knows(promptId)) return;
     if (this.#openedAt === null) this.#beginPrompt(promptId);
@@ -162,7 +162,7 @@ export class StopHooks {
     );
   }
 
-  /** A hook blocked the stop: earlier hooks did not end the turn. */
+  /** Notes that a hook blocked the stop, so earlier hooks did not end the turn. */
   held(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at > at || this.#place(stop) === 'ahead');
   }
@@ -174,7 +174,7 @@ export class StopHooks {
     );
   }
 
-  /** The turn ended by its hook, or because nothing followed. */
+  /** Ends the turn by its hook, or because nothing followed. */
   overByHook(): void {
     const own = this.own;
     this.#overAt = own?.at ?? this.#reachedAt;
@@ -183,7 +183,7 @@ export class StopHooks {
   }
 
   /**
-   * A line reports the end of the turn.
+   * Ends the turn by a line that reports its end.
    * @param texts the turn's final texts
    * @param hasHook a stop hook runs at this kind of end
    */
@@ -204,7 +204,7 @@ export class StopHooks {
     this.#stops = this.#stops.filter((one) => one !== stop);
   }
 
-  /** The session restarts: earlier hooks no longer end a turn. */
+  /** Drops earlier hooks when the session restarts: they no longer end a turn. */
   clearBefore(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
   }

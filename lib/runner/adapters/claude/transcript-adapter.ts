@@ -50,18 +50,18 @@ export class TranscriptAdapter {
   #origin: Fields | null = null;
   /** Slash command waiting for the next line, which shows whether the model or the CLI answers it. */
   #command: { line: Fields; id: string; text: string; at: number } | null = null;
-  /** A person's last line is a command without a model answer so far. */
+  /** True if the person's last line is a command that the model has not answered so far. */
   #isCommandLast = false;
   #isForkNoted = false;
-  /** The last main-thread line ends its turn unless a hook blocks the stop. */
+  /** True if the last main-thread line ends its turn unless a hook blocks the stop. */
   #hasFinished = false;
-  /** The turn has agent content. */
+  /** True if the turn has agent content. */
   #hasActed = false;
   /** Stop hooks whose turns are still open in the events. */
   readonly stops = new StopHooks();
   readonly finalText = new FinalText();
   readonly #turns = new LineTurns();
-  /** The current line belongs to an earlier turn. */
+  /** True if the current line belongs to an earlier turn. */
   #isBehind = false;
   /** Prompt of the turn that the current line opens. */
   #prompt: { promptId: string | null } | undefined;
@@ -76,17 +76,17 @@ export class TranscriptAdapter {
     return this.#adapter.turn?.runId ?? null;
   }
 
-  /** The turn has ended; only its stop hook is outstanding. */
+  /** True if the turn has ended and only its stop hook is outstanding. */
   get hasFinished(): boolean {
     return this.openRunId !== null && this.#hasFinished;
   }
 
-  /** The stop hook carries a final text that no line has. */
+  /** True if the stop hook carries a final text that no line has. */
   get lacksFinalText(): boolean {
     return this.finalText.missingOf(this.stops.own?.text) !== null;
   }
 
-  /** A stop hook let the turn end. Call `stopped` once the transcript has the final text. */
+  /** Notes that a stop hook let the turn end. Call `stopped` once the transcript has the final text. */
   announced(stop: Stop): void {
     this.stops.ran(stop, this.hasFinished);
   }
@@ -283,7 +283,7 @@ export class TranscriptAdapter {
     return this.#command?.id ?? null;
   }
 
-  /** The CLI answered the waiting command silently. */
+  /** Completes the waiting command, which the CLI answered silently. */
   commandSettled(): TimedEvent[] {
     return this.#process(this.#settleCommand(false));
   }
@@ -306,7 +306,7 @@ export class TranscriptAdapter {
     return [...opened, ...printed, ...(isOver ? this.#close(`${this.#key}/command`, LOCAL, at) : [])];
   }
 
-  /** A stop hook blocked the stop: the turn continues. */
+  /** Continues the turn after a stop hook blocked the stop. */
   #stopBlocked(at: number): TimedEvent[] {
     this.stops.held(at);
     if (this.finalText.isBeforeEnd(at)) return this.#emitLate(this.finalText.heldBefore(), at);
@@ -418,7 +418,7 @@ export class TranscriptAdapter {
     return this.#beginTurn(line, BY_TASK, at, notifications);
   }
 
-  /** A wake-up scheduled by the agent fired. */
+  /** Begins the turn of a wake-up that the agent had scheduled. */
   #wokenByTimer(line: Fields, text: string, at: number): TimedEvent[] {
     if (this.openRunId !== null && !this.#hasActed) return [];
     const { reason, setAt } = this.tasks.timerOf(text) ?? { reason: null, setAt: null };
@@ -446,7 +446,7 @@ export class TranscriptAdapter {
     return [...before, ...events, ...init, ...this.#adapter.read(asks, at)];
   }
 
-  /** The agent reads notifications here, possibly after later ends. */
+  /** Delivers notifications, which the agent reads here, possibly after later ends. */
   #deliver(notifications: readonly Notification[], how: 'wakes' | 'received'): void {
     const ends = notifications.flatMap((notification) => this.tasks.taskOf(notification) ?? []);
     // An older CLI may omit the task id.

@@ -108,7 +108,7 @@ export class LineTurns {
   #newest = 0;
   #opener: string | null = null;
 
-  /** The line opens a turn; idempotent. */
+  /** Notes that the line opens a turn; idempotent. */
   opened(line: Fields): void {
     const uuid = textOf(line.uuid);
     if (uuid !== null && uuid === this.#opener) return;

@@ -201,7 +201,10 @@ export class TranscriptTasks {
     );
   }
 
-  /** A stop hook lists the tasks running at `at`. A line still to come may report the main thread's missing ones. */
+  /**
+   * Applies a stop hook's list of the tasks running at `at`. Tasks of the main thread that it lacks may be reported by
+   * a later line.
+   */
   listed(listed: readonly string[], at: number): void {
     const ids = this.#tasks.entries().flatMap(([id, { parentId, startedAt }]) => {
       return parentId === null && startedAt <= at && !listed.includes(id) ? id : [];
@@ -233,7 +236,7 @@ export class TranscriptTasks {
     return this.#tasks.isOpen(id);
   }
 
-  /** Another process took over at `at`: earlier tasks are lost. */
+  /** Marks earlier tasks as lost after another process took over at `at`. */
   processReplaced(at: number): void {
     this.lost(this.#tasks.entries().flatMap(([id, { startedAt }]) => (startedAt <= at ? id : [])));
   }
@@ -247,7 +250,7 @@ export class TranscriptTasks {
     return id !== null && this.isRunning(id) ? this.#tasks.about(id) : undefined;
   }
 
-  /** The next scheduled prompt comes from this job. */
+  /** Notes that the next scheduled prompt comes from this job. */
   fired(id: string | null): void {
     this.#fired = id;
   }

@@ -88,7 +88,7 @@ export class CodexAdapter implements WireAdapter {
     return this.#take();
   }
 
-  /** The connection is lost, but the server still runs: open work continues, and its events are read later. */
+  /** Handles a lost connection to a server that still runs: open work continues, and its events are read later. */
   disconnected(): void {
     this.#calls.clear();
     this.#histories.clear();

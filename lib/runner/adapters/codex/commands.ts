@@ -125,7 +125,7 @@ export class Commands {
     });
   }
 
-  /** The command ended within its turn. */
+  /** Handles a command that ended within its turn. */
   answered(id: string): void {
     this.#known.delete(id);
   }

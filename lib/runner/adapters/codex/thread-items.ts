@@ -148,7 +148,7 @@ export class ThreadItems {
     this.#revision += 1;
   }
 
-  /** A new connection may have missed items. */
+  /** Prepares for a new connection, which may have missed items. */
   reconnected(): void {
     this.#started.clear();
   }
@@ -215,7 +215,7 @@ export interface HistoryProgress {
   lastTurn: string | null;
   /** Turn left open. */
   openTurn: string | null;
-  /** Written from its first turn on. */
+  /** True if it was written from its first turn on. */
   isWhole: boolean;
 }
 
@@ -227,7 +227,7 @@ export interface HistoryEntry {
   at: number | null;
   /** `item`: the item; `turnCompleted`: the turn's end. */
   fields: Fields;
-  /** Already written; only the end of a task may be new. */
+  /** True if it was already written, so that only the end of a task may be new. */
   isOld: boolean;
 }
 

@@ -101,7 +101,7 @@ export class Conversation {
   }
 
   /**
-   * The server process restarted: idle sessions get no further events for their open work.
+   * Handles a restart of the server process: idle sessions get no further events for their open work.
    * @param isIdle for each session of this conversation
    */
   processEnded(isIdle: (session: string) => boolean): void {
@@ -128,7 +128,7 @@ export class Conversation {
     this.#turns.restore(runId);
   }
 
-  /** The session or the connection is gone. */
+  /** Ends everything after the session or the connection is gone. */
   end(end: WireEnd): void {
     this.#turns.over();
     this.writer.end(end);

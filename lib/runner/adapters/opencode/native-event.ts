@@ -16,7 +16,7 @@ export interface NativeEvent {
   session: string | null;
   /** Position among the session's durable events, if known. */
   seq: number | null;
-  /** From a stream that repeats durable events with their position. */
+  /** True if it comes from a stream that repeats durable events with their position. */
   isWrapped: boolean;
 }
 

@@ -8,15 +8,15 @@ const MAX_REMEMBERED = 2_000;
 export interface Message {
   session: string;
   role: 'user' | 'assistant';
-  /** The model's response has ended. */
+  /** True if the model's response has ended. */
   isDone: boolean;
-  /** Another message of the turn follows its tool calls, whatever the value of `finish`. */
+  /** True if another message of the turn follows its tool calls, whatever the value of `finish`. */
   usesTools: boolean;
-  /** A person rejected one of its calls without a message, so the agent stops. */
+  /** True if a person rejected one of its calls without a message, so that the agent stops. */
   isRejected: boolean;
-  /** Its turn has ended: later events are repeats. */
+  /** True if its turn has ended, so that later events are repeats. */
   isOver: boolean;
-  /** Its turn was closed early; it continues unless another turn has started. */
+  /** True if its turn was closed early. It continues unless another turn has started. */
   isLeft: boolean;
 }
 
@@ -126,7 +126,7 @@ export class Turns {
     return true;
   }
 
-  /** The server process ended: the open turn gets no further events. */
+  /** Handles the end of the server process: the open turn gets no further events. */
   processEnded(): void {
     const gone = 'OpenCode ended during this turn.';
     if (!this.idle()) this.#finish({ kind: 'failed', message: gone, code: 'agent_exited' });

@@ -30,7 +30,7 @@ const MAX_REUSES = 64;
 interface CallOptions {
   /** Defaults to the open text. */
   parentMessageId?: string;
-  /** A known call that has a result or whose turn has ended is a new call under the same id. */
+  /** True if a known call that has a result, or whose turn has ended, is a new call under the same id. */
   isStart?: boolean;
   /** Complete arguments. Different arguments mean a new call under the same id. */
   args?: string | undefined;
@@ -45,7 +45,7 @@ interface Part {
   /** Text written so far; null once it is too long to keep. */
   shown: string | null;
   length: number;
-  /** Other parts may interleave. */
+  /** True if other parts may interleave. */
   staysOpen: boolean;
 }
 

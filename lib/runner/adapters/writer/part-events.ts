@@ -9,7 +9,10 @@ const MAX_EDITS_BYTES = 128 * 1024;
 export interface TextOptions {
   /** Messages it answers. */
   replyTo?: string[];
-  /** The agent names the part with each delta, so other parts may interleave. It ends with its END or its turn. */
+  /**
+   * True if the agent names the part with each delta, so that other parts may interleave. The part ends with its END or
+   * its turn.
+   */
   staysOpen?: true;
   /** The native message, if it holds more than the text. */
   rawEvent?: unknown;

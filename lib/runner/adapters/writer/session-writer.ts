@@ -28,7 +28,7 @@ export type TurnEnd = { kind: 'success' } | { kind: 'cancelled' } | { kind: 'fai
 export interface OpenTurn {
   readonly runId: string;
   readonly kind: TurnCause['kind'];
-  /** The agent has produced content in this turn. */
+  /** True if the agent has produced content in this turn. */
   readonly hasContent: boolean;
   /** User messages the turn answers. */
   readonly answers: ReadonlySet<string>;
@@ -62,9 +62,9 @@ export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
   isReplay?: boolean | undefined;
-  /** The agent reuses task ids for further runs, possibly while an earlier run is open. */
+  /** True if the agent reuses task ids for further runs, possibly while an earlier run is open. */
   reusesTaskIds?: boolean;
-  /** Subagent texts stay open past the end of a turn, until their task ends. */
+  /** True if subagent texts stay open past the end of a turn, until their task ends. */
   subagentsGoOn?: boolean;
   /** Outcome of a turn that was open when the next one began. Defaults to success. */
   unfinished?: TurnEnd;

@@ -216,7 +216,7 @@ export class PermissionRequests {
     for (const { id } of [...this.#open.values()]) this.#reply(id, { kind: 'cancelled' });
   }
 
-  /** The asking process has exited. */
+  /** Forgets all requests, because the asking process has exited. */
   clear(): void {
     this.#requests.clear();
     for (const { timer } of this.#open.values()) clearTimeout(timer);

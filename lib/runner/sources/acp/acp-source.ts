@@ -50,7 +50,7 @@ export interface AcpSourceOptions {
   answerWithinMs: number;
   /** Wait before a slow session setup is reported. */
   patienceMs?: number;
-  /** The operator named a session of the agent, so a new one is not acceptable. */
+  /** True if the operator named a session of the agent, so that a new one is not acceptable. */
   mustLoad?: boolean;
   /** Prepended to the first message of a new session. */
   workspaceNote?: string | null;

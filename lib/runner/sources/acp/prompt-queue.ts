@@ -17,7 +17,7 @@ export interface PromptQueueOptions {
   inFlight: InFlightMessages;
   /** Writes immediately; resolves with the response. */
   prompt(message: InFlightMessage): Promise<RpcAnswer>;
-  /** A delivered message that will never be answered. */
+  /** Called for a delivered message that will never be answered. */
   failedAfterDelivery(messageId: string, reason: string): void;
 }
 
@@ -187,7 +187,7 @@ export class SessionRecovery {
   #loading: Promise<RpcAnswer['error']> | null = null;
   /** Set while the process is being restarted to recover. */
   #ended: { cause: string; unprocessed: InFlightMessage[] } | null = null;
-  /** The agent was restarted to recover and has accepted no prompt since. */
+  /** True if the agent was restarted to recover and has accepted no prompt since. */
   #isLastTry = false;
 
   constructor(options: SessionRecoveryOptions) {

@@ -18,7 +18,7 @@ import { type PromptCapabilities, promptCapabilities } from './prompts';
 export interface SessionRequest {
   /** Session to continue; null for a new one. */
   nativeId: string | null;
-  /** Fails instead of creating a new session. */
+  /** True to fail instead of creating a new session. */
   mustLoad: boolean;
   cwd: string;
   mode?: string | undefined;
@@ -33,7 +33,7 @@ export interface SessionRequest {
 export interface OpenedSession {
   nativeId: string;
   promptCapabilities: PromptCapabilities;
-  /** Accepts prompts while one is unanswered. */
+  /** True if it accepts prompts while one is unanswered. */
   acceptsParallelPrompts: boolean;
   /** `loaded` replayed its history, `resumed` did not, `new` has none. */
   how: 'new' | 'loaded' | 'resumed';
@@ -156,7 +156,7 @@ function mcpServers(server: ToolServer | null | undefined) {
 interface AuthMethod {
   id: string;
   name: string;
-  /** Uses an API key from the environment without prompting. */
+  /** True if it uses an API key from the environment without prompting. */
   isKey: boolean;
 }
 

@@ -39,7 +39,7 @@ const MAX_EXPLAINED = 16 * 1024;
 
 export class RunRequest {
   readonly id = randomUUID();
-  /** The run has ended; the stream may stay open. */
+  /** True once the run has ended. The stream may stay open. */
   isOver = false;
   readonly #options: RunRequestOptions;
   readonly #cut = new AbortController();
@@ -56,7 +56,7 @@ export class RunRequest {
     this.#cut.abort(reason);
   }
 
-  /** Its turn has started or ended, on either stream. */
+  /** Notes that its turn has started or ended, on either stream. */
   observed(what: 'started' | 'ended'): void {
     const isAnswered = this.#answer !== null;
     if (what === 'started') this.#started.abort();

@@ -55,14 +55,14 @@ export class InputQueue {
     return this.#waiting.map(({ message }) => message.uuid);
   }
 
-  /** The CLI reported on the message, which proves that it has the message. */
+  /** Confirms a message on which the CLI has reported, which proves that the CLI has it. */
   confirmed(uuid: string): void {
     if (this.#unconfirmed !== uuid) return;
     this.#unconfirmed = null;
     this.#wake();
   }
 
-  /** No further process will start. */
+  /** Refuses further messages, because no further process will start. */
   close(reason: string): void {
     this.#closed = new Error(reason);
     for (const { failed } of this.#waiting.splice(0)) failed(this.#closed);

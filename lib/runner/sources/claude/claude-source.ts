@@ -43,7 +43,7 @@ export interface ClaudeSourceOptions {
   sdk: ClaudeSdk;
   /** True if the CLI that the SDK would start is bundled with it. Any other CLI is refused. */
   owns?: (program: string) => boolean;
-  /** The agent runs in this process. */
+  /** True if the agent runs in this process. */
   isInProcess?: boolean;
   context: SourceContext;
   memory: ClaudeSession;

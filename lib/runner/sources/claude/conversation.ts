@@ -61,7 +61,7 @@ export class Conversation {
     this.inFlight.remove(requestAnswered);
   }
 
-  /** A message is about to enter the input of the agent. The log already has it. */
+  /** Notes a message, already in the log, that is about to enter the input of the agent. */
   delivering(messageId: string): void {
     this.#adapter.delivered(messageId);
   }
@@ -148,7 +148,7 @@ export async function findConversation(
 }
 
 interface ConversationContent {
-  /** The conversation has a message, so it can be resumed. */
+  /** True if the conversation has a message, so that it can be resumed. */
   hasMessages: boolean;
   /** The given ids that the agent received. */
   received: Set<string>;

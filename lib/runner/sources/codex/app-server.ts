@@ -131,7 +131,7 @@ export interface TransportEnd {
   reason: string;
   exitCode: number | null;
   signal: string | null;
-  /** The server itself is gone, not just the connection. */
+  /** True if the server itself is gone, not just the connection. */
   isServerGone: boolean;
 }
 

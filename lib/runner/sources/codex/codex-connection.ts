@@ -24,12 +24,14 @@ export interface CodexConnectionOptions {
   feed: WireFeed;
   memory: ThreadStore;
   context: SourceContext;
-  /** Other clients are connected: their threads are followed, and requests not for us are left to them. */
+  /**
+   * True if other clients are connected. Their threads are followed, and requests that are not for us are left to them.
+   */
   isShared: boolean;
   /** Messages of ours that Codex has, by `clientUserMessageId`. */
   receivedMessages: Map<string, true>;
   onThread(threadId: string, thread: Fields): Promise<void> | void;
-  /** The history of the thread is emitted. */
+  /** Called once the history of the thread is emitted. */
   onFollowed(threadId: string): void;
   onRequest(request: CodexRequest, server: AppServer): void;
   onResolved(rpcId: string | number): void;
@@ -260,7 +262,7 @@ export class CodexRequests {
     if (held !== undefined) this.#requests.release(held.sessionId, held.requestId);
   }
 
-  /** The connection is gone; the next one repeats its requests. */
+  /** Forgets all requests, because the connection is gone. The next one repeats them. */
   clear(): void {
     this.#requests.clear();
     this.#byRpcId.clear();

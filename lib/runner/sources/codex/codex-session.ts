@@ -34,7 +34,7 @@ export class CodexSession {
   note: string | null = null;
   readonly #options: CodexSessionOptions;
   #wakes: TaskWakes | null = null;
-  /** The queue of Codex may have a message of ours, possibly from an earlier process. */
+  /** True if the queue of Codex may have a message of ours, possibly from an earlier process. */
   #mayBeQueued = true;
 
   static async recall(options: CodexSessionOptions): Promise<CodexSession> {
@@ -244,7 +244,7 @@ export class CodexSessions {
     return this.#ready !== null;
   }
 
-  /** The history of a thread is emitted, so its session accepts commands. */
+  /** Lets the session accept commands once the history of its thread is emitted. */
   isReady(connection: CodexConnection, sessionId: string, threadId: string): void {
     if (this.#ready?.connection !== connection) this.#ready = { connection, threads: new Map() };
     this.#ready.threads.set(sessionId, threadId);
@@ -261,7 +261,7 @@ export class CodexSessions {
     for (const { wakes } of this.#sessions.values()) wakes?.close();
   }
 
-  /** No session has open work or unanswered messages. */
+  /** True if no session has open work or unanswered messages. */
   get isQuiet(): boolean {
     return this.all.every(({ sessionId, inFlight }) => {
       const { turn, tasks } = this.#context.openWork(sessionId);

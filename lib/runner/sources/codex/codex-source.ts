@@ -341,7 +341,7 @@ export class CodexSource implements Source {
     this.#context.changed();
   }
 
-  /** The history of the thread is emitted, so it accepts messages. */
+  /** Lets a thread accept messages once its history is emitted. */
   #onFollowed(connection: CodexConnection, threadId: string): void {
     const followed = this.#adapter.thread(threadId);
     const session = followed === null ? undefined : this.#sessions.get(followed.writer.sessionId);

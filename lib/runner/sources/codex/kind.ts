@@ -137,7 +137,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** An option needs a thread of its own. */
+/** True if an option needs a thread of its own. */
 function wantsOwn(flag: (name: string) => string | undefined): boolean {
   return OF_OWN.some((name) => flag(name) !== undefined);
 }

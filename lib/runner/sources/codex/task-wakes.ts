@@ -91,7 +91,7 @@ export class TaskWakes {
     }
   }
 
-  /** A person stopped the task, so the agent need not be woken. */
+  /** Notes that a person stopped the task, so the agent need not be woken. */
   stopped(taskId: string): void {
     this.#stopped.add(taskId);
   }
@@ -111,7 +111,7 @@ export class TaskWakes {
     return await this.#send(createWake(commandId, [task]));
   }
 
-  /** Codex is connected again: sends due wakes. */
+  /** Sends due wakes, because Codex is connected again. */
   resume(): void {
     if (this.#ended.some(({ isDue }) => isDue)) this.#arm();
   }
@@ -225,7 +225,7 @@ interface EndedTask {
   output: string;
   /** True if the rule has yet to wake the agent for the task. */
   isDue: boolean;
-  /** Part of the last sent wake, whose delivery is unknown. */
+  /** True if it is part of the last sent wake, whose delivery is unknown. */
   isSent?: boolean;
 }
 

@@ -56,7 +56,7 @@ export class IdleDelivery {
     return null;
   }
 
-  /** A wait has shown its messages. @returns true if the messages were handed to it */
+  /** Confirms that a wait has shown its messages. @returns true if the messages were handed to it */
   async confirm(claim: string): Promise<boolean> {
     const handoff = this.#waits.confirm(claim);
     const mirror = this.#options.mirrors.get(handoff?.sessionId ?? '');
@@ -87,7 +87,7 @@ export class IdleDelivery {
     return true;
   }
 
-  /** The turn ended without a stop hook taking the messages. */
+  /** Handles the end of a turn whose stop hook did not deliver the messages. */
   turnEnded(mirror: SessionMirror): void {
     if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be delivered');
   }
@@ -98,7 +98,7 @@ export class IdleDelivery {
     return isFor && !this.isListening(mirror.sessionId) ? LISTEN : null;
   }
 
-  /** The person left the session, so there is no agent to wake. */
+  /** Handles a session that was left, so that there is no agent to wake. */
   left(sessionId: string): void {
     this.#waits.end(sessionId, 'the terminal session was left');
   }
@@ -123,7 +123,7 @@ export class IdleDelivery {
     if (refused > 0) mirror.offeredToListen(false);
   }
 
-  /** The wait ended without showing its messages. */
+  /** Handles a wait that ended without showing its messages. */
   async #returned({ claim, sessionId, messageIds }: Handoff): Promise<void> {
     const { mirrors, inbox, log } = this.#options;
     const mirror = mirrors.get(sessionId);
@@ -146,9 +146,9 @@ export class IdleDelivery {
  * between, the message is sent again and marked as possibly repeated.
  */
 interface WaitRegistryOptions {
-  /** Listening has started or stopped. */
+  /** Called when listening starts or stops. */
   onChange: (sessionId: string) => void;
-  /** A wait did not show its messages. */
+  /** Called when a wait did not show its messages. */
   onReturned: (handoff: Handoff) => void;
 }
 
@@ -255,7 +255,7 @@ class WaitRegistry {
     return { claim, sessionId, messageIds };
   }
 
-  /** The person left the session, so there is no agent to wake. */
+  /** Handles a session that was left, so that there is no agent to wake. */
   end(sessionId: string, reason: string): void {
     const listener = this.#listeners.get(sessionId);
     if (listener?.answer) listener.answer({ kind: 'over', reason });

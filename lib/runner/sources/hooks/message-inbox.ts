@@ -83,7 +83,7 @@ export class MessageInbox {
  * so that an agent that does not answer is not held forever.
  */
 interface WaitingMessage extends Omit<PendingReply, 'sessionId'> {
-  /** Shown in full if the agent has not seen it; otherwise only its first line. */
+  /** True if the agent has not seen it. It is then shown in full, otherwise only its first line. */
   unseen: boolean;
   /** True if it may have reached the agent before. */
   again?: boolean;

@@ -139,9 +139,9 @@ export interface QuietPeriods {
   reportedAt: number;
   /** Time at which the session was left; null if it continues. */
   leftAt: number | null;
-  /** The transcript lacks the text from the stop hook, or any end of the turn. */
+  /** True if the transcript lacks the text from the stop hook, or any end of the turn. */
   lacksFinalText: boolean;
-  /** The response of a stop hook is on its way. */
+  /** True if the response of a stop hook is in transit. */
   isHeld: boolean;
   /** Start of the search for a hold of the open turn; null without one. */
   heldSince: number | null;
@@ -157,7 +157,7 @@ export function isEndingOver({ now, lastLineAt, leftAt, lacksFinalText, heldSinc
   return isComplete || now - leftAt >= LAST_WORDS_MS.most;
 }
 
-/** A command ends once the transcript is silent long enough for its output. */
+/** True if a command has ended: the transcript has been silent long enough for its output. */
 export function isCommandOver({ now, lastLineAt, reportedAt }: QuietPeriods): boolean {
   return now - Math.max(lastLineAt, reportedAt) >= QUIET_MS;
 }

@@ -88,7 +88,7 @@ export class PermissionHooks {
     this.#requests.hold({ sessionId, requestId, kind, tool: hook.tool, input, deliver: give });
   }
 
-  /** A request was answered in the terminal, or withdrawn. */
+  /** Handles a request that was answered in the terminal, or withdrawn. */
   resolved(sessionId: string, requestId: string): void {
     for (const hook of this.#waiting) {
       if (hook.sessionId === sessionId && hook.requestId === requestId) this.#end(hook, NO_OUTPUT);

@@ -40,9 +40,9 @@ export interface SessionMirrorOptions {
   emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
   onDelivered: (messageIds: string[]) => void;
   onTurnEnded: () => void;
-  /** A request was opened. @param value of `request:opened` */
+  /** Called when a request is opened. @param value of `request:opened` */
   onRequestOpened?: (value: Fields) => void;
-  /** A request was answered or withdrawn. */
+  /** Called when a request is answered or withdrawn. */
   onRequestResolved?: (requestId: string) => void;
   log: (level: 'debug' | 'info' | 'warn', message: string) => void;
   now?: () => number;
@@ -69,7 +69,7 @@ export class SessionMirror {
   #lastLineAt = 0;
   /** Program and version; null until a line has them. */
   provider: string | null = null;
-  /** A person uses it. `claude -p` would continue until its background work ends. */
+  /** True if a person uses the session. `claude -p` would continue until its background work ends. */
   isInteractive = false;
   #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
@@ -329,7 +329,7 @@ export class SessionMirror {
     this.#end({ reason, isAsked: true }, claim);
   }
 
-  /** The process ended without a hook. */
+  /** Handles a process that ended without a hook. */
   died(): void {
     // The process may have died at any time, and another process may already run the session.
     const at = Math.max(this.#state.heardAt, this.#began);

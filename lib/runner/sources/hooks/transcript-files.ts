@@ -222,9 +222,9 @@ interface FileLine {
 interface LinesRead {
   lines: FileLine[];
   position: FilePosition;
-  /** The file was replaced or truncated, and read from its beginning. */
+  /** True if the file was replaced or truncated, and was read from its beginning. */
   restarted: boolean;
-  /** More lines are available. */
+  /** True if more lines are available. */
   more: boolean;
 }
 

@@ -65,7 +65,7 @@ export class OpencodeSource implements Source {
   readonly #inFlight = new Map<string, InFlightMessages>();
   readonly #ending = new AbortController();
   readonly #session: string | null;
-  /** The server runs on this machine and can read local files. */
+  /** True if the server runs on this machine and can read local files. */
   readonly #isHere: boolean;
   /** Null once the session has messages. */
   #workspaceNote: string | null;
