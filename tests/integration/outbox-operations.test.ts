@@ -109,7 +109,7 @@ describe('rejected records', () => {
     await outbox.idle();
     expect(await decide(file, [1], 'redrive', 1)).toMatchObject({
       changed: [],
-      refused: [{ why: 'no request can hold it' }],
+      refused: [{ why: 'it is too large for any request' }],
     });
   });
 

@@ -211,7 +211,7 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
   },
   'records that a restored server has lost are sent again or declared lost': {
     why: '3, Ingest, 2 and 6',
-    todo: 'At 409 with a lower expectedSeq: send it again from there, or start an epoch with a `lost` record.',
+    todo: 'At 409 with a lower expectedSeq: send the records again from there, or start an epoch with a `lost` record.',
     async run(runner) {
       await runner.prompt('count 10 0');
       const { log } = runner.fake;

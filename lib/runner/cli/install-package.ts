@@ -267,14 +267,17 @@ interface Manifest {
   optionalDependencies?: Record<string, string>;
 }
 
-/** True if npm lists the package, which it does once the package is completely installed. */
+/** True unless npm's record lacks the package, which npm lists once it is completely installed. */
 function isRecorded(packages: string, name: string, { version }: Manifest): boolean {
   const record = readJson<{ packages?: Record<string, { version?: string }> }>(join(packages, '.package-lock.json'));
   if (record?.packages === undefined) return true;
   return record.packages[`node_modules/${name}`]?.version === version;
 }
 
-/** True if the program for this platform is installed. Programs come as optional packages, one for each platform. */
+/**
+ * True unless the program for this platform is missing. Programs come as optional packages, one for
+ * each platform.
+ */
 function hasPlatformPackage(packages: string, home: string, { optionalDependencies = {} }: Manifest): boolean {
   const here = `-${process.platform}-${process.arch}`;
   const fitting = Object.keys(optionalDependencies).filter((name) => name.includes(here));

@@ -43,7 +43,7 @@ async function wait(argv: string[], env: Record<string, string | undefined>): Pr
   });
   if (outcome.kind === 'failed') throw new CliError(EXIT.failed, `can't wait for messages: ${outcome.reason}`);
   if (outcome.kind === 'shown') return EXIT.done;
-  process.stdout.write('No message came in this time. Start this again only if you still want to be reached.\n');
+  process.stdout.write('No message arrived in this time. Run this command again only if you still want to receive messages.\n');
   return EXIT.timedOut;
 }
 

@@ -124,7 +124,7 @@ function noteText(paths: readonly string[], mode: unknown, deps: unknown): strin
     `A note on your workspace${about === '' ? '' : ` (${about})`}: it is a checkout of its own, but these untracked paths in it are symbolic links into the main checkout:`,
     ...shown,
     ...(more > 0 ? [`- and ${more} more`] : []),
-    'Whatever you write, move or delete below them, you change in the main checkout, where others work. Leave them as they are, or put a copy in the place of a link before you change what it leads to.',
+    'Anything you write, move or delete below them changes the main checkout, where others work. Leave them as they are, or replace a link with a copy before you change its target.',
   ].join('\n');
 }
 

@@ -146,7 +146,7 @@ function refusalOf(request: PendingRequest, { digest, openedPosition }: Answered
   const { sessionId, requestId, kind, tool, input } = request;
   const options = kind === 'permission' ? request.options : undefined;
   if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) === digest) return null;
-  return 'the agent is asking for something else than what was answered, and is still waiting';
+  return 'the agent is asking for something other than what was answered and is still waiting';
 }
 
 /** @returns the answer for the agent, or why there is none */

@@ -66,7 +66,7 @@ export const AGENT_TOOLS = {
   report_status: {
     title: 'Report status',
     description:
-      'Reports the state of your work to the people who watch this session. Call it when the state changes, above all when everything is done (complete) or when you are stuck (failure). A report stays until the next one.',
+      'Reports the state of your work to the people who watch this session. Call it when the state changes, especially when everything is done (complete) or when you are stuck (failure). A report stays until the next one.',
     input: reportInput,
     call: async ({ state, summary, link }: z.infer<typeof reportInput>, tools: SessionTools) => {
       await tools.report({ state, summary, link: link ?? null });
@@ -76,7 +76,7 @@ export const AGENT_TOOLS = {
   list_obligations: {
     title: 'List messages that wait for a reply',
     description:
-      'Lists the messages in this session that still wait for a reply from you, oldest first. Look before you end your work.',
+      'Lists the messages in this session that still wait for a reply from you, oldest first. Check it before you finish your work.',
     input: listInput,
     call: async (_input: z.infer<typeof listInput>, tools: SessionTools) => done(listOf(tools.owed())),
   },

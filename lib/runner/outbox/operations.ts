@@ -135,7 +135,7 @@ function objection(row: PoisonedRow | undefined, to: 'redrive' | 'discarded'): s
   if (row.state === 'redriven') return 'it has already been sent again';
   if (row.state === to) return to === 'redrive' ? 'it is about to be sent again' : 'it is already discarded';
   if (to === 'discarded') return null;
-  if (row.reason === 'record-too-large') return 'no request can hold it';
+  if (row.reason === 'record-too-large') return 'it is too large for any request';
   // if queued now, it would replace a newer status on the server
   if (candidateOf(row.body).kind === 'status') return 'it is an old status report, and newer ones have replaced it';
   return null;

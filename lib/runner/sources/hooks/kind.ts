@@ -74,7 +74,7 @@ export const kind: RunnerKind = {
       async open({ agentId, logger }) {
         const other = await readControlFile(controlFile);
         if (other !== null && other.pid !== process.pid && (await answers(other.url))) {
-          const problem = `another companion is running on this machine, as process ${other.pid}; stop that one first`;
+          const problem = `another companion is running on this machine, as process ${other.pid}; stop it first`;
           throw new CliError(EXIT.failed, problem);
         }
         return {
