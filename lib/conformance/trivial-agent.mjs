@@ -164,7 +164,7 @@ function start(ms) {
       const exitCode = stop.signal.aborted ? null : 3;
       const summary = stop.signal.aborted ? `${task} was stopped` : `${task} exited with code 3`;
       write({ type: 'task-end', task, status, exitCode, summary });
-      // A stopped task starts no turn.
+      // A stopped task does not start a turn.
       if (!stop.signal.aborted) ended.push({ id: task, status, exitCode, summary });
       void runTurns();
     });

@@ -36,8 +36,8 @@ export function caption(text: string | null): string | null {
 }
 
 /**
- * The task of a subagent's event. An overlong id is truncated, not dropped: Interlude generates these ids, not the
- * agent.
+ * The task of a subagent's event. An overlong id is truncated, not dropped, because without it the event would count as
+ * the agent's own.
  */
 export function subagentTaskId(event: AgUiEvent): string | null {
   const id = textOf(event.subagentRunId);

@@ -154,7 +154,7 @@ export const MAX_SIGNALS_KEPT = 1_000;
 export const MAX_INSIGHT_DETAIL = 2000;
 /** Lengths to which adapters truncate descriptions, titles and texts. */
 const ADAPTER_LIMITS = [200, 300, 500, 8 * 1024, 16 * 1024, 64 * 1024, 128 * 1024, 256 * 1024];
-/** All lengths to which texts are truncated: a text of such a length may end within a secret. */
+/** All lengths to which texts are truncated: a text of one of these lengths may end within a secret. */
 export const TEXT_LIMITS: readonly number[] = [
   ...ADAPTER_LIMITS,
   ...[MAX_TITLE, MAX_PREVIEW, MAX_REPORT_SUMMARY, MAX_LATE_TITLE, MAX_OPTION_LABEL],

@@ -11,7 +11,7 @@ import {
 } from './table-secrets';
 
 const TAG = /<(\/?)(table|tr|td|th)(\s[^<>]{0,4096})?>/gi;
-/** The start of such a tag at the end of a text. */
+/** The start of a table tag at the end of a text. */
 const PARTIAL_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,4096}))?$/i;
 const MAX_TAG_LENGTH = 4_110;
 /** A tag inside a cell, or a word. */

@@ -364,7 +364,7 @@ interface Listeners {
 }
 
 const CURSOR = 'replay';
-/** Replays of one recording at the same time, each with its own session. */
+/** Maximum number of simultaneous replays of one recording, each with its own session. */
 const MAX_REPLAYS = 256;
 
 function replayCursor(sessionId: string, line: number): { name: string; value: string } {

@@ -43,7 +43,9 @@ async function wait(argv: string[], env: Record<string, string | undefined>): Pr
   });
   if (outcome.kind === 'failed') throw new CliError(EXIT.failed, `can't wait for messages: ${outcome.reason}`);
   if (outcome.kind === 'shown') return EXIT.done;
-  process.stdout.write('No message arrived in this time. Run this command again only if you still want to receive messages.\n');
+  process.stdout.write(
+    'No message arrived in this time. Run this command again only if you still want to receive messages.\n',
+  );
   return EXIT.timedOut;
 }
 

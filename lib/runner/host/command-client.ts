@@ -167,7 +167,7 @@ export class CommandClient {
     return { kind: 'failed', cause: status === 401 || status === 403 ? 'unauthorized' : 'unavailable', message };
   }
 
-  /** @returns how the stream ends; null if it continues */
+  /** @returns the end of the stream; null if it continues */
   #frame({ event, id, data }: EventSourceMessage): StreamEnd | null {
     switch (event) {
       case 'hello':
@@ -196,7 +196,7 @@ export class CommandClient {
     return { kind: 'failed', cause: 'unauthorized', message: 'the server ended the stream because of the token' };
   }
 
-  /** @param isAnother the server does not know our position, because it has another database */
+  /** @param isAnother true if the server does not know our position, because it has another database */
   #hello(isAnother: boolean): void {
     this.#failures = 0;
     this.#setLink({ state: 'connected' });
@@ -337,7 +337,7 @@ interface CommandDispatchOptions {
   ending: (command: Command) => CommandOutcome | null;
   setLogLevel: (body: CommandOf<'log-level.set'>['body']) => Promise<CommandOutcome> | undefined;
   delivery: MessageDelivery;
-  /** A message may change what is pending. */
+  /** Called for each message, which may change the pending replies. */
   onMessage: () => void;
   log: Logger;
 }

@@ -107,7 +107,7 @@ function restrictToOwner(stats, file, uid, change) {
  * @param {string} path
  * @param {number} uid
  * @param {boolean} [isOutOfReach] true if a private parent protects it, whatever its mode
- * @returns {boolean} whether it is a folder
+ * @returns {boolean} true if it is a folder
  */
 function checkFolder(path, uid, isOutOfReach = false) {
   const stats = statsOf(path);

@@ -21,7 +21,7 @@ export interface PendingRequest {
   options?: readonly RequestOption[];
   /** True if the agent accepts an input that a person changed. */
   acceptsInput?: true;
-  /** Passes the answer to the agent. @returns why that failed, or null */
+  /** Passes the answer to the agent. @returns the reason for a failure, or null */
   deliver(answer: RequestAnswer, command: AnswerCommand): Promise<string | null> | string | null;
 }
 
@@ -94,7 +94,7 @@ export class PendingRequests {
     this.#held.clear();
   }
 
-  /** @returns why the answer failed, or null. An answer is passed on at most once. */
+  /** Passes an answer on, at most once. @returns the reason for a failure, or null */
   async answer(command: AnswerCommand): Promise<string | null> {
     const { body } = command;
     const key = keyOf(command.sessionId ?? '', body.requestId);

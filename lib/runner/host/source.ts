@@ -33,7 +33,7 @@ export interface Source extends CommandHandlers {
   readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'toolOwner' | 'sessionOf'>>;
   /** Resolves once all output of the agent so far is emitted. Absent if output is emitted at once. */
   caughtUp?(sessionId: string): Promise<void>;
-  /** The agent replied to a message with a tool, so the message needs no further delivery. */
+  /** Called when the agent has replied to a message with a tool, so that the message needs no further delivery. */
   replied?(sessionId: string, messageId: string): void;
   /**
    * For agents that the runner did not start: returns the reason why the address does not respond, as part of a
@@ -41,8 +41,8 @@ export interface Source extends CommandHandlers {
    */
   reach?(): Promise<string | null>;
   /**
-   * The agent counts as unreachable: closes its open work. The source keeps retrying, and later events are emitted as
-   * usual.
+   * Closes the open work of an agent that counts as unreachable. The source keeps retrying, and later events are
+   * emitted as usual.
    * @param reason result of `reach`
    */
   lost?(reason: string): Promise<void>;

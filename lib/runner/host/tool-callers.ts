@@ -167,7 +167,7 @@ export class ToolCallers {
 
   /**
    * Running calls that match by id, else by name and arguments.
-   * @param isExact requires equal arguments, which some ACP agents do not show
+   * @param isExact true to require equal arguments, which some ACP agents do not show
    */
   #matches(caller: ToolCaller, sessionIds: readonly string[], isExact: boolean): Match[] {
     const running = sessionIds.flatMap((sessionId) =>
@@ -181,7 +181,7 @@ export class ToolCallers {
   }
 }
 
-/** @returns why these calls prove no single main agent; null if they do */
+/** @returns the refusal, unless these calls prove a single main agent */
 function refusalOf(matches: readonly Match[]): string | null {
   const isSubagents = matches.map(({ call }) => call.by !== null);
   if (new Set(matches.map(({ sessionId }) => sessionId)).size > 1 || new Set(isSubagents).size > 1) return SEVERAL;

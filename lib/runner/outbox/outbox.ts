@@ -189,7 +189,7 @@ export class Outbox {
     return expectedSeq === null ? null : expectedSeq > lastSeq - waiting;
   }
 
-  /** Queues the records that an operator wants sent again. @returns how many */
+  /** Queues the records that an operator wants sent again. @returns their number */
   async takeRedrives(): Promise<number> {
     if (this.#stopped) return 0;
     const redriven = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
@@ -347,7 +347,7 @@ async function openStore(place: StorePlace): Promise<OutboxStore> {
   }
 }
 
-/** @param was producer id of the damaged file, if known */
+/** @param was the producer id of the damaged file, if known */
 async function replaceCorrupt(
   { file, agentId, bound, clock, onNotice }: StorePlace,
   was: { id: string; epoch: number },

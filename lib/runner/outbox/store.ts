@@ -314,7 +314,7 @@ export class OutboxStore {
 
   /**
    * Appends the records that an operator wants sent again.
-   * @returns how many; 0 without room for all of them
+   * @returns their number; 0 without room for all of them
    */
   takeRedrives(now: number): Promise<number> {
     return this.#alone(async () => {

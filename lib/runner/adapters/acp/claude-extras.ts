@@ -282,7 +282,7 @@ export class ClaudeExtras {
     this.#unconfirmed.delete(id);
     this.#inCall.delete(id);
     this.#writer.taskCompleted(compact({ task_id: id, ...how }));
-    // A task a person stopped starts no turn.
+    // A task that a person stopped does not start a turn.
     if (how.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
   }
 

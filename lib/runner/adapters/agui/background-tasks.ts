@@ -216,7 +216,7 @@ function endIn(status: unknown): TaskEnd | null {
 /**
  * Normalizes the value of a `task:*` event.
  *
- * @param isHere the agent runs on this machine, so output files are local
+ * @param isHere true if the agent runs on this machine, so that output files are local
  * @returns null without a task id
  */
 function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {

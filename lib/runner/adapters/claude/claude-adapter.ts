@@ -123,8 +123,8 @@ export class ClaudeAdapter {
   }
 
   /**
-   * Another process took over at `at` (epoch milliseconds): marks the predecessor's open work as interrupted or lost.
-   * Later work stays open.
+   * Marks the open work of the previous process as interrupted or lost after another took over at `at` (epoch
+   * milliseconds). Later work stays open.
    */
   replaced(at: number, now: number): TimedEvent[] {
     return this.#collect(now, () => {

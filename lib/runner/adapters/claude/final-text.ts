@@ -98,7 +98,7 @@ export class FinalText {
    * Handles a late line of a closed turn. The last lines repeat the text written in their place; later lines may show
    * that an earlier line merely had the same words.
    *
-   * @param isLast the line can be among the last
+   * @param isLast true if the line can be among the last
    * @returns lines that turn out to be unwritten
    */
   late(line: Fields, isLast: boolean): readonly Fields[] {

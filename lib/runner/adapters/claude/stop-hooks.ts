@@ -108,7 +108,7 @@ export class StopHooks {
     this.#unclaimed = unheard;
   }
 
-  /** @param hasFinalText the transcript has the open turn's final text */
+  /** @param hasFinalText true if the transcript has the open turn's final text */
   ran(stop: Stop, hasFinalText: boolean): void {
     if (this.#place(stop) === 'before') return;
     if (!this.#isReliable(stop) && this.#claimsEnded(stop, hasFinalText)) return;
@@ -185,7 +185,7 @@ export class StopHooks {
   /**
    * Ends the turn by a line that reports its end.
    * @param texts the turn's final texts
-   * @param hasHook a stop hook runs at this kind of end
+   * @param hasHook true if a stop hook runs at this kind of end
    */
   overByLine(at: number, texts: readonly string[], hasHook: boolean): void {
     const own = this.ownAt(at);
@@ -250,8 +250,8 @@ export class StopHooks {
   }
 
   /**
-   * True if a hook belongs to an ended turn that lacks its hook: it carries that turn's final text, or it carries none
-   * and the open turn has not reached its own.
+   * True if a hook belongs to an ended turn that lacks its hook: it carries that turn's final text, or no text while
+   * the open turn has not reached its own.
    */
   #claimsEnded({ text }: Stop, hasFinalText: boolean): boolean {
     const isMute = text === null && this.#openedAt !== null && !hasFinalText;

@@ -131,7 +131,8 @@ export class TranscriptAdapter {
   }
 
   /**
-   * Another process took over at `at` (epoch milliseconds): marks the predecessor's open work as interrupted or lost.
+   * Marks the open work of the previous process as interrupted or lost after another took over at `at` (epoch
+   * milliseconds).
    */
   replaced(at: number, now: number): TimedEvent[] {
     const before = this.#adapter.turn;
@@ -171,7 +172,7 @@ export class TranscriptAdapter {
     this.stops.reached(madeAt, now);
   }
 
-  /** Records a request shown in the terminal; it is written once the transcript has its tool call. */
+  /** Records a request shown in the terminal, which is written once the transcript has its tool call. */
   requestOpened(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
     this.#requests.opened({ tool, input, about, at: now });
     return this.#process(this.#matchRequests(now));
@@ -265,7 +266,7 @@ export class TranscriptAdapter {
     this.#command = null;
     const { line, id, text, at } = command;
     const prompt = { ...line, message: { role: 'user', content: text } };
-    // Typed while the agent works: opens no turn.
+    // A command typed while the agent works does not open a turn.
     if (this.#isBusy(at) && !asks) {
       this.#answers.push(id);
       return this.#adapter.sent({ type: 'user', uuid: id, message: prompt.message }, at);
@@ -295,7 +296,7 @@ export class TranscriptAdapter {
   /**
    * Shows a command's output. Without `turnOrigin` the model is not asked, and the turn ends.
    *
-   * @param isAnswer the command was the person's last line
+   * @param isAnswer true if the command was the person's last line
    */
   #commandOutput(line: Fields, text: string, at: number, isAnswer: boolean): TimedEvent[] {
     const isMidTurn = this.#command !== null && this.#isBusy(at);
@@ -431,7 +432,7 @@ export class TranscriptAdapter {
     return this.#beginTurn(line, origin, at);
   }
 
-  /** Begins a turn without a person's prompt. */
+  /** Begins a turn without a prompt from a person. */
   #beginTurn(line: Fields, origin: Fields, at: number, notifications: readonly Notification[] = []): TimedEvent[] {
     const before = this.#closeBefore(at);
     this.#opens(line);

@@ -55,7 +55,7 @@ export interface Timer {
  * Extracts background tasks from a transcript as SDK messages: a tool result names work that continues, and a
  * notification or a later result reports its end.
  *
- * Transcripts name no runs. A resumed subagent ends again, so that end gets a new run.
+ * Transcripts do not name runs. A resumed subagent ends again, so that end gets a new run.
  */
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();

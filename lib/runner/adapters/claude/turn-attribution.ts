@@ -29,7 +29,7 @@ export class TurnAttribution {
 
   /**
    * @param endOfRun looks up a task end by run, answered or not
-   * @param knowsDeliveries the source calls `ends.delivered`
+   * @param knowsDeliveries true if the source calls `ends.delivered`
    */
   constructor(writer: SessionWriter, endOfRun: (taskRunId: string) => TaskEnd | null, knowsDeliveries?: boolean) {
     this.ends = new PendingTaskEnds(knowsDeliveries);
@@ -349,7 +349,7 @@ class PendingTaskEnds {
   readonly #knowsDeliveries: boolean;
   #waiting: Waiting[] = [];
 
-  /** @param knowsDeliveries the source calls `delivered` */
+  /** @param knowsDeliveries true if the source calls `delivered` */
   constructor(knowsDeliveries = false) {
     this.#knowsDeliveries = knowsDeliveries;
   }

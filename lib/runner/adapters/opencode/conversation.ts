@@ -102,7 +102,7 @@ export class Conversation {
 
   /**
    * Handles a restart of the server process: idle sessions get no further events for their open work.
-   * @param isIdle for each session of this conversation
+   * @param isIdle asked for each session of this conversation
    */
   processEnded(isIdle: (session: string) => boolean): void {
     if (isIdle(this.root)) this.#turns.processEnded();
@@ -240,7 +240,7 @@ export class Conversation {
     }
   }
 
-  /** The first text of a message takes the message's id, further ones their own. */
+  /** The first text of a message gets the message's id, further texts their own. */
   #firstPart(messageId: string, partId: string): string {
     const first = this.#firstParts.get(messageId) ?? partId;
     setBounded(this.#firstParts, messageId, first, MAX_MESSAGES);

@@ -17,7 +17,7 @@ import {
 
 /** Ended texts and calls kept for later corrections and results. */
 const MAX_REMEMBERED = 512;
-/** Texts and thoughts open at once; beyond it the oldest ends. */
+/** Texts and thoughts open at once; beyond this, the oldest ends. */
 const MAX_OPEN = 64;
 /**
  * Maximum length of a text kept for comparison. For longer texts only the length is known, and they can't be corrected

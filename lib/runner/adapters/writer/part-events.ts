@@ -56,7 +56,7 @@ export function ofTask(event: AgUiEvent, taskId: string | null, runId: string | 
   return runId === null ? marked : withInterlude(marked, { taskRunId: runId });
 }
 
-/** @param isWhole replaces the text so far */
+/** @param isWhole true to replace the text so far */
 export function textContent({ kind, id: messageId }: Text, text: string, isWhole: boolean, raw: object): AgUiEvent[] {
   const type = kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT';
   return partsOf({ type, messageId }, text, isWhole).map((part) => ({ ...part, ...raw }));
@@ -79,7 +79,7 @@ export function userMessage(messageId: string, text: string, { name, ...raw }: U
   ];
 }
 
-/** @param isWhole replaces the arguments so far */
+/** @param isWhole true to replace the arguments so far */
 export function callArgs(toolCallId: string, args: string, isWhole: boolean): AgUiEvent[] {
   return partsOf({ type: 'TOOL_CALL_ARGS', toolCallId }, args, isWhole);
 }

@@ -353,7 +353,7 @@ export class SessionWriter {
 
   /**
    * Writes the end of a task, once.
-   * @param isGuess not reported by the agent: a later report corrects it
+   * @param isGuess true if the agent did not report the end: a later report corrects it
    * @returns false for a duplicate
    */
   taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
@@ -431,7 +431,7 @@ export class SessionWriter {
 
   /**
    * Closes everything with the process or connection: the turn fails, requests are cancelled, tasks are lost.
-   * @param keepsTasks tasks outlive the agent's process
+   * @param keepsTasks true if tasks outlive the agent's process
    */
   end(end: WireEnd, keepsTasks = false): void {
     if (this.#hasEnded) return;

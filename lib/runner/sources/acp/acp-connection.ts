@@ -205,7 +205,7 @@ export class PermissionRequests {
     this.#requests.open(sessionId, value, give);
   }
 
-  /** @returns why the answer failed, or null */
+  /** @returns the reason for a failure, or null */
   answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
     return this.#requests.answer(command);
   }

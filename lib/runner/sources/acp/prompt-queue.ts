@@ -59,7 +59,7 @@ export class PromptQueue {
     return this.#waiting.length;
   }
 
-  /** Resolves once prompted. @param again an earlier attempt was interrupted */
+  /** Resolves once prompted. @param again true if an earlier attempt was interrupted */
   async add(message: InFlightMessage, again: boolean): Promise<CommandOutcome> {
     const { inFlight } = this.#options;
     if (this.#closedFor !== null) return failed(this.#closedFor);

@@ -136,7 +136,7 @@ export class AgentApiServer {
     return this.#lastStatus;
   }
 
-  /** Feeds the state of the server to the adapter; one poll at a time. @returns why it failed, or null */
+  /** Feeds the state of the server to the adapter; one poll at a time. @returns the reason for a failure, or null */
   poll(): Promise<string | null> {
     const polled = this.#polling.then(async () => {
       const results = await Promise.all([this.#poll('status'), this.#poll('messages')]);
@@ -155,7 +155,7 @@ export class AgentApiServer {
     return parseScreenPrompt(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
   }
 
-  /** Waits for the prompt to satisfy a condition. @returns whether it did */
+  /** Waits for the prompt to satisfy a condition. @returns true if it did */
   async waitForPrompt(isSo: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
     const until = performance.now() + MOVE_MS;
     for (;;) {

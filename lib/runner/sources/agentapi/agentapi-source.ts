@@ -161,7 +161,7 @@ export class AgentApiSource implements Source {
     return this.#closing;
   }
 
-  /** The agent continues by itself, so there is nothing to wait for. */
+  /** Stops without waiting for the agent, which continues on its own. */
   async #end(): Promise<void> {
     this.#queue.length = 0;
     this.#ending.abort();
@@ -284,7 +284,7 @@ export class AgentApiSource implements Source {
   /**
    * Answers with keys, and only while the screen shows exactly the approved question: the same options may belong to
    * another question by now.
-   * @returns why the answer failed, or null
+   * @returns the reason for a failure, or null
    */
   async #answerOnScreen(requestId: string, shown: string | null, answer: RequestAnswer): Promise<string | null> {
     const prompt = await this.#server.promptNow().catch(() => null);

@@ -98,7 +98,7 @@ export class RunControls {
     return false;
   }
 
-  /** @returns why the task continues, or null */
+  /** @returns the reason why the task continues, or null */
   async stop(taskId: string): Promise<string | null> {
     const url = this.#options.addresses.stop(taskId);
     void this.#options.pass('out', { method: 'POST', path: pathOf(url) });
@@ -149,8 +149,8 @@ function pathOf(url: string): string {
 /**
  * Reads the event stream between runs for the life of the runner, as its only reader.
  *
- * Failure: never gives up. A server without such a stream is retried ever less often, up to every five minutes, and
- * `trouble` names what was tried.
+ * Failure: never gives up. A server without such a stream is retried less and less often, down to once every five
+ * minutes, and `trouble` names what was tried.
  */
 interface BackgroundEventsOptions {
   addresses: AgUiEndpoints;
@@ -159,9 +159,9 @@ interface BackgroundEventsOptions {
   onOpened(path: string, isOwn: boolean, unheardSince: number | null): void;
   /** @param data raw text, if it is not JSON */
   onEvent(event: unknown, data: string | null): void;
-  /** @param isReopened it will be reopened */
+  /** @param isReopened true if it will be reopened */
   onEnded(reason: string, isReopened: boolean): void;
-  /** The server has no such stream. */
+  /** Called when the server has no such stream. */
   onMissing(): void;
   onChanged(): void;
   log(level: 'info' | 'warn', message: string): void;
@@ -206,17 +206,17 @@ export class BackgroundEvents {
     return this.#trouble;
   }
 
-  /** The server has no such stream. */
+  /** True if the server has no such stream. */
   get isMissing(): boolean {
     return this.#isMissing;
   }
 
-  /** Status of the last response that was no stream. */
+  /** Status of the last response that was not a stream. */
   get lastStatus(): number | null {
     return this.#lastStatus;
   }
 
-  /** Resolves once the signal aborts. @param isKnown a previous process received events */
+  /** Resolves once the signal aborts. @param isKnown true if a previous process received events */
   async listen(isKnown: boolean): Promise<void> {
     if (isKnown) this.#interruption = { since: this.#now(), hasFailed: false };
     const { signal, random, longestMs, missingMs = MISSING_MS } = this.#options;

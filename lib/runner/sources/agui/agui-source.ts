@@ -278,7 +278,7 @@ export class AgUiSource implements Source {
     return outcomeOf(await this.#answers.answer(command));
   }
 
-  /** A message answers an open question, because its call needs a result first. */
+  /** Converts a message. It answers an open question, because the question's call needs a result first. */
   #messageOf(messageId: string, text: string): HistoryMessage[] {
     const { question } = this.#history;
     const content = this.#workspaceNote === null ? text : `${this.#workspaceNote}\n\n${text}`;
@@ -315,7 +315,7 @@ export class AgUiSource implements Source {
     }
   }
 
-  /** @returns why to retry, or null */
+  /** @returns the reason for a retry, or null */
   async #attempt({ messageId, text, resume, results, messages, settle }: Waiting): Promise<string | null> {
     const { url, headers, history } = this.#options;
     const added = messages();
@@ -393,7 +393,7 @@ export class AgUiSource implements Source {
     void this.#context.emit(this.#sessionId, [], cursors);
   }
 
-  /** The answer command has already succeeded, so the failure becomes a notice. */
+  /** Reports a lost answer with a notice, because the answer command has already succeeded. */
   #reportLostAnswer({ state, reason }: CommandOutcome): void {
     if (state !== 'failed') return;
     this.#answers.clear();

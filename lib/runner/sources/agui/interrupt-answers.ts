@@ -17,7 +17,7 @@ export interface ResumeEntry {
 export interface GivenAnswer {
   resume: ResumeEntry[];
   messages: HistoryMessage[];
-  /** Messages for the history; the server adds them to the run by itself. */
+  /** Messages for the history; the server adds them to the run itself. */
   results: HistoryMessage[];
 }
 
@@ -41,7 +41,7 @@ export class InterruptAnswers {
     return this.#interrupts.size > 0;
   }
 
-  /** @returns why the answer failed, or null */
+  /** @returns the reason for a failure, or null */
   answer(command: AnswerCommand): Promise<string | null> {
     return this.#requests.answer(command);
   }

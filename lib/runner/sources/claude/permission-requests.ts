@@ -61,7 +61,7 @@ export class PermissionRequests {
     });
   }
 
-  /** @returns why the answer is refused, or null */
+  /** @returns the reason why the answer is refused, or null */
   answer(command: AnswerCommand): Promise<string | null> {
     return this.#requests.answer(command);
   }

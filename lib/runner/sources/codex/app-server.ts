@@ -198,7 +198,7 @@ const PING_MS = 15_000;
 /** Error codes of a missing server. */
 const NO_SERVER = new Set(['ENOENT', 'ECONNREFUSED']);
 
-/** @returns why no connection is possible; null if a server listens */
+/** @returns the reason why no connection is possible; null if a server listens */
 export function probeSocket(path: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect(path, () => {

@@ -72,7 +72,7 @@ export class TaskWakes {
     for (const { id, status } of ended) if (status === 'running') this.#outputs.set(id, '');
   }
 
-  /** @param isTurnOpen after the events */
+  /** @param isTurnOpen true if a turn is open after the events */
   observe(events: readonly EmittedEvent[], isTurnOpen: boolean): void {
     for (const { event } of events) {
       if (event.type === 'RUN_STARTED' && event.metadata?.interlude?.turn === 'user') this.#resetCount();

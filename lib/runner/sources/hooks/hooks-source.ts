@@ -129,7 +129,7 @@ export class HooksSource implements Source {
     await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.step()));
   }
 
-  /** @param again an earlier source may have delivered it */
+  /** @param again true if an earlier source may have delivered it */
   async deliver(command: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const mirror = this.#mirrors.get(command.sessionId ?? '');
     const { messageId } = command.body;

@@ -100,7 +100,7 @@ export class PermissionHooks {
     for (const hook of this.#waiting) if (sessionId === null || hook.sessionId === sessionId) this.#giveUp(hook);
   }
 
-  /** @returns why the answer failed, or null */
+  /** @returns the reason for a failure, or null */
   answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
     return this.#requests.answer(command);
   }

@@ -137,7 +137,7 @@ export function promptParts({ messageId, text, files = [] }: InFlightMessage): o
   return [partOfMessage(messageId, withFileList(text, named, lost)), ...parts];
 }
 
-/** @returns why a remote OpenCode can't get these files, or null */
+/** @returns the reason why a remote OpenCode can't get these files, or null */
 export function remoteFileRefusal(files: readonly AttachmentFile[]): string | null {
   const name = files.find(isPathOnly)?.name;
   if (name === undefined) return null;
