@@ -4,8 +4,7 @@
  *
  * Lines contain no text of agents or people and no credentials. What an error quotes is redacted.
  *
- * JavaScript, because the launcher logs too. Reads the environment each time, because Next bundles
- * this file more than
+ * JavaScript, because the launcher logs too. Reads the environment each time, because Next bundles this file more than
  * once.
  *
  * @typedef {'debug' | 'info' | 'warn' | 'error'} ServerLogLevel

@@ -64,9 +64,9 @@ export function turnStep(openId: string | null, { id, input }: EventInput<'turn'
 }
 
 /**
- * The open turn, calls, tasks and requests of one session, folded from its AG-UI events by the
- * grammar. The end of a turn cuts the calls of its agent, the end of a task cuts those of its
- * subagent, and the end of the session cuts everything.
+ * The open turn, calls, tasks and requests of one session, folded from its AG-UI events by the grammar. The end of a
+ * turn cuts the calls of its agent, the end of a task cuts those of its subagent, and the end of the session cuts
+ * everything.
  *
  * Ordering: pass events in session order.
  *

@@ -21,13 +21,14 @@ import type { EventEntry, Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
 
 /*
- * Pending replies (obligations). A message from a person or another agent is owed a reply from its end until
+ * Pending replies (obligations). A message from a person or another agent is owed a reply from the end of the message
+ * until
  * - a turn that names it finishes,
  * - a text that names it in `replyTo` ends, in a turn that finishes, or
  * - a person waives it.
- * A failed or interrupted turn answers nothing. A turn triggered by a task answers only the messages it names. In other
- * turns, a text answers only messages the agent held at the start of the turn (outside a turn: of the text), because
- * earlier text cannot answer a message the agent had not seen.
+ * A failed or interrupted turn does not answer any message. A turn triggered by a task answers only the messages it
+ * names. In other turns, a text answers only messages the agent held at the start of the turn (outside a turn: of the
+ * text), because earlier text cannot answer a message the agent had not seen.
  *
  * Candidates: the last text of a finished turn may answer a message that is still owed, if the agent held the message
  * when the text started and neither text nor turn names other messages. A person can accept it until a later turn

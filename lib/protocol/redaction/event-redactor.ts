@@ -88,8 +88,8 @@ export class StreamPrefix {
  * the new part of the `RedactedText`, or the `whole` text if shown text changed.
  *
  * Ordering: pass events in log order without gaps, from the start of a stream or from the reader's resume position.
- * Failure: a stream whose start is not yet read shows nothing until an event carries the whole text; one whose start is
- * gone shows `…`.
+ * Failure: a stream whose start is not yet read shows nothing until an event carries the whole text; a stream whose
+ * start is gone shows `…`.
  */
 export class EventRedactor {
   /** Null for a text whose start is gone. */

@@ -274,10 +274,7 @@ function isRecorded(packages: string, name: string, { version }: Manifest): bool
   return record.packages[`node_modules/${name}`]?.version === version;
 }
 
-/**
- * True unless the program for this platform is missing. Programs come as optional packages, one for
- * each platform.
- */
+/** True unless the program for this platform is missing. Programs come as optional packages, one for each platform. */
 function hasPlatformPackage(packages: string, home: string, { optionalDependencies = {} }: Manifest): boolean {
   const here = `-${process.platform}-${process.arch}`;
   const fitting = Object.keys(optionalDependencies).filter((name) => name.includes(here));

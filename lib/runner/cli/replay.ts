@@ -334,8 +334,8 @@ export class ReplayProgress {
  *
  * - With --session, the file belongs to (recording, session, agent, server) and is kept: the same command resumes, and
  *   does nothing once everything is acknowledged.
- * - Without --session, each replay is a new session. Only an unfinished replay is resumed; its file
- * is deleted at the end.
+ * - Without --session, each replay is a new session. Only an unfinished replay is resumed; its file is deleted at the
+ *   end.
  *
  * Failure: a server that lost acknowledged records (its database was deleted or replaced) gets the recording from the
  * beginning.

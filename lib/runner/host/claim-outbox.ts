@@ -10,8 +10,8 @@ import type { OutboxListeners } from './runner-host';
  * Opens the outbox of an agent. An unnamed agent gets the first free id of `<base>`, `<base>-2`, …, so two runners in
  * one folder are two agents.
  *
- * Failure: a named agent that already runs is refused with the process that runs it; so is one whose file another
- * version of Interlude wrote. Unnamed agents skip such a file with a notice.
+ * Failure: a named agent is refused if it is already running (the error names the process), or if another version of
+ * Interlude wrote its file. Unnamed agents skip such a file with a notice.
  */
 export interface OutboxClaim {
   folder: string;

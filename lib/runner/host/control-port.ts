@@ -16,9 +16,9 @@ import { removeControlFile, writeControlFile } from './control-file';
  * The HTTP server for an agent's hooks and tools, on loopback, with its own port and secret.
  *
  * Ordering: a request is handled as soon as it is read. Hooks that run at the same time may arrive in either order.
- * Failure: answers come from memory, at most after one write to the outbox. Only requests with `within` wait, until then
- * or until the caller disconnects. A handler that throws is answered 500 and logged. Requests that are too large, too slow
- * or not from this machine never reach a handler.
+ * Failure: answers come from memory, at most after one write to the outbox. Only requests with `within` wait, up to
+ * that time or until the caller disconnects. A handler that throws is answered 500 and logged. Requests that are too
+ * large, too slow or not from this machine never reach a handler.
  */
 export interface ControlPortOptions {
   /** @see controlPath */

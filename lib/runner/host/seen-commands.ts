@@ -5,11 +5,11 @@ import type { Cursor } from '../outbox/statements';
 
 /**
  * Stores received commands and their outcomes in the outbox's file, so that a command delivered twice is executed once,
- * also across restarts.
+ * even across restarts.
  *
  * Ordering: a command is stored before it is executed, its outcome before it is acknowledged.
- * Failure: a kill in between leaves a command without an outcome. The process that receives it again knows that it was
- * started.
+ * Failure: a kill between the two leaves a command without an outcome. The process that receives it again knows that it
+ * was started.
  */
 export type CommandOutcome = Pick<Ack, 'state' | 'reason' | 'result'>;
 

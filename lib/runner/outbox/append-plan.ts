@@ -8,12 +8,12 @@ import type { NewRow } from './statements';
  * Plans how an append changes the queue, before anything is written. Pure.
  *
  * A full outbox drops new records, because stored ones may already be in a request. Task output is dropped above half
- * of the bound and log lines above nine tenths, which leaves room for the agent's events. At the bound
- * everything is dropped.
+ * of the bound and log lines above nine tenths, which leaves room for the agent's events. At the bound everything is
+ * dropped.
  *
  * Ordering: sequence numbers follow the order of the candidates; each stored or lost record takes one. Consecutive
  * drops of one agent and session share a `lost` record, so a long outage costs one row.
- * Failure: `lost` records may exceed the bound; without them a drop would be silent.
+ * Failure: `lost` records may exceed the bound; without these, a drop would be silent.
  */
 export interface Bound {
   maxRows: number;

@@ -6,8 +6,8 @@ import type { Delivery, OutboxClock } from './delivery';
  *
  * Ordering: one delivery at a time, so the queue leaves first in, first out. `work` during a delivery causes another
  * look at the queue (`sendingAgain`).
- * Failure: a failed delivery is retried forever with growing waits. `kick` skips the wait; a `kick` during a delivery
- * (`sendingKicked`) skips the wait after it.
+ * Failure: a failed delivery is retried forever with increasing waits. `kick` skips the wait; a `kick` during a
+ * delivery (`sendingKicked`) skips the wait after it.
  */
 export type DrainState = 'idle' | 'sending' | 'sendingAgain' | 'sendingKicked' | 'waiting' | 'fenced' | 'stopped';
 export type DrainEvent = 'work' | 'kick' | 'due' | 'delivered' | 'emptied' | 'held' | 'fenced' | 'stop';

@@ -18,7 +18,7 @@ import { type Append, OutboxStore } from './store';
  * once and in order, or is declared lost in its place.
  *
  * Ordering: records leave in the order of the `enqueue` calls. Calls within one tick share a transaction.
- * Failure: outages never use up attempts. A kill loses nothing that `enqueue` resolved for. A full or damaged outbox
+ * Failure: outages never use up attempts. A kill loses no record for which `enqueue` resolved. A full or damaged outbox
  * declares its losses with `lost` records.
  *
  * @example

@@ -32,8 +32,7 @@ import { READ_STATUSES, statusStatements, WaitingStatuses } from './waiting-stat
  * Ordering: `seq` is dense within an epoch and assigned in the transaction that stores the record. Operations run one
  * at a time, so counters stay valid until commit.
  * Failure: every operation is one transaction. A record leaves the queue only when acknowledged, or into `poisoned`
- * with a `lost` record in its place. A newer status record of the same session may take over the number of an older
- * one.
+ * with a `lost` record in its place. A newer status record of the same session may get the number of an older one.
  */
 
 export interface QueuedRow {

@@ -4,10 +4,10 @@ import { type Candidate, candidateOf, LARGEST_RECORD_BYTES } from './append-plan
 import { type NewRow, updateStatement } from './statements';
 
 /**
- * Keeps at most one queued status record per agent and session. A newer one takes over the number of the one it
- * replaces, so an outage leaves one record each, as new as the last report.
+ * Keeps at most one queued status record per agent and session. A newer record gets the number of the one it replaces,
+ * so an outage leaves one record per session, with the last report.
  *
- * Ordering: the newest report comes last. When one is replaced, those behind it move up one place and keep their
+ * Ordering: the newest report comes last. When a record is replaced, those behind it move up one place and keep their
  * content.
  * Failure: records in the current request are frozen. Their replacements are deferred in memory until the request
  * completes, without transient fields if events of the session were stored since. After a lost response the server may

@@ -8,7 +8,7 @@ import { type PromptTurns, SETTLE_MS } from './prompt-turns';
 
 /**
  * Extensions of claude-agent-acp beyond ACP v1, for clients that opt in. Texts and calls come only as session updates;
- * the extensions add the lifecycle of tasks, the bounds of between-run turns, and the messages a turn took up.
+ * the extensions add the lifecycle of tasks, the bounds of between-run turns, and the messages that a turn processed.
  *
  * - `_claude/sdkMessage`: raw Agent SDK messages of the types in RAW_MESSAGES.
  * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks again (deduplicated by id), their output

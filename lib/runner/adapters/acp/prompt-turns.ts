@@ -30,7 +30,7 @@ interface Prompt {
  * ACP v1 links a reply to its prompt only by time: everything during an unanswered prompt belongs to it. That fails for
  * agents that work on their own (replies end up "one late"), so other signals take precedence:
  * - A prompt begins its turn when sent, if no turn is open. With an agent that marks between-run turns it begins at the
- *   first content instead: a mark may come first, and content after it answers no message.
+ *   first content instead: a mark may come first, and content after the mark does not answer the prompt.
  * - A between-run turn begins at the agent's mark, or at content without an unanswered prompt. It ends at the mark, at
  *   the next prompt, or (inferred) after QUIET_MS without content, open calls or requests. A turn with a start mark
  *   waits for its end mark.
@@ -39,9 +39,9 @@ interface Prompt {
  * - A user turn ends with the answer to its last prompt. Claude Code answers early if the next prompt joins the turn,
  *   so there it also needs a result; if the answer is held back for background work, the result alone ends it after
  *   SETTLE_MS.
- * - An agent without results that holds back answers (Copilot) has ended its turn after content, QUIET_MS of silence,
- *   no calls, no requests, and known background work, for which the prompt waits. If it was only thinking, its next
- *   content opens a turn of its own.
+ * - An agent without results that holds back answers (Copilot) ends its turn once it has sent content, has been silent
+ *   for QUIET_MS without open calls or requests, and has known background work, for which the prompt waits. If it was
+ *   only thinking, its next content opens a turn of its own.
  */
 export class PromptTurns {
   profile: AgentProfile = { limits: [] };

@@ -337,8 +337,8 @@ interface ResultCause {
  * these ways:
  * - in its own turn, whose result names the task's run (`origin.runId`);
  * - together with later ones: each but the last gets an init and an EMPTY result just before that turn;
- * - inside a running turn after a round of tools, named by no result;
- * - with the next user turn, if it opens none (a stopped shell) or its own turn failed at the API.
+ * - inside a running turn after a round of tools, without a result that names it;
+ * - with the next user turn, if it does not open a turn (a stopped shell) or its own turn failed at the API.
  *
  * A source that sees each prompt's notifications (a transcript) calls `delivered`, and nothing is guessed: a task that
  * ends while a turn opens waits for the next one.

@@ -77,9 +77,8 @@ export class Turns {
 
   /**
    * @param info current state of the message
-   * @param isFirst true for the first event of the message. OpenCode stores events late: the
-   * message may already have ended before
-   *   its parts arrive. The next event repeats the end, or the session goes idle.
+   * @param isFirst true for the first event of the message. OpenCode stores events late: the message may already have
+   *   ended before its parts arrive. The next event repeats the end, or the session goes idle.
    */
   goesOn(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
     const isOwn = this.#authors.get(parentId)?.kind === 'own';

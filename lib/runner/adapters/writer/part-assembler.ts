@@ -51,7 +51,7 @@ interface Part {
 
 /**
  * Assembles the texts, thoughts and tool calls of one speaker, the agent or a subagent. A new part ends the open text,
- * so agents that send no ends or no message ids read correctly; parts with `staysOpen` may interleave.
+ * so agents without ends or message ids are handled correctly; parts with `staysOpen` may interleave.
  *
  * Some agents reuse call ids. Each call then gets its own id in the log, and a result goes to the oldest call without
  * one, in this turn if possible.

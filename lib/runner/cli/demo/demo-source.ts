@@ -11,7 +11,7 @@ import { play, type Recording, sleepUntil } from '../recording';
  * Ordering: if the first recording starts in the middle, earlier events and log lines carry the times at which they
  * would have occurred.
  * Failure: the outbox stores the current session. The session ends when the demo stops, or when it starts again after a
- * kill; otherwise the session would look busy forever.
+ * kill; otherwise it would look busy forever.
  */
 export interface DemoSourceOptions {
   context: SourceContext;

@@ -165,8 +165,8 @@ function quoted(msg: unknown): string {
 /**
  * Permission requests of an ACP agent, each with a time limit.
  *
- * Failure: each is answered once: by a person, by an interrupt, or on timeout with the agent's own “reject once”.
- * Requests of an exited process can't be answered.
+ * Failure: each request is answered once: by a person, by an interrupt, or on timeout with the agent's own “reject
+ * once”. Requests of an exited process can't be answered.
  * @see ACP v1, `session/request_permission`
  */
 export class PermissionRequests {

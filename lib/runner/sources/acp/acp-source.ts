@@ -31,7 +31,7 @@ import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCu
 /**
  * Runs one session of an ACP agent across processes.
  *
- * Ordering: one reader per process, also between prompts. Messages are prompted in order.
+ * Ordering: one reader per process, which also reads between prompts. Messages are prompted in order.
  * Failure: a dead agent is restarted and loads its session if it can. Unanswered messages are prompted again unless the
  * replay has them. An agent that is alive but lost its session loads it again, or else is restarted. An agent that
  * keeps dying, loses its session again, or can't be set up is given up, with a note in the session.

@@ -21,7 +21,7 @@ import { AgentApiServer, KEYS, type PostResult } from './agentapi-server';
 /**
  * Runs the terminal agent behind an AgentAPI server as one session.
  *
- * Ordering: messages are typed one after the other, when the screen is stable and asks nothing.
+ * Ordering: messages are typed one after the other, when the screen is stable and shows no prompt.
  * Failure: a broken stream is reopened, and its replay is compared with what was emitted. While the stream is refused,
  * the server is polled. A message being posted when the runner was killed is looked up among the messages of the
  * server.

@@ -127,7 +127,7 @@ export async function readInFlight(outbox: Outbox, sessionId: string): Promise<I
 
 /**
  * Claude Code's own record of a conversation: JSON Lines in `<config>/projects/<folder>/<session>.jsonl`. A resumed
- * process knows exactly this, so it shows whether a message reached the agent.
+ * process knows exactly this record, so the record shows whether a message reached the agent.
  * @see Claude Code 2.1.329; user entries have the uuid we sent, messages read during a turn are attachments
  */
 export async function findConversation(

@@ -20,8 +20,8 @@ import { SessionMirror } from './session-mirror';
  * Mirrors terminal sessions of Claude Code from their hooks and transcripts.
  *
  * Ordering: the events of a session follow its transcript; sessions are independent.
- * Failure: after a kill it continues from the stored position, including what the agent did meanwhile. Without the
- * server it buffers. Without the companion, agents work as if the hooks were not installed.
+ * Failure: after a kill, the source continues from the stored position and includes what the agent did meanwhile.
+ * Without the server, it buffers. Without the companion, agents work as if the hooks were not installed.
  */
 export interface HooksSourceOptions {
   context: SourceContext;

@@ -142,8 +142,8 @@ export class IdleDelivery {
  * polls: a call without a message returns after a while and is repeated.
  *
  * Ordering: a handoff is stored before the wait gets it.
- * Failure: a wait confirms that it has shown its messages; without confirmation they are returned. If a wait dies in
- * between, the message is sent again and marked as possibly repeated.
+ * Failure: a wait confirms that it has shown its messages; without confirmation, the messages are pending again. If a
+ * wait dies in between, the message is sent again and marked as possibly repeated.
  */
 interface WaitRegistryOptions {
   /** Called when listening starts or stops. */

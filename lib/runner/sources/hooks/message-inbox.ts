@@ -12,8 +12,8 @@ type MessageCommand = Extract<Command, { type: 'message' }>;
 
 /**
  * Holds messages for terminal agents. Nothing can be typed into a terminal, but the stop hook can hand a message to the
- * agent at the end of its turn, so messages wait for the running turn. Without one they go to a listening wait or are
- * refused, instead of being kept silently for hours.
+ * agent at the end of its turn, so messages wait for the running turn. Without a running turn, they go to a listening
+ * wait or are refused, instead of being kept silently for hours.
  */
 export class MessageInbox {
   /** Refused messages, which are no longer pending even if the server still lists them. */
