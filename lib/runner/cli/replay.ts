@@ -319,7 +319,7 @@ export class ReplayProgress {
 
   async #reportUnreachable(reason: string): Promise<void> {
     const { url } = await this.#endpoint();
-    this.say(`${url} can't be reached (${reason}); unsent records follow as soon as it answers`);
+    this.say(`${url} can't be reached (${reason}); unsent records are sent as soon as it answers`);
   }
 
   #draw(): void {

@@ -115,7 +115,7 @@ function checkFolder(path, uid, isOutOfReach = false) {
   requireOwner(path, stats, uid);
   if (stats.mode & OTHERS_WRITE && !isOutOfReach) {
     throw new DataFolderError(
-      `other users can write in ${path}; check that its files are yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder`,
+      `other users can write to ${path}; check that its files are yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder`,
     );
   }
   if (stats.mode & OTHERS && !isLink(path)) tryToChange(() => chmodSync(path, stats.mode & 0o700));
@@ -131,7 +131,7 @@ function checkParents(folder, uid) {
   if (loose === null) return;
   const reason =
     loose.owner === null
-      ? `other users can write in ${loose.path}`
+      ? `other users can write to ${loose.path}`
       : `${loose.path} belongs to another user (${loose.owner})`;
   const next = loose.owner === null ? 'run "chmod go-w" on it' : 'make it yours with "chown"';
   throw new DataFolderError(
@@ -241,7 +241,8 @@ export function isRunning(pid) {
 }
 
 /**
- * A user who can write in a parent folder can replace the data folder. So every folder above it must belong to trusted users
+ * A user who can write to a parent folder can replace the data folder. So every folder above it
+ * must belong to trusted users
  * and be writable by them only, as in ssh's StrictModes.
  */
 

@@ -17,10 +17,10 @@ import { type CallOrigin, type CallTool, refused, type ToolAnswer, type ToolName
 export type RunnerPort = Pick<ControlFile, 'url' | 'secret'>;
 
 const CALL_TIMEOUT_MS = 5_000;
-const NO_RUNNER = 'The Interlude runner is not running, so this was not delivered. Go on without it.';
-const NO_ANSWER = 'The Interlude runner does not answer, so this may not have been delivered. Go on without it.';
+const NO_RUNNER = 'The Interlude runner is not running, so this was not delivered. Continue without it.';
+const NO_ANSWER = 'The Interlude runner does not answer, so this may not have been delivered. Continue without it.';
 const SEVERAL_RUNNERS =
-  'Interlude refused: more than one runner follows this agent, so its session is not certain. Go on without it.';
+  'Interlude refused: more than one runner follows this agent, so its session is not certain. Continue without it.';
 
 interface Call {
   tool: ToolName;

@@ -197,7 +197,7 @@ export function findSession<Session extends { sessionId: string }>(
 /** @throws CliError if --resume and --session name two sessions */
 export function assertOneSession({ sessionId }: { sessionId: string }, { session, resume }: NamedSession): void {
   if (session === undefined || session === sessionId) return;
-  throw new CliError(EXIT.failed, `${resume} is session ${sessionId} already; leave --session out`);
+  throw new CliError(EXIT.failed, `${resume} is session ${sessionId} already; omit --session`);
 }
 
 /**

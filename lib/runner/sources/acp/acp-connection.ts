@@ -91,7 +91,11 @@ export class AcpConnection {
   }
 
   refuse(id: unknown, method: string): void {
-    this.#send({ jsonrpc: '2.0', id, error: { code: METHOD_NOT_FOUND, message: `Interlude has no ${method}` } });
+    this.#send({
+      jsonrpc: '2.0',
+      id,
+      error: { code: METHOD_NOT_FOUND, message: `Interlude does not support ${method}` },
+    });
   }
 
   /** Ends the process group: closes stdin, then signals. */

@@ -142,7 +142,7 @@ async function createOrLoadSession(
   const answer = await signIn.withSignIn(() => connection.request('session/new', about));
   if (isGone(answer)) return null;
   const created = textOf(answer.result.sessionId);
-  if (answer.error !== null) throw new SetupError(`the agent opened no session: ${answer.error.message}`);
+  if (answer.error !== null) throw new SetupError(`the agent could not open a session: ${answer.error.message}`);
   if (created === null) throw new SetupError('the agent opened a session without an id');
   return { nativeId: created, how: 'new', notLoaded };
 }
@@ -218,7 +218,7 @@ async function selectOption(
   configId: string | null,
 ): Promise<void> {
   if (wanted === undefined) return;
-  if (offered.length === 0) throw new SetupError(`the agent offers no choice of a ${what}; leave --${what} out`);
+  if (offered.length === 0) throw new SetupError(`the agent offers no choice of a ${what}; omit --${what}`);
   const chosen = offered.find(({ id, name }) => id === wanted || name === wanted);
   if (chosen === undefined) {
     const list = offered.map(({ id }) => id).join(', ');

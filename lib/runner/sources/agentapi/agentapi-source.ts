@@ -247,7 +247,7 @@ export class AgentApiSource implements Source {
     const carried = files.length === 0 ? {} : { words };
     await this.#inFlight?.put({ ...inFlightMessage(messageId, content, files), ...carried });
     // The terminal may have asked something while the message was being stored.
-    if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is asking something' };
+    if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is waiting for an answer' };
     return await this.#server.post(content, messageId);
   }
 
@@ -289,7 +289,7 @@ export class AgentApiSource implements Source {
   async #answerOnScreen(requestId: string, shown: string | null, answer: RequestAnswer): Promise<string | null> {
     const prompt = await this.#server.promptNow().catch(() => null);
     if (prompt === null || prompt.text !== shown || this.#adapter?.requestId !== requestId) {
-      return 'the terminal no longer asks this';
+      return 'the terminal no longer shows this question';
     }
     if (answer.kind !== 'option') {
       // None of the options means no, but Escape does.
@@ -310,7 +310,7 @@ export class AgentApiSource implements Source {
       (now) => now?.text === shown && now.options.find(({ isMarked }) => isMarked)?.id === optionId,
     );
     if (!isThere)
-      return 'the selection in the terminal did not move to that answer, so nothing was confirmed; answer it there';
+      return 'the selection in the terminal did not move to that answer, so nothing was confirmed; answer in the terminal';
     return (await this.#server.keys(KEYS.enter, mark)) ? null : 'AgentAPI refused the keys';
   }
 

@@ -130,7 +130,7 @@ export class RunControls {
       await pass('in', { answer: 'tasks', status, body, ...(isLost ? { isDeaf: true } : {}) });
       return true;
     } catch (error) {
-      log('debug', `the tasks of the server are unknown: ${connectionMessage(error)}`);
+      log('debug', `the server's task list could not be read: ${connectionMessage(error)}`);
       return false;
     }
   }

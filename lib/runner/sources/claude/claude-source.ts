@@ -286,7 +286,7 @@ export class ClaudeSource implements Source {
       ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#mayUse }),
       spawnClaudeCodeProcess: (request: ConstructorParameters<typeof AgentProcess>[0]) => {
         if (this.#options.owns?.(request.command) === false) {
-          throw new Error(`the Agent SDK brings no Claude Code of its own, and ${request.command} is not used instead`);
+          throw new Error(`the Agent SDK includes no Claude Code, and ${request.command} is not used in its place`);
         }
         const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;

@@ -76,7 +76,7 @@ export class PermissionRequests {
 }
 
 const REFUSALS = {
-  expired: 'Nobody answered in time. Go on without it, or say what you need and end your turn.',
+  expired: 'Nobody answered in time. Continue without it, or say what you need and end your turn.',
   cancelled: 'The request was withdrawn.',
 } as const;
 
