@@ -336,7 +336,7 @@ export interface RequestOpenedValue {
   input?: unknown;
   /** For a permission: the offered answers, if more than yes and no. */
   options?: RequestOption[];
-  /** When the agent stops waiting, on the clock of `occurredAt`. */
+  /** Time at which the agent stops waiting, on the clock of `occurredAt`. */
   expires_at?: number;
   /**
    * Identify this request in an answer. Written by the server over anything the producer sent. A repetition of an open
@@ -383,7 +383,7 @@ export interface CommandEventValue {
 
 /** `value` of `runner:away`. */
 export interface RunnerAwayValue {
-  /** When the silence was noticed, and the server's position then. */
+  /** Time at which the silence was noticed, and the server's position then. */
   since: number;
   since_position?: number;
   last_heard_at: number;

@@ -131,7 +131,7 @@ export function reporterOf(status: Record<string, unknown> | null) {
 export interface FoundAgent {
   /** The runner's kind: `codex`. */
   kind: string;
-  /** Name for people. */
+  /** Display name. */
   title: string;
   /** The program, socket or settings file by which it was found. */
   at: string;

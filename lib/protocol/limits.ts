@@ -112,7 +112,7 @@ export const MAX_EDITS = 200;
 export const MAX_PLAN_ENTRIES = 500;
 /** Time for which a message without further reports counts as on its way. */
 export const DELIVERING_MS = 60_000;
-/** An agent that reported to be done and then runs this long counts as resumed. */
+/** An agent that reported its work as done and then runs this long counts as resumed. */
 export const RESUMED_MS = 5_000;
 /** Time for which a report of work counts once the agent is still. */
 export const BELIEVED_MS = 10_000;

@@ -151,7 +151,7 @@ export function tokenAdvice(source: TokenSource): string {
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Sends a request of a command.
+ * Sends a request for a command.
  *
  * @param endpoint with the owner's token
  * @throws CliError

@@ -241,9 +241,8 @@ export function isRunning(pid) {
 }
 
 /**
- * A user who can write to a parent folder can replace the data folder. So every folder above it
- * must belong to trusted users
- * and be writable by them only, as in ssh's StrictModes.
+ * A user who can write to a parent folder can replace the data folder. So every folder above it must belong to trusted
+ * users and be writable by them only, as in ssh's StrictModes.
  */
 
 const STICKY = 0o1000;

@@ -133,7 +133,7 @@ const MAX_READ = 64;
 export class ReplyAnnotator {
   readonly #sessionId: string;
   readonly #owed: () => readonly PendingReply[];
-  /** Messages of ended turns: the agent has read them and may answer later. */
+  /** Messages of ended turns, which the agent has read and may answer later. */
   readonly #read = new Map<string, true>();
   #isTaskTurn = false;
 

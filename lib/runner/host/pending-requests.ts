@@ -43,7 +43,7 @@ export class PendingRequests {
   readonly #answered = new Map<string, true>();
   /** Answered openings by digest. Asking again with the same content needs a new answer. */
   readonly #answeredOpenings = new Map<string, true>();
-  /** Requests whose answer is being passed on. */
+  /** Requests whose answer is being passed to the agent. */
   readonly #answering = new Set<PendingRequest>();
 
   /** Holds and releases the requests of emitted events. */
@@ -138,7 +138,7 @@ function keyOf(sessionId: string, requestId: string): string {
   return `${sessionId}\n${requestId}`;
 }
 
-/** Recomputes the digest over what would run. */
+/** Recomputes the digest from the input that would run. */
 function refusalOf(request: PendingRequest, { digest, openedPosition }: AnsweredRequest): string | null {
   if (digest === undefined || openedPosition === undefined) {
     return 'the server does not say which request was answered; update it, or answer where the agent runs';

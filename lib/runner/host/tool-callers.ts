@@ -118,7 +118,9 @@ export class ToolCallers {
     return at === null || last === undefined ? null : { at, sessionId: last.sessionId };
   }
 
-  /** For a known session: distinguishes its own agent from subagents and from agents that commands started. */
+  /**
+   * Checks a call in a known session: distinguishes its own agent from subagents and from agents that commands started.
+   */
   async #forKnownSession(sessionId: string, at: number, caller: ToolCaller, by: CallerRule['by']): Promise<ToolOwner> {
     const { calls, toolsOf, openWork, caughtUp } = this.#options;
     await caughtUp(sessionId);
@@ -136,7 +138,7 @@ export class ToolCallers {
     return isBusy && !isWithin ? { at, refusal: UNSEEN } : { at, tools: toolsOf(sessionId) };
   }
 
-  /** For many sessions: finds the one that is making this call. */
+  /** Finds, among many sessions, the one that is making this call. */
   async #forAnySession(caller: ToolCaller, at: number): Promise<ToolOwner> {
     const { sessions, toolsOf } = this.#options;
     const ids = () => sessions().map(({ sessionId }) => sessionId);

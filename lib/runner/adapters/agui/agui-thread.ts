@@ -237,7 +237,7 @@ export class AgUiThread {
   /** The server accepted a run: the turn answers its input. */
   #accepted(runId: string, isAccepted: boolean): void {
     if (isAccepted && this.#announced.has(runId) && this.#writer.turn?.runId === runId) {
-      // Its own stream continues; duplicates are dropped.
+      // The run's own stream continues it; duplicates are dropped.
       this.#floor = 'run';
       this.#broken = null;
     }

@@ -122,7 +122,7 @@ export class RunRequests {
   }
 }
 
-/** Older servers use other shapes or send a single interrupt. */
+/** Reads the interrupts of a finished run. Older servers use other shapes or send a single interrupt. */
 function interruptsIn({ outcome, interrupts, interrupt }: Fields): Fields[] {
   const nested = fieldsOf(outcome);
   if (nested.type === 'success' || nested.type === 'cancelled') return [];

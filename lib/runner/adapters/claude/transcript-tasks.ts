@@ -275,7 +275,7 @@ export class TranscriptTasks {
       if (key !== null) setBounded(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
   }
 
-  /** Undefined for the first run: only later ones need an id. */
+  /** Id of a task's next run; undefined for the first, because only later runs need an id. */
   #nextRun(id: string): string | undefined {
     const count = (this.#runs.get(id) ?? 0) + 1;
     this.#runs.set(id, count);

@@ -87,7 +87,7 @@ export class TurnAttribution {
     const fields = fieldsOf(result);
     const runId = originRun(fields);
     const kind = this.#writer.turn?.kind ?? 'user';
-    // The model was never reached: the next turn gets the same notifications.
+    // The model was never reached, so the next turn gets the same notifications.
     const unanswered = end.kind === 'failed' && end.code === 'api_error';
     const { causes, folded } = this.ends.settle({ kind, runId, guess: this.#guess, unanswered });
     if (kind === 'between-run' && runId !== null && !causes.some((one) => one.runId === runId)) {

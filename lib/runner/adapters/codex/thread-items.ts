@@ -18,7 +18,7 @@ export interface ItemsProgress {
 const MAX_KNOWN = 4_000;
 /** Completed items of one turn kept in its progress. */
 const MAX_DONE = 512;
-/** Their arguments are complete at the start. */
+/** Types of items whose arguments are complete at the start. */
 const COMPLETE_AT_START = new Set(['commandExecution', 'mcpToolCall', 'dynamicToolCall', 'sleep']);
 
 /**

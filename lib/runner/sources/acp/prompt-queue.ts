@@ -76,7 +76,7 @@ export class PromptQueue {
   }
 
   /**
-   * The agent is ready for prompts.
+   * Starts prompting, because the agent is ready.
    * @param replayed user messages from the replay; empty without one
    */
   ready(acceptsParallel: boolean, replayed: readonly ReplayedMessage[]): void {
@@ -87,7 +87,7 @@ export class PromptQueue {
     this.#pump();
   }
 
-  /** The process exited: requeues its unanswered messages before the ones not yet prompted. */
+  /** Requeues the unanswered messages of an exited process, before the ones not yet prompted. */
   stopped(): void {
     this.#isReady = false;
     this.#untilIdle = false;

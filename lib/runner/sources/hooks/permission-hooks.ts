@@ -95,7 +95,7 @@ export class PermissionHooks {
     }
   }
 
-  /** Stops waiting when a session is left or the companion stops. @param sessionId null for all */
+  /** Stops waiting, because a session was left or the companion stops. @param sessionId null for all */
   release(sessionId: string | null): void {
     for (const hook of this.#waiting) if (sessionId === null || hook.sessionId === sessionId) this.#giveUp(hook);
   }

@@ -183,7 +183,8 @@ export class SessionMirror {
   }
 
   /**
-   * Runs while the hook waits, so the process still exists. A PID may have been reused.
+   * Identifies the process of a hook. Runs while the hook waits, so the process still exists. A PID may have been
+   * reused.
    * @param before process of the previous hooks
    * @param heardAt time of the last of those, epoch milliseconds
    */
@@ -202,7 +203,9 @@ export class SessionMirror {
     this.#emit([], true);
   }
 
-  /** Started or resumed by a process without open work. An out-of-order hook changes nothing. */
+  /**
+   * Handles a session that was started or resumed by a process without open work. An out-of-order hook changes nothing.
+   */
   began(claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
     if (this.#ending !== null && this.#ending.ranAt > at) return;
@@ -241,8 +244,8 @@ export class SessionMirror {
   }
 
   /**
-   * The stop hook ran without a hold. The turn ends when the transcript shows the last text, since the hook comes
-   * first.
+   * Handles a stop hook that ran without a hold. The turn ends when the transcript shows the last text, since the hook
+   * comes first.
    * @param text last text of the agent, from the hook
    * @param runs ids of continuing background work, from the hook
    */
@@ -269,7 +272,8 @@ export class SessionMirror {
   }
 
   /**
-   * The stop hook holds the agent with these messages; the transcript will show whether that reached it.
+   * Holds the agent with these messages through its stop hook. The transcript will show whether the hold reached the
+   * agent.
    * @returns once stored, so that a later mirror recognizes the hold
    */
   async offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): Promise<void> {
@@ -324,7 +328,7 @@ export class SessionMirror {
     });
   }
 
-  /** Left on purpose, so open work has not failed. */
+  /** Ends a session that was left on purpose, so that its open work has not failed. */
   end(reason: string, claim?: HookClaim): void {
     this.#end({ reason, isAsked: true }, claim);
   }
