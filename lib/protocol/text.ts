@@ -24,8 +24,8 @@ function mark(bytes: number): string {
 }
 
 /**
- * A log message of at most `MAX_LOG_MESSAGE_BYTES` as UTF-8, including a mark that gives the truncated bytes. Never cuts
- * within a character.
+ * A log message of at most `MAX_LOG_MESSAGE_BYTES` as UTF-8, including a mark that states the number of truncated
+ * bytes. Never cuts within a character.
  *
  * @param missing bytes that were already truncated before
  */

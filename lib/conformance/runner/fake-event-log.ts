@@ -63,7 +63,7 @@ export class FakeEventLog {
       const text = `${kind} ${canonicalJson(content)}`;
       const first = this.#sent.get(key);
       if (first === undefined) this.#sent.set(key, text);
-      // An outbox may replace a waiting status by a newer one, and a record refused for good by its `lost` record.
+      // An outbox may replace a queued status record with a newer one, and a rejected record with its `lost` record.
       else if (first !== text && !/^status /.test(first) && kind !== 'lost') {
         this.#fault(`seq ${seq} of epoch ${epoch} was first ${first.slice(0, 160)}, and then ${text.slice(0, 160)}`);
       }

@@ -92,7 +92,10 @@ function requiredBy(source: string, compiled: RE2JS): RequiredText | null {
 /** RE2 folds the long s to an s and the Kelvin sign to a k, among others; for these letters its folding equals ours. */
 const SAME_IN_BOTH = /[\t -jl-rt-~]+/g;
 
-/** A node of re2js 2.10's `prefilter`: type 1 is a literal, 2 all of its parts, 3 any of them. Others give no requirement. */
+/**
+ * A node of re2js 2.10's `prefilter`: type 1 is a literal, 2 all of its parts, 3 any of them. Other types require
+ * nothing.
+ */
 function requiredFrom(node: unknown, piecesOf: (text: string) => string[]): RequiredText | null {
   if (typeof node !== 'object' || node === null) return null;
   const { type, str, subs } = node as { type?: unknown; str?: unknown; subs?: unknown };

@@ -88,7 +88,7 @@ function answeringTurn({ applyClaim, unclaimed }: MessageMemory): number {
   return Math.max(applyClaim.turn, ...unclaimed.map(({ turn }) => turn));
 }
 
-/** True if a message is newer than a report made in this turn after so many messages. */
+/** True if a message is newer than a report that was made in this turn, after `after` messages. */
 function isUnanswered({ applyClaim, unclaimed }: MessageMemory, turn: number, after: number): boolean {
   return [applyClaim, ...unclaimed].some((one) => one.message > after || turn < one.turn);
 }
@@ -136,7 +136,7 @@ const MAX_CALL_NAME = 60;
 /** Minimum interval, in milliseconds, between two observations that an agent without turns is at rest. */
 const STILL_NOTED_MS = 1_000;
 
-/** Turn number of a report made now. Without turns, a report after a message answers it. */
+/** Turn number of a report made now. For an agent without turns, a report after a message counts as the answer. */
 export function reportTurnNow(turnCount: number, { messages }: ObservationMemory): number {
   return turnCount > 0 ? turnCount : answeringTurn(messages);
 }

@@ -225,8 +225,8 @@ export class LogFile {
 const MAX_BASE_NAME = 180;
 
 /**
- * The base name of an agent's files: its id, or, if that has other characters than `[a-z0-9_.-]`, a similar name with a
- * hash that keeps two ids apart.
+ * The base name of an agent's files: its id or, if the id has characters other than `[a-z0-9_.-]`, a similar name with
+ * a hash that keeps two ids apart.
  */
 export function fileNameOf(agentId: string): string {
   const plain = agentId.replace(/[^a-zA-Z0-9_.-]/g, '_');

@@ -24,7 +24,10 @@ export interface AgentProfile {
   leavesCommandsOpen?: true;
   /** True if tasks can be stopped one by one. */
   stopsTasks?: true;
-  /** Note on each task, since it never reports how background commands end. A named process reports the end instead. */
+  /**
+   * Note on each task of an agent that never reports how background commands end. If the agent names the process, the
+   * runner watches that instead.
+   */
   taskNote?: string;
   /** Limits of its reports, worded for operators. */
   limits: readonly string[];

@@ -112,7 +112,7 @@ export class CallTasks {
   }
 
   #startedBy(call: ToolCall, { taskId, pid, taskType }: BackgroundStart, output_file: string | null): void {
-    // A bare number restarts with the agent's process, so it needs a run id.
+    // A numeric id restarts from the beginning with each process of the agent, so it needs a run id.
     const run_id = /^\d+$/.test(taskId ?? '') ? call.id : null;
     const id = taskId ?? call.id;
     const followed = this.profile.taskNote === undefined ? null : pid;

@@ -60,7 +60,7 @@ export class PromptTurns {
   #spoke = false;
   /** True if the turn has no content other than text. */
   #isTextOnly = true;
-  /** The agent's id of that text; null without one. */
+  /** The agent's id of the turn's last text; null if the text has none. */
   #lastTextId: string | null | undefined;
   /** Time of the latest remark outside turns. */
   #remarkedAt: number | null = null;

@@ -41,7 +41,10 @@ export function rpcKey(id: unknown): string | null {
   return typeof id === 'number' || typeof id === 'string' ? JSON.stringify(id) : null;
 }
 
-/** Agents put the cause into the message, into `data`, or into JSON within either; some leave only "Internal error". */
+/**
+ * Reads an error. Agents put the cause into the message, into `data`, or into JSON within either; some leave only
+ * "Internal error".
+ */
 function errorOf({ code, message, data }: Fields): RpcError {
   const { details, message: inData, sessionId, uri } = fieldsOf(data);
   const [cause, plain] = [textOf(details) ?? textOf(inData) ?? textOf(data), textOf(message)].map((text) =>

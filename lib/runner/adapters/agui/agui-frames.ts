@@ -134,7 +134,7 @@ export function threadOf(event: Fields): string | null {
   return textOf(event.threadId) ?? textOf(event.thread_id);
 }
 
-/** Cause named by the server. Only Interlude itself may name what it woke, and the sessions. */
+/** Cause named by the server, without the fields that only Interlude may set: `wokenBy` and `ofSessionIds`. */
 export function triggerOf({ metadata }: Fields): TurnTrigger | null {
   const interlude = readInterlude({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
   const { wokenBy, ofSessionIds, ...trigger } = interlude.trigger ?? { kind: 'unknown' as const, taskIds: [] };

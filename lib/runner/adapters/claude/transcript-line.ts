@@ -17,7 +17,7 @@ export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permi
  */
 type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
 
-/** Since 2.1.329 the CLI sets at least one of these on each prompt. */
+/** Fields of which the CLI sets at least one on each prompt, since 2.1.329. */
 const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
 
 /**

@@ -85,7 +85,7 @@ export class InterruptAnswers {
   }
 }
 
-/** True if a tool call opened the request. CopilotKit interrupts use the ids of their calls. */
+/** True if a tool call opened the request. CopilotKit's interrupts use the ids of their calls. */
 function isCall({ request_id, tool_use_id, tool_name }: RequestOpenedValue): boolean {
   return tool_use_id === request_id && tool_name === QUESTION_TOOL;
 }

@@ -154,7 +154,7 @@ export class CodexSession {
     const answered = isOpen
       ? await this.#queue(connection, threadId, clientId, input)
       : await this.#startTurn(connection, threadId, clientId, input);
-    // After a disconnect, the next connection checks whether it arrived.
+    // After a disconnect, the next connection checks whether the message arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
     this.inFlight.remove([messageId]);
     return failed(`Codex refused it: ${answered.error}`);
