@@ -32,7 +32,7 @@ export interface Check<Target> {
   why: string;
   /** How to fix a target that fails. An assertion can give a more specific hint. */
   todo: string;
-  /** Runs beside the other checks from the start. */
+  /** Starts with the run and runs alongside the other checks. */
   isSlow?: true;
   run(target: Target): Promise<void>;
 }
@@ -40,7 +40,7 @@ export interface Check<Target> {
 export type Row<Target> = Omit<Check<Target>, 'group' | 'name' | 'why'> & { why?: string };
 
 /**
- * @param why the section for rows that name no other
+ * @param why section of PROTOCOL.md for rows that name no other
  * @param rows by name
  */
 export function checksOf<Target>(group: Group, why: string, rows: Record<string, Row<Target>>): Check<Target>[] {
@@ -59,7 +59,7 @@ export interface CheckResult {
   ms: number;
 }
 
-/** An invariant does not hold. Without a `todo` the check's own is reported. */
+/** An invariant does not hold. Without a `todo`, the report shows the check's own. */
 export class CheckFailed extends Error {
   readonly todo: string | undefined;
 
@@ -126,7 +126,7 @@ export async function waitFor<Found>(
   timeout: Timeout,
   expected: string,
   find: () => Maybe<Found> | Promise<Maybe<Found>>,
-  { todo, timeoutMs = timeout.timeoutMs, seen = () => 'nothing of the kind', progress = () => 0 }: WaitOptions = {},
+  { todo, timeoutMs = timeout.timeoutMs, seen = () => 'nothing that matches', progress = () => 0 }: WaitOptions = {},
 ): Promise<Found> {
   let deadline = performance.now() + timeoutMs;
   let most = progress();
@@ -184,8 +184,8 @@ export async function runChecks<Target>(
   const slow = new Map(chosen.flatMap((check) => (check.isSlow ? [[check, run(check)] as const] : [])));
   for (const check of chosen) {
     const { group, name, why } = check;
-    if (signal.aborted) abortReason ??= 'the run was stopped before';
-    if (performance.now() > deadline) abortReason ??= `${timeoutMs / 1_000} s were over before`;
+    if (signal.aborted) abortReason ??= 'the run was stopped first';
+    if (performance.now() > deadline) abortReason ??= `${timeoutMs / 1_000} s passed first`;
     const result: CheckResult =
       abortReason === null
         ? await (slow.get(check) ?? run(check))

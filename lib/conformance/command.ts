@@ -194,7 +194,7 @@ export const SERVER_CHECKS: readonly Check<ServerTarget>[] = [
   ...serverSessions.ORDER,
 ];
 
-/** Every check of `interlude conformance runner`, in the order of the run: the last ones judge the whole run. */
+/** Every check of `interlude conformance runner`, in the order of the run. The last ones check the run as a whole. */
 export const RUNNER_CHECKS: readonly Check<RunnerTarget>[] = [
   ...runnerSessions.TURNS,
   ...runnerSessions.TASKS,

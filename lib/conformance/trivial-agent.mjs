@@ -1,7 +1,7 @@
 /**
- * The trivial agent: `node trivial-agent.mjs [--journal FILE]`. Obeys the commands in its messages, and has what makes agents
- * hard to connect: turns of its own, background tasks, requests, interrupts, crashes, very long texts. Its JSON lines are
- * documented in docs/conformance.md. Plain JavaScript without packages, so that it starts at once.
+ * The trivial agent: `node trivial-agent.mjs [--journal FILE]`. Obeys the commands in its messages, and does what makes
+ * agents hard to connect: turns of its own, background tasks, requests, interrupts, crashes, very long texts.
+ * docs/conformance.md documents its JSON lines. Plain JavaScript without packages, so that it starts at once.
  *
  * Ordering: one turn at a time. The turn for a task that ended comes before the turns for waiting messages.
  * Failure: exits when stdin closes, whatever it is doing, so that it never outlives a killed runner.
@@ -112,7 +112,10 @@ async function obey(text, signal) {
   return await command(rest, numbers, signal);
 }
 
-/** The first word of a message → what it does. @type {Record<string, (rest: string, numbers: number[], signal: AbortSignal) => unknown>} */
+/**
+ * Commands by the first word of a message. @type {Record<string, (rest: string, numbers: number[], signal: AbortSignal)
+ * => unknown>}
+ */
 const COMMANDS = {
   say: (rest) => say(rest),
   async count(_, [times = 1, everyMs = 0, units = 0], signal) {
@@ -124,7 +127,7 @@ const COMMANDS = {
   big: () => say('0123456789😀'.repeat(Math.ceil(BIG_CHARACTERS / 12)).slice(0, BIG_CHARACTERS)),
   hang: (_, __, signal) => pause(2 ** 31 - 1, undefined, { signal }),
   fail(rest) {
-    throw new Error(rest || 'a message made it fail');
+    throw new Error(rest || 'failed as requested');
   },
   crash: (_, [exitCode = 1]) => process.exit(exitCode),
   log(rest) {
@@ -161,7 +164,7 @@ function start(ms) {
       const exitCode = stop.signal.aborted ? null : 3;
       const summary = stop.signal.aborted ? `${task} was stopped` : `${task} exited with code 3`;
       write({ type: 'task-end', task, status, exitCode, summary });
-      // A stopped task wakes no turn.
+      // A stopped task does not start a turn.
       if (!stop.signal.aborted) ended.push({ id: task, status, exitCode, summary });
       void runTurns();
     });

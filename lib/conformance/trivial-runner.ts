@@ -38,8 +38,8 @@ const NAME = 'conformance-ours';
 const END_TIMEOUT_MS = 1_000;
 
 /**
- * Interlude's own runner for the trivial agent: the part under test is the host around a source, which every kind of agent
- * shares.
+ * Interlude's own runner for the trivial agent: it tests the host, which every kind of agent shares, with a minimal
+ * source.
  * @returns once it has ended: null if the signal ended it, else the reason
  */
 export async function runTrivialRunner(options: TrivialRunnerOptions): Promise<string | null> {
@@ -81,7 +81,7 @@ interface TrivialSourceOptions {
 /**
  * Ordering: one reader emits the agent's lines in order for as long as the agent's process lives.
  * Failure: work left open by a killed runner is closed before the agent starts. An agent that exits is started again,
- * and gets the messages it had not started on.
+ * and receives the messages it had not started on.
  */
 class TrivialSource implements Source {
   readonly #options: TrivialSourceOptions;
@@ -112,7 +112,7 @@ class TrivialSource implements Source {
         await this.#feed.ended(end);
       },
       isIdle: () => true,
-      // The signal of the supervisor ends the process.
+      // The supervisor's signal ends the process.
       stop: () => {},
     });
   }
@@ -192,7 +192,7 @@ class TrivialSource implements Source {
   #received(message: Fields): void {
     void this.#feed.pass({ dir: 'in', msg: message });
     if (message.type === 'log') this.#context.log(levelOf(message.level), textOf(message.text) ?? '');
-    // From here on the transcript has the message.
+    // The transcript has the message from here on.
     if (message.type === 'turn-start') this.#unstarted?.remove(textsOf(message.messages));
     const requestId = textOf(message.request);
     if (requestId === null) return;
@@ -218,7 +218,7 @@ class TrivialSource implements Source {
     return null;
   }
 
-  /** Does nothing while the agent restarts: it then gets every unstarted message. */
+  /** Does nothing while the agent restarts: the new process receives every unstarted message. */
   #write(message: Fields): void {
     if (this.#agent === null) return;
     void this.#feed.pass({ dir: 'out', msg: message });

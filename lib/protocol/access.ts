@@ -177,7 +177,7 @@ export const AuditEntry = z.object({
 });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
-/** An entry before it is chained. */
+/** An audit entry before it joins the hash chain. */
 export type NewAuditEntry = Omit<AuditEntry, 'number' | 'hash'>;
 
 export const AuditRemoved = z

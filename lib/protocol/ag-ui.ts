@@ -282,7 +282,7 @@ export interface TaskOutputValue {
   written_at?: number;
   /** Removed secrets. */
   redacted?: number;
-  /** No more output follows. */
+  /** True if no more output follows. */
   ended?: true;
   /** The reason why the rest could not be read, as a sentence. */
   error?: string;
@@ -296,7 +296,7 @@ export interface TaskElsewhereValue {
   session_id: string;
   description?: string;
   status?: string;
-  /** This session already reported the end and shows it, so this event adds no line. */
+  /** True if this session already reported the end and shows it, so that this event adds no line. */
   again?: true;
 }
 
@@ -336,7 +336,7 @@ export interface RequestOpenedValue {
   input?: unknown;
   /** For a permission: the offered answers, if more than yes and no. */
   options?: RequestOption[];
-  /** When the agent stops waiting, on the clock of `occurredAt`. */
+  /** Time at which the agent stops waiting, on the clock of `occurredAt`. */
   expires_at?: number;
   /**
    * Identify this request in an answer. Written by the server over anything the producer sent. A repetition of an open
@@ -383,15 +383,15 @@ export interface CommandEventValue {
 
 /** `value` of `runner:away`. */
 export interface RunnerAwayValue {
-  /** When the silence was noticed, and the server's position then. */
+  /** Time at which the silence was noticed, and the server's position then. */
   since: number;
   since_position?: number;
   last_heard_at: number;
-  /** The agent outlives its runner. */
+  /** True if the agent outlives its runner. */
   agent_goes_on: boolean;
-  /** The agent has no command stream, and has been silent for too long. */
+  /** True if the agent has no command stream and has been silent for too long. */
   is_silent?: boolean;
-  /** No work was open, so the transcript does not mention it. */
+  /** True if no work was open, so that the transcript does not mention the absence. */
   at_rest?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { truncateText } from './text';
 
 type Status = Record<string, unknown> | null;
 
-/** Status records are untrusted: bounds of what a page shows. */
+/** Bounds of what a page shows, because status records are untrusted. */
 const MAX_LIMITS = 50;
 const MAX_COMMANDS = 500;
 const MAX_COMMAND_NAME = 100;
@@ -61,8 +61,9 @@ function sentenceOf(value: unknown): string | null {
 }
 
 /**
- * The reason why a runner does not support a command, as part of a sentence, and an agent that does. From `takes`, `takesNot` and
- * `instead` of a status record (agent-status.ts). Read without a schema, because browsers don't load zod.
+ * Why a runner does not support a command, as part of a sentence, and another agent that supports it. From `takes`,
+ * `takesNot` and `instead` of a status record (agent-status.ts). Read without a schema, because browsers don't load
+ * zod.
  */
 export interface Refusal {
   reason: string;

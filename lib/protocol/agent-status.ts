@@ -66,7 +66,7 @@ const agentStatusSchema = z.looseObject({
   commands: lenient(z.array(z.looseObject({ name: z.string(), description: text }))),
   /** Attachments that messages to it may carry, of ATTACHMENT_KINDS; absent: none. */
   attachments: lenient(z.array(z.string())),
-  /** Number of sessions of its runner. */
+  /** Number of sessions on its runner. */
   sessions: lenient(count),
   process: lenient(
     z.looseObject({
@@ -92,7 +92,7 @@ const agentStatusSchema = z.looseObject({
       link: lenient(z.string()),
       /** The turn of the report. */
       turnId: lenient(z.string().nullable()),
-      /** Time of the report. The same words with another time are a new report. */
+      /** Time of the report. The same text with another time is a new report. */
       at: lenient(z.number()),
     }),
   ),
@@ -103,7 +103,7 @@ const agentStatusSchema = z.looseObject({
   pendingMessages: lenient(count),
   outbox: lenient(z.looseObject({ depth: count, oldestAgeMs: z.number().nullable(), poisoned: count, lost: count })),
   logLevel: lenient(z.enum(LOG_LEVELS)),
-  /** The changer of the level, its end, and the default. */
+  /** Author of the change, its expiry, and the default level. */
   logSwitch: lenient(
     z.looseObject({
       by: lenient(z.string().nullable()),
@@ -122,7 +122,7 @@ export function readAgentStatus(status: Record<string, unknown> | null): AgentSt
 
 const reporterSchema = z.object({ runner: agentStatusSchema.shape.runner, everyMs: agentStatusSchema.shape.everyMs });
 
-/** The reporting runner and its interval: what each write of an agent needs of its status. */
+/** The reporting runner and its interval, the part of the status that every write of an agent needs. */
 export function reporterOf(status: Record<string, unknown> | null) {
   return reporterSchema.parse(status ?? {});
 }
@@ -131,7 +131,7 @@ export function reporterOf(status: Record<string, unknown> | null) {
 export interface FoundAgent {
   /** The runner's kind: `codex`. */
   kind: string;
-  /** Name for people. */
+  /** Display name. */
   title: string;
   /** The program, socket or settings file by which it was found. */
   at: string;

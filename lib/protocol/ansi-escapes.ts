@@ -39,7 +39,7 @@ export function* findEscapes(output: string): Generator<Escape> {
     if (sequence) {
       at = from + sequence[0].length;
       const [, parameters = '', between, final] = sequence;
-      // with intermediate bytes or private parameters, a final `m` is no colour
+      // with intermediate bytes or private parameters, a final `m` does not set a colour
       const isColour = final === 'm' && between === '' && /^[\d;:]*$/.test(parameters);
       yield { from, to: at, colour: isColour ? parameters : null };
       continue;
@@ -62,7 +62,7 @@ export function* findEscapes(output: string): Generator<Escape> {
   }
 }
 
-/** @returns null if another escape breaks the string, which then is none */
+/** @returns null if another escape interrupts the string, which then does not count as one */
 function endOfString(output: string, stopAt: number): number | null {
   if (stopAt === -1 || stopAt === output.length) return output.length;
   if (output[stopAt] !== '\u001b') return stopAt + 1;

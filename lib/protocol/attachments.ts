@@ -23,12 +23,12 @@ export function isImageType(mediaType: string): boolean {
   return (IMAGE_TYPES as readonly string[]).includes(mediaType);
 }
 
-/** Types whose bytes are UTF-8 text. */
+/** True for types whose bytes are UTF-8 text. */
 export function isTextType(mediaType: string): boolean {
   return /^text\/[a-z0-9][a-z0-9.+-]{0,99}$/.test(mediaType) || mediaType === 'application/json';
 }
 
-/** The text of a message without words, so that readers of the text alone see that it carries files. */
+/** Text for a message that has only files, so that readers of the text alone see the files. */
 export function attachmentNames(attachments: readonly Pick<AttachmentRef, 'name'>[]): string {
   return attachments.map(({ name }) => name).join(', ');
 }

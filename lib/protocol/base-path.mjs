@@ -1,8 +1,8 @@
 /**
  * The path below which this server is mounted on its origin: `/interlude`, or '' for the root.
  *
- * Inside, all paths omit it: the front door strips it from requests, and `withBasePath` adds it to text that leaves
- * (links, redirects, cookie paths), as Next does for its own routes.
+ * Inside the server, all paths omit it: the front door strips it from requests, and `withBasePath` adds it to text that
+ * leaves (links, redirects, cookie paths), as Next does for its own routes.
  *
  * JavaScript, because the launcher and Next's configuration import it. In Next's bundles, for browsers and server,
  * next.config.ts replaces the variable at build time.
@@ -14,7 +14,7 @@ export const BASE_PATH = typeof process === 'undefined' ? '' : (process.env.INTE
  * @returns {string} the path that browsers request
  */
 export function withBasePath(path) {
-  // read again because it is replaced at build time: without a base path, the rest is dropped from bundles
+  // read again, because the build replaces the variable: without a base path, bundles drop the rest
   return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? prependBasePath(path, BASE_PATH) : path;
 }
 

@@ -255,7 +255,7 @@ export const markInboxSchema = z
       .min(1)
       .max(MAX_MARKED)
       .optional(),
-    /** Instead of `items`: the items in their current state. */
+    /** Instead of `items`: marks the items in their current state. */
     ids: z.array(inboxId).min(1).max(MAX_MARKED).optional(),
     mark: z.enum(['seen', 'unseen', 'snoozed', 'unsnoozed', 'claimed', 'released']),
     /** For `snoozed`: on the server's clock. */
@@ -294,7 +294,7 @@ export type DiscardParked = z.infer<typeof discardParkedSchema>;
 export const ackSchema = z.strictObject({
   state: z.enum(['delivered', 'done', 'failed']),
   reason: reason.optional(),
-  /** For debugging on the wire; not stored. */
+  /** For debugging only; not stored. */
   result: z.unknown().optional(),
   runner: idSchema.optional(),
   startedAt: timeSchema.optional(),

@@ -23,7 +23,7 @@ export const logMarkerSchema = z.discriminatedUnion('kind', [
     kind: z.literal('level'),
     level: z.enum(LOG_LEVELS),
     previous: z.enum(LOG_LEVELS),
-    /** The changer: the id of a person or agent, `control-port`, or `time-limit` for an automatic return. */
+    /** Author of the change: the id of a person or agent, `control-port`, or `time-limit` for an automatic return. */
     by: textUpTo(MAX_ID_LENGTH).min(1),
   }),
   z.looseObject({ kind: z.literal('retention'), lines: z.number().int().min(1), bytes: z.number().int().min(0) }),
@@ -69,7 +69,10 @@ export type IngestRecord = EventRecord | LogRecord | StatusRecord | LostRecord;
 const producerSchema = z.looseObject({ id: idSchema, epoch: z.number().int().min(1) });
 export type ProducerRef = { id: string; epoch: number };
 
-/** The whole request. Records are only counted here and validated one by one: an invalid one must not block the rest. */
+/**
+ * The whole request. Records are only counted here and validated one by one, because an invalid record must not block
+ * the rest.
+ */
 export const ingestRequestSchema = z.looseObject({
   producer: producerSchema,
   records: z.array(z.unknown()).min(1).max(MAX_RECORDS_PER_REQUEST),

@@ -55,7 +55,7 @@ export class AppError extends Error {
     return ERROR_STATUS[this.code];
   }
 
-  /** Goes by the name: Next bundles this file more than once, and each copy must recognize the others' errors. */
+  /** Compares names, because Next bundles this file more than once and each copy must recognize the others' errors. */
   static override [Symbol.hasInstance](value: unknown): value is AppError {
     return typeof value === 'object' && value !== null && 'name' in value && value.name === 'AppError';
   }
@@ -70,8 +70,8 @@ function errorBody(error: AppError): ErrorBody {
 }
 
 /**
- * The only way an error leaves the server. An unexpected error is logged whole. Its response omits the text, which may
- * contain what the caller must not see, and gives the request id to find it in the log.
+ * The only way an error leaves the server. An unexpected error is logged in full. Its response omits the text, which
+ * may contain what the caller must not see, and gives the request id that leads to the log line.
  */
 export function toResponse(error: unknown, request?: Request): Response {
   return responseOf(error instanceof AppError ? error : unexpected(error, request));

@@ -35,7 +35,10 @@ export function caption(text: string | null): string | null {
   return text === null ? null : truncateText(text, MAX_CAPTION);
 }
 
-/** The task of a subagent's event. An overlong id is truncated, not dropped: these are not the agent's own words. */
+/**
+ * The task of a subagent's event. An overlong id is truncated, not dropped, because without it the event would count as
+ * the agent's own.
+ */
 export function subagentTaskId(event: AgUiEvent): string | null {
   const id = textOf(event.subagentRunId);
   return id === null ? null : truncateText(id, MAX_ID_LENGTH);
@@ -176,7 +179,7 @@ export const CUSTOM = {
 /** Names of Interlude's own CUSTOM events; the values of others are free-form. */
 export const CUSTOM_NAMES: ReadonlySet<unknown> = new Set(Object.values(CUSTOM));
 
-/** Agents' words for the end of a task. */
+/** Words that agents use for the end of a task. */
 const ENDS: Record<string, TaskEnd | undefined> = {
   completed: 'completed',
   success: 'completed',
@@ -198,7 +201,7 @@ export function parseTaskEnd(status: string | null): TaskEnd | null {
 
 /** The end of a task by one of its `task:*` events; null if it names none. */
 export function taskEndOf(event: AgUiEvent): TaskEnd | null {
-  // output is no end, whatever status it carries
+  // output does not end a task, whatever status it carries
   if (customName(event) === CUSTOM.taskOutput) return null;
   const end = parseTaskEnd(pickText(customValue(event), 'status'));
   return end ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);

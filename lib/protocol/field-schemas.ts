@@ -13,7 +13,7 @@ export const idSchema = z
   .string()
   .refine(isId, `an id has 1 to ${MAX_ID_LENGTH} UTF-16 code units, no NUL, no half of a pair, and is not "." or ".."`);
 
-/** Epoch milliseconds, kept as given even if the runner's clock is wrong. */
+/** Epoch milliseconds, kept as sent, even if the runner's clock is wrong. */
 export const timeSchema = z.number().int().min(0).max(MAX_TIME);
 
 export const Position = z

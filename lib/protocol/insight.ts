@@ -22,7 +22,7 @@ export interface ReadInsight {
   value: number | string | boolean | null;
   outcome: string | null;
   source: string | null;
-  /** Null if it names none. `id` is null if the named one is no valid id. */
+  /** Null if the insight names no session. `id` is null if the insight names an invalid id. */
   session: { id: string | null } | null;
   detail: string | null;
 }

@@ -42,7 +42,7 @@ export function endOfString(bytes: Uint8Array, start: number): number {
 
 /**
  * Canonical JSON (RFC 8785): no blanks, keys ordered by UTF-16 code units, numbers as ECMAScript writes them. Omits
- * `undefined`. Half a surrogate pair becomes U+FFFD, as on its way to the server.
+ * `undefined`. Half a surrogate pair becomes U+FFFD, as in a request to the server.
  *
  * Recurses as deep as the value: the caller bounds the depth.
  */

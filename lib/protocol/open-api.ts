@@ -1,6 +1,6 @@
 import type { Permission } from './scope';
 
-/** The parts of an OpenAPI 3.1 document that ours has. @see https://spec.openapis.org/oas/v3.1.1 */
+/** The parts of OpenAPI 3.1 that our document uses. @see https://spec.openapis.org/oas/v3.1.1 */
 
 export type JsonSchema = { [name: string]: unknown };
 export type Content = Record<string, { schema: JsonSchema }>;

@@ -12,7 +12,7 @@ import { INBOX_KINDS, LOG_LEVELS } from './vocabulary';
  * silently ignored.
  */
 
-/** Of a repeated parameter the first value counts; a missing one is empty. */
+/** The first value of a repeated parameter counts; a missing parameter is empty. */
 const one = <Schema extends z.ZodType<unknown, string>>(schema: Schema) =>
   z
     .array(z.string())
@@ -24,7 +24,9 @@ const orNull = <Schema extends z.ZodType>(schema: Schema) => schema.nullable().d
 
 const text = orNull(one(z.string()));
 
-/** The description for the OpenAPI document. `.meta({ type })` adds the JSON Schema that a transformation hides. */
+/**
+ * Adds the description for the OpenAPI document. `.meta({ type })` adds the JSON Schema that a transformation hides.
+ */
 const means = <Schema extends z.ZodType>(description: string, schema: Schema): Schema => schema.meta({ description });
 
 const limit = (byDefault: number, most: number) =>
@@ -64,7 +66,7 @@ const line = one(
     .meta({ type: 'integer', minimum: 1 }),
 );
 
-/** Most rows of one page of a list. */
+/** Maximum number of rows on one page of a list. */
 export const LIST_LIMIT = 1_000;
 
 /** Longest search text in a list, in UTF-16 code units. */

@@ -71,7 +71,7 @@ export function listedScope(scope: Scope): Scope {
   return scope.kind === 'fleet' ? scope.within : scope;
 }
 
-/** Equal for equal scopes. */
+/** A key that is equal for equal scopes. */
 export function scopeKey(scope: Scope): string {
   switch (scope.kind) {
     case 'everything':

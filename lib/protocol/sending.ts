@@ -30,7 +30,7 @@ export function sendingTo(session: Addressee, agent: Listener | null): Sending {
   return stage === 'still' && session.wakeable === false ? NOT_WAKEABLE : TAKEN[stage];
 }
 
-/** Typically an agent in a terminal. */
+/** Applies mostly to agents in a terminal. */
 const NOT_WAKEABLE: Sending = {
   kind: 'warned',
   reason: 'The agent is idle and can’t receive messages. Type in its terminal, or send while a turn runs.',

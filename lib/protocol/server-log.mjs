@@ -1,10 +1,10 @@
 /**
  * The server's own log: lines on stderr from `INTERLUDE_LOG_LEVEL` up, as text or, with `INTERLUDE_LOG_FORMAT=json`, as
- * JSON for a collector. An event is logged where it is handled and nowhere else.
+ * JSON for a collector. An event is logged once, where it is handled.
  *
  * Lines contain no text of agents or people and no credentials. What an error quotes is redacted.
  *
- * JavaScript, because the launcher logs, too. Reads the environment each time, because Next bundles this file more than
+ * JavaScript, because the launcher logs too. Reads the environment each time, because Next bundles this file more than
  * once.
  *
  * @typedef {'debug' | 'info' | 'warn' | 'error'} ServerLogLevel
@@ -16,7 +16,7 @@ import { processState } from './process-state.mjs';
 /** @type {readonly ServerLogLevel[]} */
 const LEVELS = ['debug', 'info', 'warn', 'error'];
 
-/** Most causes logged of one error. */
+/** Maximum number of causes logged for one error. */
 const MAX_CAUSES = 4;
 
 /** Tokens as lib/server/access/secret.ts creates them. */
@@ -37,7 +37,7 @@ const IN_ADDRESS = /\b(authToken=)[^&\s"'<>]+/gi;
 const MIN_SECRET_LENGTH = 8;
 
 /**
- * Sets the redaction of all further log text. The launcher logs before that, without text of agents or people.
+ * Sets the redaction of all further log text. Until then, only the launcher logs, without text of agents or people.
  *
  * @param {(text: string) => string} redact
  */

@@ -41,8 +41,8 @@ export function hasCrashed({ state, observations }: Pick<SessionSummary, 'state'
 type StateOf = Pick<SessionSummary, 'state' | 'stateSince' | 'evidence' | 'observations'>;
 
 /**
- * When the server learned of the session's failure; null if it has not failed. Losing contact neither ends nor renews a
- * failure.
+ * Time at which the server learned of the session's failure; null if it has not failed. Losing contact neither ends nor
+ * renews a failure.
  */
 export function failedSince({ state, stateSince, evidence, observations }: StateOf): number | null {
   if (state === 'failed' || hasCrashed({ state, observations })) return stateSince;
@@ -50,14 +50,17 @@ export function failedSince({ state, stateSince, evidence, observations }: State
   return wasFailed ? (lastFailure(observations) ?? stateSince) : null;
 }
 
-/** When the server learned of the last reported failure, by self-report or turn, outdated or not; null if none. */
+/**
+ * Time at which the server learned of the last failure, reported by the agent or its turn, outdated or not; null if
+ * none.
+ */
 export function lastFailure({ report, turn }: SessionSummary['observations']): number | null {
   const reported = report?.value.state === 'failure' ? report.observedAt : null;
   const failed = turn?.value.state === 'failed' ? turn.observedAt : null;
   return reported === null || failed === null ? (reported ?? failed) : Math.max(reported, failed);
 }
 
-/** The reason for that failure. */
+/** The reason for the session's last failure. */
 export function failureReason(session: Pick<SessionSummary, 'state' | 'stateReason' | 'observations'>): string | null {
   const { state, stateReason, observations } = session;
   if (state !== 'unknown') return stateReason;

@@ -1,6 +1,6 @@
 /**
  * A text as one word of a POSIX shell's command line, so that what is shown can be pasted. Plain JavaScript without a
- * package: `npm start` needs it before there are any.
+ * package: `npm start` needs it before packages are installed.
  *
  * @param {string} text
  */

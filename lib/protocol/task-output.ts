@@ -9,8 +9,8 @@ import { truncateText, utf8Length } from './text';
 /**
  * The kept output of a background task: the newest `MAX_TASK_OUTPUT_BYTES` of its file.
  *
- * Ordering: a piece covers a byte range of the file. One that starts where the last ended continues it; one further on
- * leaves a hole; an earlier one starts the output over.
+ * Ordering: a piece covers a byte range of the file. A piece that starts where the last one ended continues the output,
+ * a later one leaves a hole, and an earlier one restarts the output.
  * Failure: every event yields some output, however malformed. The result does not depend on how pieces were cut.
  */
 
@@ -32,7 +32,7 @@ export function appendOutputs(
   return draft === null ? output : draft.result();
 }
 
-/** The output of a task's run after further events of its session. Ingest has marked whose output each event is. */
+/** The output of a task's run after further events of its session. Ingest has marked each event with its task. */
 export function foldTaskOutput<Detail extends Pick<TaskOutputDetail, 'taskPosition' | 'output'>>(
   detail: Detail,
   entries: readonly { event: AgUiEvent; occurredAt: number }[],

@@ -11,7 +11,7 @@ export function truncateText(text: string, length: number): string {
 const DOUBLE_QUOTES =
   /[“-‟″‶〃〝-〟＂❝❞⹂ʺ˝ˮ˶״ײ\u1cd3\u{1f676}-\u{1f678}]|(?=.?[‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ])['`‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ](?:\p{DI}*['`‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ])+/gu;
 
-/** Foreign text with plain double quotes, so that it can't close the typographic quotes around it. */
+/** Replaces double quotes in foreign text, so that it can't close the typographic quotes around it. */
 export function withoutQuotes(text: string): string {
   return text.replace(DOUBLE_QUOTES, '"');
 }
@@ -24,8 +24,8 @@ function mark(bytes: number): string {
 }
 
 /**
- * A log message of at most `MAX_LOG_MESSAGE_BYTES` as UTF-8, including a mark that gives the truncated bytes. Never cuts
- * within a character.
+ * A log message of at most `MAX_LOG_MESSAGE_BYTES` as UTF-8, including a mark that states the number of truncated
+ * bytes. Never cuts within a character.
  *
  * @param missing bytes that were already truncated before
  */

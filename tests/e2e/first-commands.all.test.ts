@@ -40,7 +40,7 @@ test.each([
   ['demo', /^checkout-service-/],
   ['replay', /^test-run-/],
 ])('the %s command of the start page shows sessions', async (words, id) => {
-  runPasted(named(`-- ${words}`), await newUser());
+  runPasted(named(`npx interlude ${words}`), await newUser());
   const ids = async () => (await it.sessions()).map(({ id }) => id);
   await expect.poll(ids).toContainEqual(expect.stringMatching(id));
 });

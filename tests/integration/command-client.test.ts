@@ -265,7 +265,7 @@ describe('the token of a runner', () => {
     await eventually(() => links.at(-1)).toEqual({
       state: 'waiting',
       cause: 'unauthorized',
-      message: `the token is not for the agent "${agentId}"`,
+      message: `the token does not cover the agent "${agentId}"`,
     });
     expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
   });

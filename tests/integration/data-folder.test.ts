@@ -122,7 +122,7 @@ test.each([
   const { exitCode, stderr } = args.length === 0 ? await startServer(env) : await callCli(args, env);
   expect({ exitCode, stderr }).toEqual({
     exitCode: 1,
-    stderr: `interlude: other users can write in ${folder}; check that its files are yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder\n`,
+    stderr: `interlude: other users can write to ${folder}; check that its files are yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder\n`,
   });
   expect(await readdir(folder)).toEqual([]);
 });

@@ -58,7 +58,7 @@ describe('a listening agent', () => {
     const { exitCode, stdout, stderr } = await runCli(['wait', '--for', '1'], { INTERLUDE_DATA_DIR: home });
     expect([exitCode, stdout, stderr]).toEqual([
       124,
-      'No message came in this time. Start this again only if you still want to be reached.\n',
+      'No message arrived in this time. Run this command again only if you still want to receive messages.\n',
       '',
     ]);
   });

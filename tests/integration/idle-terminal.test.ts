@@ -88,7 +88,7 @@ describe('an idle agent', () => {
 test.each([
   [[], 1, 'the companion for terminals is not running'],
   [['--for', 'ever'], 2, '--for must be a number of seconds'],
-  [['now'], 2, 'it has options only'],
+  [['now'], 2, 'this command takes options only'],
 ])('wait %j exits with %i and one line with the reason', async (args, exitCode, words) => {
   const end = await callCli(['wait', ...args], { INTERLUDE_DATA_DIR: await tempDir() });
   expect(end.exitCode).toBe(exitCode);

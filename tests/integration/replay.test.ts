@@ -144,7 +144,7 @@ describe('replay', () => {
     const end = await callCli(atOnce('--session', 's1'), { ...env, INTERLUDE_TOKEN: 'a-wrong-token-of-the-test' });
     expect(end.exitCode).toBe(1);
     expect(end.stderr).toMatch(
-      /^interlude: .*unauthenticated.* stay in the outbox.*; restart with another one[^\n]+\n$/,
+      /^interlude: .*unauthenticated.* stay in the outbox.*; restart with another token[^\n]+\n$/,
     );
     server.behaviour = () => ({ kind: 'none' });
     expect((await replay('--session', 's1')).exitCode).toBe(0);
@@ -187,7 +187,7 @@ describe('replay', () => {
     const warning = new Promise<string>((resolve) =>
       run.process.stderr?.once('data', (chunk) => resolve(String(chunk))),
     );
-    expect(await warning).toMatch(/can't be reached \(ECONNREFUSED\); unsent records follow/);
+    expect(await warning).toMatch(/can't be reached \(ECONNREFUSED\); unsent records are sent/);
     await server.listen();
     expect((await run.ended).exitCode).toBe(0);
   });

@@ -486,7 +486,7 @@ describe('interlude runner', () => {
   test.each([
     [['claude'], 3, 'npm install --prefix /'],
     [['claude', '--sdk', 'nowhere'], 3, `${join(process.cwd(), 'nowhere')} --ignore-scripts `],
-    [['claude', '--permission-mode', 'yolo'], 2, '--permission-mode is one of default,'],
+    [['claude', '--permission-mode', 'yolo'], 2, '--permission-mode must be one of default,'],
     [['claude', '--answer-within', 'soon'], 2, '--answer-within must be a number of seconds'],
     [['claude', '--session', '..'], 2, '--session must be an id of 1 to 256 characters'],
     [['hooks', '--agent', '.'], 2, '--agent must be an id of 1 to 256 characters'],

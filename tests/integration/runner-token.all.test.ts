@@ -54,7 +54,7 @@ test('a runner with a revoked token prints once what to do, and its agent contin
   const lines = stderr.split('\n').filter((line) => line.includes('token'));
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatch(
-    /^interlude: the dashboard refuses the token \(.*revoked.*\); put another one into \S+given, /,
+    /^interlude: the dashboard refuses the token \(.*revoked.*\); write another token to \S+given, /,
   );
   expect(stderr).not.toContain(token);
 });

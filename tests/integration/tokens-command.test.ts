@@ -83,7 +83,7 @@ describe('tokens create', () => {
     [['create', '--agent', 'a', '--expires', 'soon'], /--expires must be a time like 30m, 12h, 90d or 52w/],
     [['create', '--agent', 'a', '--expires', '99999w'], /at most 10 years/],
     [['create', '--agent', '..'], /--agent must be an id/],
-    [['create', 'a'], /"create" has options only/],
+    [['create', 'a'], /"create" takes options only/],
     [['revoke'], /name the ids of the tokens/],
     [[], /use create, list or revoke/],
   ])('refuses %j as a usage error with what to do', async (args, message) => {

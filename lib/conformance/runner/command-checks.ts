@@ -6,12 +6,12 @@ import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 import { assert, assertMatch, checksOf, Unsupported } from '../check';
 import { type RunnerTarget, textsIn } from './runner-target';
 
-/** A fenced runner that reconnects does so within this time. */
+/** Time in which a runner that ignores its fence would reconnect. */
 const RECONNECT_MS = 2_500;
-/** For acknowledgements in transit. Another check covers one that never arrives. */
+/** Wait for acknowledgements in transit. Another check covers one that never arrives. */
 const ACK_TIMEOUT_MS = 5_000;
 const PIECE_PAUSE_MS = 30;
-/** An agent on a busy machine reads its input within this time. */
+/** Time for an agent on a busy machine to read its input. */
 const READ_MS = 1_500;
 /** One attachment of each kind. */
 const ATTACHMENTS = [
@@ -19,7 +19,7 @@ const ATTACHMENTS = [
   { hash: '1'.repeat(64), name: 'notes.txt', mediaType: 'text/plain', bytes: 12 },
 ];
 
-/** @throws CheckFailed unless the agents received the message this often */
+/** @throws CheckFailed unless the agents received the message `count` times */
 function assertReceived(runner: RunnerTarget, id: string, count: number): void {
   assertMatch('how often the agents received it', runner.journal.received('message', id).length, count);
 }
@@ -158,7 +158,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       await runner.ensureRunning();
       const supported = supportedAttachments(runner.status);
       const unsupported = ATTACHMENTS.find(({ mediaType }) => !supported.includes(attachmentKind(mediaType)));
-      if (unsupported === undefined) throw new Unsupported('its status record says that it takes images and files');
+      if (unsupported === undefined) throw new Unsupported('its status record says that it accepts images and files');
       const message = runner.queue('message', {
         messageId: 'with-a-file',
         text: 'say it came without its file',

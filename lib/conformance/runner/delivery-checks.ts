@@ -156,7 +156,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
 });
 
 const OUTAGE_MS = 2_500;
-/** The runner must have stored what the agent wrote this long before a kill. */
+/** The runner must store the agent's output within this time to keep it through a kill. */
 const STORED_MS = 1_500;
 const FORGOTTEN_RECORDS = 5;
 
@@ -211,7 +211,7 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
   },
   'records that a restored server has lost are sent again or declared lost': {
     why: '3, Ingest, 2 and 6',
-    todo: 'At 409 with a lower expectedSeq: send it again from there, or start an epoch with a `lost` record.',
+    todo: 'At 409 with a lower expectedSeq: send the records again from there, or start an epoch with a `lost` record.',
     async run(runner) {
       await runner.prompt('count 10 0');
       const { log } = runner.fake;
@@ -283,7 +283,7 @@ export const LIMITS = checksOf<RunnerTarget>('limits', '2, Limits', {
   },
 });
 
-/** Has the shape of a real key, but is none. Split so that secret scanners don't report this file. */
+/** Looks like a real key, but is not one. Split so that secret scanners don't report this file. */
 const KEY = ['sk', 'ant', 'api03', 'b7Qm2ZtR9xKe4LpWv8Hs', 'Yd3NcUf6Ja1G'].join('-');
 
 async function logLine(runner: RunnerTarget, text: string): Promise<Fields> {
@@ -333,7 +333,7 @@ export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', 
 const MAX_BLOCKED_MS = 2_500;
 const OFFLINE_MS = 4_000;
 const SLOW_MS = 4_000;
-/** With fifty texts of this length the agent writes more than a pipe holds, and blocks if the runner does not read. */
+/** Fifty texts of this length exceed the capacity of a pipe, so the agent blocks if the runner does not read. */
 const TEXT_CHARACTERS = 8_000;
 
 /** @throws CheckFailed if a write of the agent blocked for too long in the turn for this message */

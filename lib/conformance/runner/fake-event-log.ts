@@ -41,7 +41,7 @@ const MAX_FAULTS = 20;
  * collects the runner's mistakes with numbers and sizes.
  */
 export class FakeEventLog {
-  /** The accepted records that were not forgotten since, in order of arrival. */
+  /** Accepted records, except those forgotten since, in order of arrival. */
   accepted: AcceptedRecord[] = [];
   /** Mistakes of the outbox, as sentences. */
   readonly faults: string[] = [];
@@ -63,7 +63,7 @@ export class FakeEventLog {
       const text = `${kind} ${canonicalJson(content)}`;
       const first = this.#sent.get(key);
       if (first === undefined) this.#sent.set(key, text);
-      // An outbox may replace a waiting status by a newer one, and a record refused for good by its `lost` record.
+      // An outbox may replace a queued status record with a newer one, and a rejected record with its `lost` record.
       else if (first !== text && !/^status /.test(first) && kind !== 'lost') {
         this.#fault(`seq ${seq} of epoch ${epoch} was first ${first.slice(0, 160)}, and then ${text.slice(0, 160)}`);
       }
@@ -123,7 +123,7 @@ export class FakeEventLog {
     return this.#append(sessionId, Date.now(), event);
   }
 
-  /** The events of a session, those of the server included. */
+  /** The events of a session, including the server's own. */
   entries(sessionId: string): readonly EventEntry[] {
     return this.#entries.get(sessionId) ?? [];
   }
@@ -176,7 +176,7 @@ export class FakeEventLog {
     const [sessionId, event] = [textOf(record.sessionId), record.event as AgUiEvent | undefined];
     if (record.kind !== 'event' || sessionId === null || event === undefined) return;
     if (event.name === CUSTOM.requestOpened) {
-      // As the server does, whatever the producer wrote there.
+      // Overwrites the producer's values, as the server does.
       const value = fieldsOf(event.value);
       const position = String(this.#position);
       const [requestId, tool] = [textOf(value.request_id) ?? '', textOf(value.tool_name)];

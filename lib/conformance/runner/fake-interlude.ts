@@ -10,11 +10,11 @@ import { API_BASE } from '@interlude/protocol/version';
 import { type EventsRequest, errorAnswer, type FakeAnswer, FakeEventLog } from './fake-event-log';
 
 /**
- * An Interlude that misbehaves on demand in front of one runner, and otherwise stores what a correct one stores.
+ * An Interlude that misbehaves on demand in front of one runner, and otherwise stores what a correct server stores.
  *
  * Ordering: requests are handled in order of arrival. Commands are sent in the order they were queued, and every new
  * stream starts with the open ones.
- * Failure: `requests` lists each request whatever fault it met, so a runner is judged by what it did.
+ * Failure: `requests` lists every request, whatever fault was applied to it, so a runner is judged by its requests.
  */
 export type Fault =
   /** Cuts the connection; nothing is stored. */
@@ -82,7 +82,7 @@ export class FakeInterlude {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Cuts every connection and refuses new ones, while the port stays ours. */
+  /** Cuts every connection and refuses new ones, but keeps the port. */
   set isOffline(isOffline: boolean) {
     this.#isOffline = isOffline;
     if (isOffline) for (const socket of this.#sockets) socket.destroy();

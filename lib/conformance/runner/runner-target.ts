@@ -26,7 +26,7 @@ export interface JournalLine extends Fields {
   type?: string;
   id?: string;
   text?: string;
-  /** The time its write blocked, in milliseconds. */
+  /** Time for which the write blocked, in milliseconds. */
   blockedMs?: number;
 }
 
@@ -50,7 +50,7 @@ class AgentJournal {
     return this.#lines;
   }
 
-  /** The lines with which agents received a message or answer. */
+  /** Lines that record an agent receiving a message or answer. */
   received(type: 'message' | 'answer', id: string): JournalLine[] {
     return this.lines.filter((line) => line.dir === 'in' && line.type === type && line.id === id);
   }
@@ -277,7 +277,7 @@ export class RunnerTarget {
       INTERLUDE_DATA_DIR: this.#dataDir,
       CONFORMANCE_AGENT: [process.execPath, TRIVIAL_AGENT, '--journal', this.#journalFile].map(shellWord).join(' '),
     };
-    // Detached: its process group ends with it.
+    // Detached, so that the child leads its own process group.
     const child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     this.#child = child;
     this.#output = '';
@@ -308,7 +308,7 @@ export class RunnerTarget {
     kill(child, signal);
     await Promise.race([exited, pause(TERM_TIMEOUT_MS, undefined, { signal: timer.signal }).catch(() => undefined)]);
     timer.abort();
-    // What is left of the group.
+    // Kills the rest of the group.
     kill(child, 'SIGKILL');
     this.#child = null;
     const hasDisconnected = () => !this.fake.commands.isConnected;
@@ -329,6 +329,6 @@ function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // It has ended already.
+    // The group has already ended.
   }
 }

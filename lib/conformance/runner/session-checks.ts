@@ -160,7 +160,8 @@ export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', {
           const { name, value } = fieldsOf(record.event);
           return { record, name, taskId: textOf(fieldsOf(value).task_id) ?? '', at: Number(record.occurredAt) };
         });
-        // The outbox may move a report behind events: a task that had ended when it was made need not be listed.
+        // The outbox may send a report after later events, so a report need not list a task that ended before it was
+        // made.
         const endedAt = new Map(
           records.flatMap(({ name, taskId, at }) => {
             return name === 'task:completed' ? [[taskId, at] as const] : [];

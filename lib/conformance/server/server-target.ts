@@ -109,7 +109,7 @@ export class ServerTarget {
     return answer.body;
   }
 
-  /** @throws Error with the answer, if it is not a stream */
+  /** @throws Error with the response, if it is not a stream */
   stream(path: string, headers: Record<string, string> = {}): Promise<SseReader> {
     const signal = AbortSignal.any([this.timeout.signal, this.#streams.signal]);
     const url = `${this.server.url}${API_BASE}${path}`;
@@ -139,7 +139,7 @@ export class ServerTarget {
       sessionIds.map(async (sessionId, at) => {
         const event = custom('session:ended', { reason: 'the conformance check is over', exitCode: 0 });
         const record = { kind: 'event', agentId: id, sessionId, occurredAt: Date.now(), event, seq: 1 };
-        // A new producer: the check may have left its own with wrong numbers.
+        // A new producer, because the check may have left its own producer with wrong numbers.
         const producer = { id: `${outbox.id}/end/${at}`, epoch: Date.now() };
         const path = `/sessions/${encodeURIComponent(sessionId)}/arrangement`;
         const ended = await this.post('/events', { producer, records: [record] }).catch(() => null);
@@ -256,12 +256,12 @@ export class FakeOutbox {
     this.id = id;
   }
 
-  /** Numbers records from the last `seq` on. */
+  /** Numbers records after the last `seq`. */
   numbered(records: readonly FakeRecord[]): Fields[] {
     return records.map((record) => ({ seq: this.next++, ...record }));
   }
 
-  /** Sends records with the numbers they have. */
+  /** Sends records without renumbering them. */
   async post(records: readonly Fields[], epoch = this.epoch): Promise<Answer> {
     return await this.#target.post('/events', { producer: { id: this.id, epoch }, records });
   }

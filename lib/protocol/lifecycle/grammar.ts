@@ -2,8 +2,8 @@
  * The grammar of what is open in a session: turns, texts, calls, tasks, requests and brackets.
  *
  * A table per kind gives the next state and a verdict for every state and input. The tables are total by type: a new
- * state or input does not compile until every pair is decided. Adapters, ingest, the AG-UI endpoint, the runner's host and
- * traces act on the verdict and never decide themselves what is open.
+ * state or input does not compile until every pair is decided. Adapters, ingest, the AG-UI endpoint, the runner's host
+ * and traces act on the verdict and never decide themselves what is open.
  *
  * ```
  *            start            end                     start              result
@@ -15,7 +15,7 @@
  * ```
  *
  * Ordering: inputs about one thing arrive in its producer's order.
- * Failure: an input that is invalid in a state has a verdict, too. Nothing throws, and nothing stays open when its turn,
+ * Failure: an input that is invalid in a state has a verdict too. Nothing throws, and nothing stays open when its turn,
  * speaker or process ends.
  */
 

@@ -51,23 +51,24 @@ const FEW_CALLS: CallBounds = {
   maxAllArgs: Number.POSITIVE_INFINITY,
   stays: () => false,
 };
-/** Most tracked tasks and requests. */
+/** Maximum number of tracked tasks and requests. */
 const MOST = { tasks: 10_000, requests: 1_000 };
 
 /** The step of an event for the open turn. @param openId null: none is open */
 export function turnStep(openId: string | null, { id, input }: EventInput<'turn'>): readonly [TurnState, Verdict] {
   if (openId === null) return GRAMMAR.turn.none[input];
   if (input === 'end' && id !== null && id !== openId) return GRAMMAR.turn.open['foreign-end'];
-  // its repeated start
+  // the turn's repeated start
   if (input === 'begin' && id === openId) return GRAMMAR.turn.open.join;
   return GRAMMAR.turn.open[input];
 }
 
 /**
- * The open turn, calls, tasks and requests of one session, folded from its AG-UI events by the grammar. A turn's end cuts
- * the calls of its agent, a task's end those of its subagent, and the session's end everything.
+ * The open turn, calls, tasks and requests of one session, folded from its AG-UI events by the grammar. The end of a
+ * turn cuts the calls of its agent, the end of a task cuts those of its subagent, and the end of the session cuts
+ * everything.
  *
- * Ordering: events come in the order of the session.
+ * Ordering: pass events in session order.
  *
  * @example
  * const session = new OpenSession();
@@ -150,7 +151,7 @@ export class OpenSession {
     else if (this.#calls.take(id, input) === 'continues' && input === 'args') this.#addArgs(id, event);
   }
 
-  /** A chunk continues its call; a start while the call is open restarts its arguments. */
+  /** Starts a call. A chunk continues its call; a start while the call is open restarts its arguments. */
   #startCall(id: string, event: AgUiEvent, by: string | null): void {
     const name = textOf(event.toolCallName);
     const verdict = this.#calls.verdict(id, 'start');
@@ -173,7 +174,10 @@ export class OpenSession {
     this.#calls.take(id, 'args', { ...call, args: isTooLong ? null : args });
   }
 
-  /** A starting run replaces one with the same name; an end without a run ends all runs of the task. */
+  /**
+   * Applies a task event. A starting run replaces one with the same name; an end without a run ends all runs of the
+   * task.
+   */
   #applyTask({ id, input, runId }: EventInput<'task'>, event: AgUiEvent): void {
     const runs = this.#tasks.entries().filter(([, one]) => isSame(one, { id, runId }));
     for (const [key] of runs) {
@@ -212,7 +216,7 @@ export class OpenSession {
 
 /** Open work after further events. @returns the same object if nothing changed */
 export function workAfter(work: OpenWork, events: readonly { event: AgUiEvent }[]): OpenWork {
-  // most events are text and can be skipped; loading all open work for each would cost more the more is open
+  // most events are text and can be skipped, because loading all open work for each event gets slower the more is open
   const moving = events.filter(({ event }) => endsSession(event) || inputsOf(event).some(isOfWork));
   if (moving.length === 0) return work;
   const session = new OpenSession(work);

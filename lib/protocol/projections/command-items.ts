@@ -58,7 +58,10 @@ export function foldCommand(state: State) {
   };
 }
 
-/** The first answer counts until it fails; a later one was sent without knowing the first. */
+/**
+ * True if the command answers the request. The first answer counts until it fails, because the sender of a later one
+ * did not know of it.
+ */
 function answersRequest(item: RequestItem, commandId: string, value: Record<string, unknown>): boolean {
   const { answer } = item;
   const [openedPosition, digest] = [pickText(value, 'opened_position'), pickText(value, 'digest')];
@@ -127,7 +130,7 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
   const known = draft.find('request', id);
   // By position, because some readers see no digest.
   if (known !== undefined && known.openedPosition === pickText(value, 'opened_position')) {
-    // An unchanged request may only wait longer.
+    // A repetition of an unchanged request can only extend its deadline.
     draft.put({ ...known, expiresAt: answerDeadline(pickTime(value, 'expires_at', 'expiresAt'), entry) });
     return;
   }
@@ -175,7 +178,8 @@ export function foldResolved(draft: ItemDraft, entry: EventEntry): void {
 /** A request whose id was reused. It stays unchanged under an id that no answer can name. */
 function superseded(item: RequestItem, entry: EventEntry): RequestItem {
   const id = `${item.id}@${item.position}`;
-  // A live reader has cancelled it at the end of its turn; a reload cancels it later. Both must give the same result.
+  // A live reader cancelled the request when its turn ended; a reload cancels it only afterwards. Both must give the
+  // same result.
   const isAsLeftOpen = item.outcome === 'cancelled' && item.message === null;
   if (item.outcome !== null && !isAsLeftOpen) return { ...item, id };
   const message = 'The agent replaced this request.';

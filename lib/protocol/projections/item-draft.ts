@@ -6,7 +6,7 @@ import type { Item, ItemKind } from '../read-models';
 import { truncateText } from '../text';
 import type { EventEntry } from './placement';
 
-/** Most text, in UTF-16 code units, of the requests kept before the newest items. */
+/** Maximum text, in UTF-16 code units, of the requests kept before the newest items. */
 const MAX_HELD_TEXT = MAX_TURN_TEXT / 2;
 
 /** Items of a turn in order (older requests, then the newest items) and the number of omitted ones. */

@@ -31,7 +31,7 @@ import type { EventEntry } from './placement';
  * Folds the events of one turn, or of one subagent, into items.
  *
  * Ordering: position order. Folds are idempotent where a row may repeat, and `whole` content replaces the text, so a
- * client that resumes within a message ends with the right text.
+ * client that resumes within a message ends up with the right text.
  *
  * @param outside true for the items of a `none` turn
  */
@@ -72,7 +72,10 @@ export class ShownFold {
     if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
   }
 
-  /** No event ends a chunked text. A person's message is complete at once, as is any text outside a turn. */
+  /**
+   * Completes a chunked text, which no event ends. A person's message is complete at once, as is any text outside a
+   * turn.
+   */
   #endChunk(event: AgUiEvent): void {
     const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
     const item: TextItem | undefined = this.#draft.find(kind, textOf(event.messageId));
@@ -111,7 +114,7 @@ function messageRole(role: string | null): MessageItem['role'] {
 
 type TextItem = MessageItem | ReasoningItem;
 
-/** Starts the text over if `start`, else appends the event's delta. */
+/** Restarts the text if `start` is true, else appends the event's delta. */
 const text =
   (kind: TextItem['kind'], start: boolean): Fold =>
   (draft, entry) => {

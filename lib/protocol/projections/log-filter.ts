@@ -8,15 +8,15 @@ export interface LogRegex {
   readonly required: RequiredText | null;
   test(message: string): boolean;
   /**
-   * The matching ranges, ascending, found one at a time; null for an empty match. Each takes at most
-   * `MAX_HIT_STEPS`, so finding all the matches of a long line in one go would take too long.
+   * The matching ranges, ascending, found one at a time; null for an empty match. Each takes at most `MAX_HIT_STEPS`,
+   * so finding all matches of a long line at once would take too long.
    */
   hits(message: string): Iterable<[number, number] | null>;
 }
 
 /** A filter for log lines. Server (stored lines) and browser (live lines) apply it alike. */
 export interface LogFilter {
-  /** Least level; null for all. */
+  /** Lowest level; null for all. */
   level: LogLevel | null;
   /** Matches any of these; empty for all. */
   components: readonly string[];
@@ -51,7 +51,10 @@ export function levelsOf({ level }: Pick<LogFilter, 'level'>): readonly LogLevel
   return level === null ? LOG_LEVELS : LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
 }
 
-/** A marker denotes a place in the log, so its level and component don't matter. A search skips retention markers. */
+/**
+ * True if a line passes the filter. A marker denotes a place in the log, so its level and component don't matter. A
+ * search skips retention markers.
+ */
 export function matchesLine(filter: LogFilter, line: LogLine): boolean {
   if (filter.from !== null && line.occurredAt < filter.from) return false;
   if (filter.to !== null && line.occurredAt > filter.to) return false;
@@ -104,7 +107,9 @@ function rangesOf(term: string, folded: string): Hit[] {
   return ranges;
 }
 
-/** Letters whose lower case is an ASCII letter or two characters. They stay, so folding keeps every index. */
+/**
+ * Letters whose lower case is an ASCII letter or two characters. They are not folded, so that every index stays valid.
+ */
 const UNFOLDABLE = /([\u0130\u212A])/;
 const ASCII = /^[\0-\x7F]*$/;
 

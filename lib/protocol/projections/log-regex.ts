@@ -9,13 +9,13 @@ type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; r
 /** Characters of a line in which matches are marked. */
 const MAX_HIT_TEXT = 16 * 1024;
 const MAX_HITS = 1000;
-/** Most engine steps for one match, which may reach the end of the text. */
+/** Maximum engine steps for one match, which may scan to the end of the text. */
 const MAX_HIT_STEPS = MAX_REGEX_STEPS / 4;
-/** Most engine steps for all matches of one line. */
+/** Maximum engine steps for all matches of one line. */
 const MAX_STEPS_OF_HITS = 16 * MAX_HIT_STEPS;
 /**
- * Most bytes of DFA states that the engine caches. An ordinary regex has few states. With a new state at every character,
- * the cache makes matching ten times slower, so the engine drops it beyond this size.
+ * Maximum size of the engine's cache of DFA states, in bytes. An ordinary regex has few states. With a new state at
+ * every character, the cache makes matching ten times slower, so the engine drops it beyond this size.
  */
 const MAX_STATES_BYTES = 256 * 1024;
 
@@ -61,7 +61,7 @@ export function compileLogRegex(source: string): RegexOutcome {
       if (steps > MAX_STEPS_OF_HITS || !matcher.find()) return;
       const [start, end] = [matcher.start(), matcher.end()];
       at = end;
-      // In the whole line, a match at the end of the truncated text could differ.
+      // A match that ends where the text was truncated could differ in the whole line.
       const isHit = end > start && (isWhole || end < text.length);
       if (isHit) found += 1;
       yield isHit ? [start, end] : null;
@@ -75,7 +75,10 @@ function refused(reason: string): RegexOutcome {
 
 const IGNORES_CASE = /^\(\?i\)/;
 
-/** The engine knows the literals that a regex requires, but not if it ignores case: then we ask it without that flag. */
+/**
+ * The engine reports the literals that a regex requires, but not for a regex that ignores case. That one is compiled
+ * again without the flag.
+ */
 function requiredBy(source: string, compiled: RE2JS): RequiredText | null {
   if (!IGNORES_CASE.test(source)) return requiredFrom(compiled.re2().prefilter, (text) => [foldText(text)]);
   try {
@@ -89,7 +92,10 @@ function requiredBy(source: string, compiled: RE2JS): RequiredText | null {
 /** RE2 folds the long s to an s and the Kelvin sign to a k, among others; for these letters its folding equals ours. */
 const SAME_IN_BOTH = /[\t -jl-rt-~]+/g;
 
-/** A node of re2js 2.10's `prefilter`: type 1 is a literal, 2 all of its parts, 3 any of them. Others give no requirement. */
+/**
+ * A node of re2js 2.10's `prefilter`: type 1 is a literal, 2 all of its parts, 3 any of them. Other types require
+ * nothing.
+ */
 function requiredFrom(node: unknown, piecesOf: (text: string) => string[]): RequiredText | null {
   if (typeof node !== 'object' || node === null) return null;
   const { type, str, subs } = node as { type?: unknown; str?: unknown; subs?: unknown };

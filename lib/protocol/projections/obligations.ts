@@ -21,20 +21,21 @@ import type { EventEntry, Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
 
 /*
- * Pending replies (obligations). A message from a person or another agent is owed a reply from its end until
+ * Pending replies (obligations). A message from a person or another agent is owed a reply from the end of the message
+ * until
  * - a turn that names it finishes,
  * - a text that names it in `replyTo` ends, in a turn that finishes, or
  * - a person waives it.
- * A failed or interrupted turn answers nothing. A turn triggered by a task answers only the messages it names. In other
- * turns, a text answers only messages the agent held at the start of the turn (outside a turn: of the text), because
- * earlier text cannot answer a message the agent had not seen.
+ * A failed or interrupted turn does not answer any message. A turn triggered by a task answers only the messages it
+ * names. In other turns, a text answers only messages the agent held at the start of the turn (outside a turn: of the
+ * text), because earlier text cannot answer a message the agent had not seen.
  *
  * Candidates: the last text of a finished turn may answer a message that is still owed, if the agent held the message
  * when the text started and neither text nor turn names other messages. A person can accept it until a later turn
  * provides another.
  */
 
-/** Most unfinished messages, and most replies of one turn, kept at a time. */
+/** Maximum number of unfinished messages, and of replies of one turn, kept at a time. */
 const MAX_REMEMBERED = 256;
 
 export interface ObligationFold {
@@ -166,7 +167,10 @@ export class ObligationLedger {
     }
   }
 
-  /** A chunk may be a whole message, so the reply is owed from the first chunk; later chunks extend the text. */
+  /**
+   * Applies a chunk. It may be a whole message, so the reply is owed from the first chunk on; later chunks extend the
+   * text.
+   */
   #applyChunk(id: string, entry: EventEntry, isFirst: boolean): void {
     const delta = contentText(entry.event.delta);
     const known = this.#find(id);
@@ -207,7 +211,9 @@ export class ObligationLedger {
     if (text !== null) this.fold = { ...this.fold, lastText: { ...lastText, text } };
   }
 
-  /** Proposes the last text as the reply to messages still owed. @param named messages named by its turn */
+  /**
+   * Proposes the last text as the reply to messages that still await a reply. @param named messages named by its turn
+   */
   #propose(named: readonly string[]): void {
     const { lastText } = this.fold;
     if (lastText === undefined || lastText.text.trim() === '') return;

@@ -88,7 +88,7 @@ function answeringTurn({ applyClaim, unclaimed }: MessageMemory): number {
   return Math.max(applyClaim.turn, ...unclaimed.map(({ turn }) => turn));
 }
 
-/** True if a message is newer than a report made in this turn after so many messages. */
+/** True if a message is newer than a report that was made in this turn, after `after` messages. */
 function isUnanswered({ applyClaim, unclaimed }: MessageMemory, turn: number, after: number): boolean {
   return [applyClaim, ...unclaimed].some((one) => one.message > after || turn < one.turn);
 }
@@ -133,10 +133,10 @@ const MAX_TURN_IDS = 16;
 const MAX_WAITING = 64;
 const MAX_CALLS = 16;
 const MAX_CALL_NAME = 60;
-/** Least milliseconds between two observations of an agent without turns at rest. */
+/** Minimum interval, in milliseconds, between two observations that an agent without turns is at rest. */
 const STILL_NOTED_MS = 1_000;
 
-/** Turn number of a report made now. Without turns, a report after a message answers it. */
+/** Turn number of a report made now. For an agent without turns, a report after a message counts as the answer. */
 export function reportTurnNow(turnCount: number, { messages }: ObservationMemory): number {
   return turnCount > 0 ? turnCount : answeringTurn(messages);
 }
@@ -151,7 +151,7 @@ export class Observer {
     this.#memory = memory;
   }
 
-  /** To be called after the summary has counted the turn. */
+  /** Call after the summary has counted the turn. */
   turnBegan(id: string, at: number): void {
     this.#memory.hasSpoken = false;
     this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
@@ -252,9 +252,9 @@ export class Observer {
   }
 
   /**
-   * To be called after requests and tasks have changed.
+   * Call after requests and tasks have changed.
    *
-   * @param isAway true while the session gives no sign of life: running tasks then stay as last known
+   * @param isAway true while there is no signal from the session: running tasks then stay as last known
    */
   settle(open: OpenRequests, at: number, isAway: boolean): void {
     const { openTurnId, runningTaskCount, observations } = this.#summary;

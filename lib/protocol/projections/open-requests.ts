@@ -87,7 +87,7 @@ export class OpenRequests {
       this.#hasMore = true;
       return;
     }
-    // A repeated request keeps its place and may only wait longer.
+    // A repeated request keeps its place and can only extend its deadline.
     const isSame = known?.digest === request.digest;
     if (!isSame) this.#open.delete(request.id);
     const isLate = this.#open.size - Number(isSame) >= MAX_PENDING_REQUESTS;
@@ -116,7 +116,7 @@ function opened(id: string, value: Record<string, unknown>, entry: EventEntry): 
     id,
     title: requestTitle(value),
     kind: value.kind === 'question' ? 'question' : 'permission',
-    // Ingest has written both into the event.
+    // Ingest has written digest and position into the event.
     digest: pickText(value, 'digest') ?? '',
     openedPosition: pickText(value, 'opened_position') ?? entry.position,
     ...(until === null ? {} : { answerBy: until }),

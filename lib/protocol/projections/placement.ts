@@ -25,7 +25,7 @@ export interface Placement {
   moves: { entityId: string; fromTurnId: string; toTurnId: string; position: Position | null }[];
   /** `none` turns that a move emptied. */
   removedTurnIds: string[];
-  /** The event belongs to the repetition of a finished run. */
+  /** True if the event belongs to the repetition of a finished run. */
   isRepeated?: true;
   /** All turns that started up to this position were removed. */
   removedUpTo?: Position;
@@ -61,7 +61,7 @@ export interface EventEntry {
   event: AgUiEvent;
 }
 
-/** A placement without a place yet. */
+/** A placement that is not assigned to a turn yet. */
 export function newPlacement(entry: EventEntry, isRepeated: boolean): Placement {
   const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
   const lists = { turns: [], moves: [], removedTurnIds: [], folds: [] };

@@ -107,7 +107,10 @@ function listsOf({ tasks, requests }: AgentStatus): ReportedStatus['lists'] {
   return { taskIds: tasks?.map(({ id }) => id) ?? null, requestIds: requests ?? null };
 }
 
-/** True if unchanged lists carry news after this event: it started work that the lists lack, or presumed work lost. */
+/**
+ * True if unchanged lists must be applied again after this event, because it started work that they lack or presumed
+ * work lost.
+ */
 export function outdatesLists(event: AgUiEvent): boolean {
   const name = customName(event);
   if (readInterlude(event).presumed === true) return false;

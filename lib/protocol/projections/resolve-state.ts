@@ -7,7 +7,7 @@ import type { SessionState } from '../session-states';
 /** The inputs of a session's state, besides the time. */
 export interface StateFacts {
   observations: Observations;
-  /** Set while the session gives no sign of life. */
+  /** Set while there is no signal from the session. */
   away: SessionAway | null;
   /** Last record from the agent, epoch milliseconds on the server's clock. */
   lastHeardAt: number;

@@ -23,11 +23,11 @@ export interface SessionFold {
   /** True if more requests may be open than `pendingRequests` holds. */
   hasMorePending: boolean;
   observed: ObservationMemory;
-  /** Set while the session gives no sign of life. */
+  /** Set while there is no signal from the session. */
   away: SessionAway | null;
   /** Set while the runner reports the agent as unreachable. `since`, on the runner's clock, identifies the outage. */
   unreachable: { since: number; away: SessionAway } | null;
-  /** The server's position when it missed the runner, which may be long before this session's event. */
+  /** The server's position when it noticed the runner's absence, which may be long before this session's event. */
   awayPosition: number | null;
   /** Time at which the server gives up the open requests of an absent runner, epoch milliseconds. */
   givesUpAt: number | null;
@@ -150,7 +150,7 @@ export class SessionLedger {
         agentGoesOn: false,
         isUnreachable: true as const,
         ...(reason === null ? {} : { reason }),
-        // a message on its way is no work
+        // a message in transit is not work
         last: outage.last ?? (isActiveState(state) ? ('idle' as const) : state),
       };
       next.unreachable = { since, away };
@@ -238,7 +238,7 @@ const QUIET: ReadonlySet<keyof SessionSummary> = new Set([
 function apply(fold: SessionFold, placement: Placement, observer: Observer): void {
   const { entry } = placement;
   const { summary } = fold;
-  // Command output and retention are no progress of the agent.
+  // Command output and retention do not show progress of the agent.
   if (customName(entry.event) === CUSTOM.taskOutput) return;
 
   if (customName(entry.event) === CUSTOM.taskGoesOn) return;
@@ -277,7 +277,7 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
     return;
   }
   if (event.type === 'RUN_FINISHED' && fieldsOf(event.result).terminalReason === 'local_command') {
-    // A local command such as /clear is no title.
+    // A local command such as /clear does not make a title.
     const isTitle = readInterlude(event).userMessageIds?.includes(fold.titleMessageId ?? '') === true;
     if (isTitle) [summary.title, fold.titleMessageId] = [null, null];
     return;

@@ -87,7 +87,7 @@ export class TaskLedger {
     this.#byId.set(id, runs);
     if (before === undefined) runs.all.push(position);
     if (before !== undefined && before.runId === runId) return;
-    // The run got its name later. The match is nearly always the last.
+    // The run has been named since. The match is nearly always the last entry.
     const unnamed = before === undefined ? undefined : runs.byRunId.get(before.runId);
     unnamed?.splice(unnamed.lastIndexOf(position), 1);
     const named = runs.byRunId.get(runId) ?? [];

@@ -55,7 +55,7 @@ export function awaitOlder(state: TranscriptState): TranscriptState {
   return { ...state, waiting: [] };
 }
 
-/** Call if the older page fails to load. Items moved out of that page since are then missing. */
+/** Call if the older page fails to load. Items that have moved out of that page since the request are then missing. */
 export function abandonOlder(state: TranscriptState): TranscriptState {
   const isMissing = state.waiting?.some(({ moves }) => moves.length > 0) ?? false;
   return { ...state, waiting: null, incomplete: state.incomplete || isMissing };
@@ -117,7 +117,7 @@ export function foldTaskItems(items: readonly Item[], taskId: string, entries: r
   );
 }
 
-/** Most placements that wait for an older page. Beyond this, the page must be requested again. */
+/** Maximum number of placements that wait for an older page. Beyond this, the page must be requested again. */
 const MAX_WAITING = 10_000;
 
 /** The loaded part of a transcript. */

@@ -15,9 +15,12 @@ import {
   type Placement,
 } from './placement';
 
-/** Most open entities, unanswered messages and unanswered task ends kept per session; the oldest are evicted first. */
+/**
+ * Maximum number of open entities, unanswered messages and unanswered task ends kept per session; the oldest are
+ * evicted first.
+ */
 const MAX_REMEMBERED = 256;
-/** Most finished turns and tasks whose repetition is recognised. */
+/** Maximum number of finished turns and tasks whose repetition is recognised. */
 const MAX_FINISHED = 16;
 const MAX_TASKS_TOLD = 32;
 

@@ -123,7 +123,7 @@ const continues = (kind: StreamedKind, streaming: FoldedType) =>
 const ends = (kind: StreamedKind, keep: boolean) =>
   about(idOf(kind), (placer, placement, id) => placer.endEntity(placement, kind, id, keep));
 
-/** A chunk opens or continues an entity that no event ends, so its rows don't fold. */
+/** A chunk opens or continues an entity. No event marks its end, so its rows are never folded into one. */
 const chunks = (kind: StreamedKind) =>
   about(idOf(kind), (placer, placement, id, task) => {
     placement.role = roleOf(kind, placement.entry.event);
@@ -222,7 +222,7 @@ const ofCommand = (state: 'queued' | 'done' | 'failed') =>
     if (requestId !== null && placer.join(placement, 'request', requestId)) placement.entityId = requestId;
     else if (state === 'queued') placer.openEntity(placement, 'command', id, null);
     else if (placer.join(placement, 'command', id)) placer.endEntity(placement, 'command', id, false);
-    // The command has ended, or the request is over: only a failure is worth a line.
+    // The command has ended or the request is settled, so only a failure needs a line.
     else if (state === 'failed' || requestId === null) placer.show(placement);
   });
 
@@ -299,7 +299,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
  * until the agent starts something else.
  */
 
-/** Most speakers with open chunks: the agent and its subagents. */
+/** Maximum number of speakers (the agent and its subagents) with open chunks. */
 const MAX_CHUNKED = 32;
 
 const CHUNKED: Record<string, { kind: string; field: string } | undefined> = {

@@ -27,7 +27,7 @@ interface CommandRule {
   skips?: readonly string[];
   /** Subcommands, one of which must come first: `add_user` of `rabbitmqctl`. */
   after?: readonly string[];
-  /** True if the argument before must name a secret: `put db/password …`. */
+  /** True if the preceding argument must name a secret: `put db/password …`. */
   isNamed?: boolean;
   /** Index of the secret among the positional arguments after `after`; -1 for the last of several. */
   position?: number;

@@ -7,7 +7,7 @@ import { OutputDraft } from '../task-output';
 import { redactText, redactValue, type Tally } from './redact-value';
 import { prepareTexts, RedactedText, wholeText, type YieldIfDue } from './redacted-text';
 
-/** Most streams tracked at a time. The caller reads an evicted one again. */
+/** Maximum number of streams tracked at a time. The caller reads an evicted stream again. */
 const MAX_TEXTS = 256;
 const UNKNOWN_START = '…';
 
@@ -87,9 +87,9 @@ export class StreamPrefix {
  * Redacts a session's events one by one. Streams are tracked, because a secret may arrive in pieces: each event carries
  * the new part of the `RedactedText`, or the `whole` text if shown text changed.
  *
- * Ordering: events come in log order without gaps, from the start of a stream or from the reader's resume position.
- * Failure: a stream whose start is not yet read shows nothing until an event carries the whole text; one whose start is
- * gone shows `…`.
+ * Ordering: pass events in log order without gaps, from the start of a stream or from the reader's resume position.
+ * Failure: a stream whose start is not yet read shows nothing until an event carries the whole text; a stream whose
+ * start is gone shows `…`.
  */
 export class EventRedactor {
   /** Null for a text whose start is gone. */
@@ -119,7 +119,7 @@ export class EventRedactor {
     if (isOutput(step)) return redactEvent(withOutputText(event, ''), tally);
     const redacted = redactEvent(event, tally);
     if (step.phase === 'end') {
-      // Content after the end needs the earlier content again.
+      // If content follows the end, the caller must read the earlier content again.
       if (!this.#knowsBeginnings) this.#texts.delete(step.key);
       return redacted;
     }
@@ -190,7 +190,7 @@ export class EventRedactor {
 export async function redactTaskOutput(output: TaskOutput, tally: Tally, yieldIfDue: YieldIfDue): Promise<TaskOutput> {
   await prepareTexts(output.parts, yieldIfDue);
   const found: Tally = { redacted: 0 };
-  // A part before another one is cut off.
+  // Another part follows, so this one is cut off.
   const last = output.hasEnded && output.error === null ? output.parts.at(-1) : undefined;
   const parts = output.parts.map((part) => ({ ...part, text: redactText(part.text, found, part !== last) }));
   const error = output.error === null ? null : redactText(output.error, found);

@@ -11,16 +11,16 @@ import {
 } from './table-secrets';
 
 const TAG = /<(\/?)(table|tr|td|th)(\s[^<>]{0,4096})?>/gi;
-/** The start of such a tag at the end of a text. */
+/** The start of a table tag at the end of a text. */
 const PARTIAL_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,4096}))?$/i;
 const MAX_TAG_LENGTH = 4_110;
 /** A tag inside a cell, or a word. */
 const WORD = /<[^<>]{0,4096}(?:>|$)|[^\s<>]+/g;
 /** Longest header cell in UTF-16 code units, tags included. */
 const MAX_NAME_TEXT = 400;
-/** Most nested tables. */
+/** Maximum number of nested tables. */
 const MAX_NESTED_TABLES = 16;
-/** Most columns or rows that a cell spans. */
+/** Maximum number of columns or rows that a cell spans. */
 const MAX_SPANNED = 32;
 
 interface HtmlTable {

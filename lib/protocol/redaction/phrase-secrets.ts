@@ -75,7 +75,7 @@ const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0
 const LINE_VALUE = String.raw`([^\s"'\x60|¦<]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
 /** A word of a mnemonic; function words belong to prose. */
 const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|with|your|and|or|in|at|has|it|you|this|that|should)\b)[a-z]{3,10}`;
-/** The label of a mnemonic. */
+/** The label before a mnemonic. */
 const MNEMONIC = String.raw`((?:mnemonic|passphrase|(?:seed|recovery|backup|secret)[ _-](?:phrase|words))["']?\s{0,2}(?:is|[:=]):?\s{0,3}${Q}?)`;
 /** A form field for a secret, as browser automation addresses it. */
 const FIELD = `(?:${SECRET_FIELD_WORDS}|(?<![a-z])(?:${SHORT_FIELD_WORDS})(?![a-z]))`;
@@ -361,7 +361,7 @@ const OTHER_SUBJECT =
   /\b(?:managers?|polic(?:y|ies)|types?|names?|ids?|files?|paths?|count|limit|hash(?:es)?|version):[ \t]+/i;
 const PENDING_NEAR_NAME = openEnded(NEAR_NAME);
 
-/** Finds secrets in statements of databases and devices, configuration lines and sentences. */
+/** Finds secrets in database statements, device commands, configuration lines and sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   const mayHave = ANY_HINT.test(lower);
   for (const { kind, hint, pattern, pending, unless } of mayHave ? PHRASES : []) {
@@ -380,7 +380,7 @@ export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], 
   }
 }
 
-/** True if the value in a phrase is no secret. */
+/** True if the value in a phrase is not a secret. */
 function isNoSecret(value: string, unless: Phrase['unless']): boolean {
   const trimmed = value.replace(/[.,:;!?)\]*\\]+$/, '');
   if (isBenign(value) || isFileName(trimmed) || isReference(trimmed) || isExpression(value) || isCaption(value))
@@ -392,7 +392,7 @@ function isNoSecret(value: string, unless: Phrase['unless']): boolean {
   return unless === 'word' && (isWord(trimmed) || /^[A-Za-z_]+[.,:;)]*$/.test(value));
 }
 
-/** Words with numbers: `12-character`, `SAML2`, `role3`. */
+/** True for words with numbers: `12-character`, `SAML2`, `role3`. */
 function isNumberedWords(text: string): boolean {
   return text
     .split(/[-_/.:]/)

@@ -4,7 +4,7 @@ import { isObject } from '../fields';
 import { FieldMarks, FREE_FORM_FIELDS, redactList, redactText, redactValue, type Tally } from './redact-value';
 import { prepareTexts, redactedText, type YieldIfDue } from './redacted-text';
 
-/** Objects that their reader has redacted with more context than their texts give. */
+/** Objects already redacted by their reader, which had more context than their texts give. */
 const REDACTED = new WeakSet<object>();
 
 export function markRedacted<Model extends object>(model: Model): Model {
@@ -30,7 +30,7 @@ export async function redactModel<Model extends object>(
   if (REDACTED.has(model)) return model;
   const tally: Tally = { redacted: 0 };
   const next = await walk(model, tally, yieldIfDue, isFree);
-  // The body for an outlet has no field for the count.
+  // An outlet's body has no field for the count.
   if (!isObject(next) || isFree) return next as Model;
   const before = typeof next.redacted === 'number' ? next.redacted : 0;
   return { ...next, redacted: before + tally.redacted } as Model & { redacted: number };

@@ -13,8 +13,8 @@ export interface Tally {
 }
 
 /**
- * Fields with content from agents, people or runners. Their keys are not ours: an `id` there is no identifier, and a key
- * may be a secret or mark its value as one.
+ * Fields with content from agents, people or runners. Their keys are not ours: an `id` there is not an identifier, and
+ * a key may be a secret or mark its value as one.
  */
 export const FREE_FORM_FIELDS: ReadonlySet<string> = new Set([
   'args',
@@ -151,7 +151,7 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
 
 const STANDALONE = { isQuoted: true, isProse: false, next: '' };
 
-/** A Kubernetes Secret, whose values are all secret. */
+/** True for a Kubernetes Secret, whose values are all secret. */
 function isSecretManifest(value: object): boolean {
   return 'kind' in value && value.kind === 'Secret' && ('data' in value || 'stringData' in value);
 }

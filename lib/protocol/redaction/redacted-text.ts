@@ -6,9 +6,9 @@ import { type Sequence, toOriginalSpan, withoutSequences } from './normalize-tex
 import { BlockScan } from './secret-blocks';
 import { PENDING, redactionMark, type SecretSpan, shiftedSpan } from './secret-values';
 
-/** Characters of a very long line scanned at once; the first half is then decided. */
+/** Characters of a very long line scanned at once. Each scan decides the first half. */
 const WINDOW = 4 * 1024;
-/** The window when a secret reaches the end of the smaller one. */
+/** The window used when a secret reaches the end of the smaller one. */
 const LONG_WINDOW = 16 * 1024;
 /** Extra characters for a private key's first line at the end of the window. */
 const KEY_LINE_LENGTH = 128;
@@ -75,7 +75,7 @@ export function wholeText(text: string): RedactedText {
   return whole;
 }
 
-/** Redacts every longer text in a value and caches the result, yielding in between. */
+/** Redacts every long text in a value and caches the results, yielding in between. */
 export async function prepareTexts(value: unknown, yieldIfDue: YieldIfDue): Promise<void> {
   if (typeof value === 'object' && value !== null) {
     for (const field of Object.values(value)) await prepareTexts(field, yieldIfDue);
@@ -287,10 +287,10 @@ function isInsidePair(text: string, at: number): boolean {
 
 /** A piece of command output with its context. */
 interface OutputWindow {
-  /** The output before, where a secret may start. */
+  /** Output before the piece, where a secret may start. */
   behind: string;
   piece: string;
-  /** The output after, as far as known. */
+  /** Output after the piece, as far as known. */
   ahead: string;
 }
 

@@ -39,7 +39,7 @@ const SCALAR =
 const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
 /** The name of a YAML list or mapping. */
 const LIST = /^\s{0,64}(?:- )?["']?([\w.-]{2,96})["']?\s{0,3}:\s{0,3}(?:#.*)?$/;
-/** An entry of either. */
+/** An entry of a YAML list or mapping. */
 const ENTRY =
   /^(?=\s*(?:-|["']?[\w.-]{1,96}["']?:)\s)(\s{0,64}(?:- )?(?:["']?([\w.-]{1,96})["']?:\s{1,8})?["']?)([^\s"']{1,8192})["']?\s*(?:#.*)?$/;
 /** The columns of a `COPY … FROM stdin` in a PostgreSQL dump. */
@@ -53,9 +53,9 @@ const STRING_BEGINS =
   /^(?:.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"|\s{0,80}(?:"[\w.-]{1,64}"\s{0,2}:\s{0,2}|\[\s{0,8})?")(?=[^"]|"\w)/;
 /** The end of a JSON string. */
 const STRING_ENDS = /"\s{0,2}(?:,\s{0,2}"|[}\]])/;
-/** The same after quoted CSV cells. */
+/** The end of a JSON string after quoted CSV cells. */
 const CELLS_END = /"{1,2}(?:,\s{0,2}"[\w.-]{1,64}"\s{0,2}:|\s{0,2}[}\]])/;
-/** The same on an incomplete line. */
+/** The end of a JSON string on an incomplete line. */
 const STRING_MAY_END = /"\s{0,2}(?:,\s{0,2}"|[}\]]|,?\s{0,2}$)/;
 
 function mayStartBlock(text: string): boolean {
@@ -338,7 +338,7 @@ function wholeLine(line: string, kind: string): SecretSpan | null {
   return end > start ? { start, end, kind } : null;
 }
 
-/** Base64-encoded data rather than a word in the base64 alphabet. */
+/** True for base64-encoded data rather than a word in the base64 alphabet. */
 function isEncoded(value: string): boolean {
   if (!/^[A-Za-z0-9+/]{4,}={0,2}$/.test(value) || value.length % 4 !== 0) return false;
   if (isWord(value) || /^\d+$/.test(value)) return false;

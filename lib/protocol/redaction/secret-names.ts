@@ -20,7 +20,7 @@ const WORD_ENDS = (
   'privatekey masterkey sharedkey signingkey encryptionkey authkey appkey presharedkey storagekey ' +
   'licensekey servicekey consumerkey licencekey'
 ).split(' ');
-/** Words that end with "pass" and name no password: `compass`, `bypass`. */
+/** Words that end with "pass" but do not name a password: `compass`, `bypass`. */
 const OTHER_PASS_WORDS =
   /(?:com|by|tres|sur|over|under|encom|im|fore|multi|world|class|sky|single|first|last|second|full|gold|rail|day|night|render|back|front|high|low|band)pass$/;
 
@@ -125,7 +125,10 @@ export function isMetadataName(name: string): boolean {
   return METADATA_WORDS.has(wordsOf(name).at(-1) ?? '');
 }
 
-/** Classifies names such as `DB_PASS`, `secretKeyBase` and `spring.datasource.password`. Null if the name marks no secret. */
+/**
+ * Classifies names such as `DB_PASS`, `secretKeyBase` and `spring.datasource.password`. Null if the name does not mark
+ * a secret.
+ */
 export function secretName(name: string): NamedSecret | null {
   if (name.length < 1 || name.length > MAX_NAME_LENGTH) return null;
   const known = NAME_CACHE.get(name);
@@ -191,7 +194,7 @@ const SECRET_FIELD = new RegExp(
 /** Elements next to such a field. */
 const RELATED_PARTS = 'meter|strength|hint|error|message|button|toggle|link|checkbox|label|help|forgot|reset';
 const RELATED_PART = new RegExp(RELATED_PARTS, 'i');
-/** The same, or a count or list, at the end of a label or selector: `#token-list`. */
+/** Related parts, counts or lists at the end of a label or selector: `#token-list`. */
 const RELATED_PART_AT_END = new RegExp(
   `(?:pass(?:word|code|phrase)?|secret|token|key)s?[-_ ]?(?:${RELATED_PARTS}|count|list|usage|table)s?["'\\])]{0,4}$`,
   'i',
@@ -206,7 +209,7 @@ function isSecretField(label: string): boolean {
   return SECRET_FIELD.test(label) || label.split(/[^\p{L}]+/u).some(isPasswordLabel);
 }
 
-/** Classifies the value of a label; null if it is no secret. */
+/** Classifies the value of a label; null if it is not a secret. */
 export function secretOfLabel(role: PairRole, label: string): NamedSecret | null {
   if (role === 'value') return null;
   if (role === 'type') return label === 'password' ? PASSWORD_FIELD : null;
@@ -217,7 +220,7 @@ export function secretOfLabel(role: PairRole, label: string): NamedSecret | null
   return isCredentialHeader(label) ? CREDENTIAL_HEADER : secretName(label);
 }
 
-/** Names an HTTP header that carries credentials. */
+/** True for an HTTP header that carries credentials. */
 export function isCredentialHeader(name: string): boolean {
   return /^(?:proxy-)?authorization$|^(?:set-)?cookie$/i.test(name);
 }

@@ -298,7 +298,7 @@ function partialPatterns(source: string): string[] {
   let before = '';
   for (const { atom, least, most } of atoms) {
     if (/^\(\?<?[=!]/.test(atom)) {
-      // A required lookahead may still match later text.
+      // A required lookahead is left out, because later text may still match it.
       if (!atom.startsWith('(?=')) before += atom;
       continue;
     }

@@ -46,12 +46,12 @@ const KEYWORD =
   /^(?:await|new|function|async|typeof|lambda|if|return|this|self|super|not|is|read|get|load|fetch|input|prompt|getpass|require|import|from|let|const|var)$/;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** Looks like a word: lower case, capitalized or all upper case. */
+/** True for something that looks like a word: lower case, capitalized or all upper case. */
 export function isWord(value: string): boolean {
   return /^(?:[A-Za-z]?[a-z]{0,22}|[A-Z]{1,16})(?:[-_/][a-z]{1,16}){0,2}(?:'s)?[.,!?:)]{0,3}$/.test(value);
 }
 
-/** Names an algorithm, encoding or protocol, alone or among plain words: `base64-encoded`. */
+/** True for the name of an algorithm, encoding or protocol, alone or among plain words: `base64-encoded`. */
 export function isTerm(value: string): boolean {
   const parts = value.split(/[-_/.]/);
   return parts.some((part) => TERM.test(part)) && parts.every((part) => TERM.test(part) || isWord(part));
@@ -71,7 +71,7 @@ export function argumentAt(text: string, start: number, quote = ''): string {
   return pattern.exec(text)?.[0] ?? '';
 }
 
-/** At least 16 random characters with letters and digits; no path and no words. */
+/** True for at least 16 random characters with letters and digits, without a path or words. */
 export function looksRandom(value: string): boolean {
   if (value.length < 16 || !/^[A-Za-z0-9+/=_.~:!@#$%^&*-]+$/.test(value)) return false;
   if (/^[0-9a-f]+$/i.test(value)) return value.length >= 24 && /[a-f]/i.test(value) && /\d/.test(value);
@@ -102,7 +102,7 @@ export function isFileName(value: string): boolean {
   return FILE_NAME.test(value);
 }
 
-/** No secret by form: a dummy value, location, version, type or placeholder. */
+/** True for a value whose form rules out a secret: a dummy value, location, version, type or placeholder. */
 export function isBenign(value: string): boolean {
   return (
     [NO_VALUE, DUMMY, LOCATION, SYNTAX, VERSIONS, SIZED_TYPE].some((pattern) => pattern.test(value)) ||
@@ -110,18 +110,18 @@ export function isBenign(value: string): boolean {
   );
 }
 
-/** An expression or type in code, judged without the text that follows. */
+/** True for an expression or type in code, judged without the text that follows. */
 export function isExpression(value: string): boolean {
   return EXPRESSION.test(value);
 }
 
-/** A caption or message rather than a passphrase. */
+/** True for a caption or message rather than a passphrase. */
 export function isCaption(value: string, name = ''): boolean {
   if (!value.includes(' ') || /phrase|mnemonic/i.test(name) || /^[A-Z0-9]+(?:_[A-Z0-9]+)+$/.test(name)) return false;
   return CAPTION.test(value) || (value.split(' ').length > 2 && SENTENCE.test(value));
 }
 
-/** True for a secret behind a secret's name; false for a placeholder, word, reference or count. */
+/** True for a secret that follows a secret's name; false for a placeholder, word, reference or count. */
 export function isSecretValue(
   value: string,
   { kind, strength }: NamedSecret,
@@ -146,7 +146,7 @@ export function isSecretValue(
   return !(place.isProse && isWord(value)) && !/\s|^\/\^/.test(value);
 }
 
-/** Words around template variables: `conformance-${id}`. */
+/** True for words around template variables: `conformance-${id}`. */
 function isInterpolated(value: string): boolean {
   return (
     value.includes('${') &&
@@ -178,7 +178,7 @@ function isWeakSecret(value: string, name: string, kind: string): boolean {
   return looksRandom(value);
 }
 
-/** Base64 of `user:password`. */
+/** True for base64 of `user:password`. */
 export function isBasicPair(value: string): boolean {
   if (!/^[A-Za-z0-9+/]{6,}={0,2}$/.test(value) || value.length % 4 === 1) return false;
   try {
@@ -188,7 +188,7 @@ export function isBasicPair(value: string): boolean {
   }
 }
 
-/** A call, variable or type instead of a literal. */
+/** True for a call, variable or type instead of a literal. */
 function isCode(value: string, { isProse, next }: ValueContext): boolean {
   if (REFERENCE.test(value) || EXPRESSION.test(value)) return true;
   if (next === '(' && (EXPRESSION.test(`${value}(`) || /^[a-z]+(?:[A-Z][a-z]+\d{0,3})+$/.test(value))) return true;
@@ -230,7 +230,7 @@ export interface SecretSpan {
 const PLACEHOLDER =
   /^(?:…|\$[{(A-Za-z_]|\$\d{1,2}$|\{\{|\{[A-Za-z_.]{1,32}\}(?![\w$+/])|<|%[a-z](?![\w%])|\*+$|\.{2,}|\[redacted)/i;
 
-/** A variable, an ellipsis, or the mark of a redacted secret. */
+/** True for a variable, an ellipsis, or the mark of a redacted secret. */
 export function isPlaceholder(value: string): boolean {
   return PLACEHOLDER.test(value);
 }

@@ -52,7 +52,7 @@ const PIPE = /[|│┃║┆┊╎]/;
 const RULE = /^[\s|+:=*\u2500-\u257f-]+$/;
 /** Longest table line in UTF-16 code units; columns may be padded to a long value. */
 export const MAX_TABLE_LINE = 16 * 1_024;
-/** Most consecutive lines that are not rows: a value may contain line breaks. */
+/** Maximum number of consecutive lines that are not rows: a value may contain line breaks. */
 const MAX_ODD_LINES = 2;
 /** A comment between rows. */
 const COMMENT = /^\s*(?:#|\/\/|--)/;
@@ -60,7 +60,7 @@ const COMMENT = /^\s*(?:#|\/\/|--)/;
 const PAIR_NAME = /^(?:name|key|variable|var|parameter|param|setting|property|option|env)$/i;
 const PAIR_VALUE = /^(?:value|val)$/i;
 
-/** Parses a line as a table header; null if it is none. */
+/** Parses a line as a table header; null if it is not one. */
 export function tableHeader(line: string): Table | null {
   if (line.length > MAX_TABLE_LINE) return null;
   const separator = separatorOf(line);
@@ -117,8 +117,8 @@ function isRule(line: string): boolean {
 }
 
 /**
- * Confirms a header by the next line, which may be the first row; null if the header starts no table. Without a rule
- * below the header, the first column may hold row names.
+ * Confirms a header by the next line, which may be the first row; null if the header does not start a table. Without a
+ * rule below the header, the first column may hold row names.
  */
 export function confirmedTable(table: Table, line: string): Table | null {
   const { header, separator, columns, count } = table;

@@ -21,13 +21,13 @@ const INSIDE: Readonly<Record<string, RegExp>> = {
   "'": /(?:[^'\\\n]|\\.|\\$|'')*/y,
   '`': /(?:[^`\\\n]|\\.|\\$)*/y,
 };
-/** The same in an SQL row, where decoding may have removed the backslash of a quote. */
+/** String content in an SQL row, where decoding may have removed the backslash of a quote. */
 const INSIDE_ROW = /(?:[^'\\\n]|\\.|\\$|''|'(?!\s|[,):;\]}"]|$))*/y;
 /** A statement parameter, whose value is an argument after the statement. */
 const PARAMETER = /^(?:\?|%|\$\d|:\w|@\w)/;
 
 /**
- * Classifies a value in a list or object that has the name of a secret; null if the value is no secret.
+ * Classifies a value in a list or object that has the name of a secret; null if the value is not a secret.
  *
  * @param key the value's key in an object; null in a list
  */

@@ -193,7 +193,7 @@ function exitOf(msg: unknown): WireEnd | null {
   const { code, signal, s, reason, isAsked, goesOn } = exit as Record<string, unknown>;
   const by = typeof signal === 'string' ? signal : typeof s === 'string' ? s : null;
   const exitCode = typeof code === 'number' ? code : null;
-  // Recorded by a runner: complete.
+  // A runner recorded the reason, so it is complete.
   if (typeof reason === 'string') {
     const more = { ...(isAsked === true ? { isAsked } : {}), ...(typeof goesOn === 'string' ? { goesOn } : {}) };
     return { reason, exitCode, signal: by, ...more };

@@ -26,9 +26,9 @@ export interface WireEnd {
   exitCode?: number | null;
   /** For example `SIGKILL`. */
   signal?: string | null;
-  /** The end was requested, so open work is cancelled rather than failed. */
+  /** True if the end was requested, so that open work is cancelled rather than failed. */
   isAsked?: boolean;
-  /** Set if the sessions continue in another process or connection: a sentence about what follows. */
+  /** Set if the sessions continue in another process or connection: a sentence that explains how. */
   goesOn?: string;
 }
 
@@ -53,7 +53,10 @@ export interface WireAdapterOptions {
   /** Maps the agent's session id to the dashboard's; deterministic. */
   sessionOf: (nativeId: string) => string;
   newRunId: () => string;
-  /** Replays a recording: the log does not hold the dashboard's own messages yet, so the adapter writes them. */
+  /**
+   * True for the replay of a recording: the log does not hold the dashboard's own messages yet, so the adapter writes
+   * them.
+   */
   isReplay?: boolean;
 }
 

@@ -29,7 +29,7 @@ export function usageError(message: string, command: string): CliError {
   return new CliError(EXIT.usage, `${message}; see "${interludeCommand([...command.split(' '), '--help'])}"`);
 }
 
-/** Prints a line on stderr, apart from the command's output. */
+/** Prints a line on stderr, separate from the command's output. */
 export function say(message: string): void {
   process.stderr.write(`interlude: ${message}\n`);
 }
@@ -131,8 +131,8 @@ interface StopSignals {
 }
 
 /**
- * Turns Ctrl-C, SIGTERM and SIGHUP into abort signals. A kill of the npm that started this process never arrives here,
- * but changes the parent process, so that counts as well.
+ * Turns Ctrl-C, SIGTERM and SIGHUP into abort signals. A kill of the npm that started this process does not arrive as a
+ * signal but changes the parent process, so such a change counts as well.
  *
  * @param canHurry the first request aborts `ends`, the second `hurries`; any further request exits the process
  */

@@ -8,7 +8,10 @@ import { connectionMessage, type Endpoint, errorIn, requestServer } from '../hos
 import { errorCode } from '../host/system-error.mjs';
 import { CliError, EXIT } from './command';
 
-/** On the dashboard's own machine neither is needed: the server leaves its address and tokens in the data directory. */
+/**
+ * On the dashboard's own machine, neither flag is needed: the server leaves its address and tokens in the data
+ * directory.
+ */
 export interface ServerFlags {
   url?: string | undefined;
   'token-file'?: string | undefined;
@@ -98,11 +101,11 @@ function localToken(url: string, env: Environment, role: LocalRole): string | un
   return undefined;
 }
 
-/** Never an argument: every user can read those in the process list. */
+/** Source of a token. Never an argument, because every user can read arguments in the process list. */
 type TokenSource =
   | { kind: 'file'; path: string }
   | { kind: 'environment'; token: string }
-  /** Written to the data directory by the server on this machine. */
+  /** Token written to the data directory by the server on this machine. */
   | { kind: 'machine' };
 
 export function tokenSource(
@@ -132,14 +135,14 @@ function readTokenFile(path: string): string {
   throw new CliError(EXIT.failed, `the token file ${path} must contain one token and nothing else`);
 }
 
-/** What to do when the server refuses the token of a runner. */
+/** Advice for when the server refuses the token of a runner. */
 export function tokenAdvice(source: TokenSource): string {
   const create = interludeCommand(['tokens', 'create', '--help']);
   switch (source.kind) {
     case 'file':
-      return `put another one into ${source.path}, which is read again within 30 s (to create one: ${create})`;
+      return `write another token to ${source.path}, which is read again within 30 s (to create one: ${create})`;
     case 'environment':
-      return `restart with another one in INTERLUDE_TOKEN (to create one: ${create})`;
+      return `restart with another token in INTERLUDE_TOKEN (to create one: ${create})`;
     case 'machine':
       return `"npm start" creates one for the runners of its machine; elsewhere pass one with --token-file (to create one: ${create})`;
   }
@@ -148,7 +151,7 @@ export function tokenAdvice(source: TokenSource): string {
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Sends a request of a command.
+ * Sends a request for a command.
  *
  * @param endpoint with the owner's token
  * @throws CliError
@@ -174,7 +177,10 @@ export async function requestJson<Answer>(
     text = await response.text();
   } catch (error) {
     const why = connectionMessage(error);
-    throw new CliError(EXIT.failed, `${url} does not answer (${why}); start Interlude, or name another with --url`);
+    throw new CliError(
+      EXIT.failed,
+      `${url} does not answer (${why}); start Interlude, or name another server with --url`,
+    );
   }
   if (status === 200 || status === 201) return parseJson(text) as Answer;
   const error = errorIn(text);

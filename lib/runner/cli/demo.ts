@@ -118,7 +118,7 @@ function recordingNamed(name: string): Promise<Recording> {
 
 function readOptions(argv: string[], env: Record<string, string | undefined>) {
   const { values, positionals } = readFlags('demo', argv, { speed: TEXT, ...SERVER_FLAGS }, env);
-  if (positionals.length > 0) throw usageError('it has options only', 'demo');
+  if (positionals.length > 0) throw usageError('this command takes options only', 'demo');
   const speed = Number(values.speed ?? '1');
   if (!(speed > 0 && speed <= 100)) throw usageError('--speed must be a number above 0, at most 100', 'demo');
   return { ...values, speed };

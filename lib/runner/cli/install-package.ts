@@ -14,7 +14,7 @@ import { say } from './command';
  * A package needed for one kind of agent only, installed into its own folder after a person has agreed.
  *
  * Ordering: one process at a time installs into a folder; others wait and use the result.
- * Failure: an interrupted install counts as none; the next run starts over.
+ * Failure: an interrupted install does not count, and the next run starts over.
  */
 export interface WantedPackage {
   name: string;
@@ -22,9 +22,9 @@ export interface WantedPackage {
   version: string;
   /** The folder above its `node_modules`. */
   folder: string;
-  /** Whether Interlude owns the folder. Packages in other folders are not replaced. */
+  /** True if Interlude owns the folder. Packages in other folders are not replaced. */
   isOwn: boolean;
-  /** Its name in messages. */
+  /** Name of the package in messages. */
   called: string;
 }
 
@@ -38,8 +38,8 @@ const LOCK_POLL_MS = 200;
 
 /**
  * @param load resolves to null if the package is missing or incomplete
- * @param agreed true installs without asking
- * @param signal ends it
+ * @param agreed true to install without asking
+ * @param signal cancels the installation
  */
 export async function ensurePackage<Loaded>(
   wanted: WantedPackage,
@@ -55,7 +55,7 @@ export async function ensurePackage<Loaded>(
     why: `${what} run: ${installCommand(wanted)}`,
   });
   if (!wanted.isOwn && existsSync(join(folder, 'node_modules'))) return missing(`${called} is not installed;`);
-  // Created here with a private mode: npm, run by hand, would apply the umask.
+  // Creates the folder with a private mode, because an npm run by hand would apply the umask.
   if (wanted.isOwn) await mkdir(folder, { recursive: true, mode: 0o700 });
   const isWanted =
     agreed || (isInteractive() && (await confirm(`Install ${wanted.name} into ${displayPath(folder)}?`, signal)));
@@ -116,7 +116,7 @@ function isInteractive(): boolean {
 /**
  * Asks on the terminal. Enter means yes; the end of the input means no.
  *
- * @param signal ends it with no
+ * @param signal answers no
  */
 function confirm(question: string, signal: AbortSignal): Promise<boolean> {
   // Not a `terminal`, which would handle Ctrl-C itself.
@@ -207,7 +207,7 @@ async function replace(draft: string, folder: string): Promise<void> {
   await rename(join(draft, 'node_modules'), packages);
 }
 
-/** Also those of a killed process. If its npm still writes there, the next install removes them. */
+/** Also removes drafts of a killed process. If its npm is still writing there, the next install removes them. */
 async function removeDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(DRAFT) && !name.startsWith(OLD)) continue;
@@ -220,7 +220,8 @@ function runNpm(args: string[], cwd: string, signal: AbortSignal): Promise<strin
   const kept = Object.entries(process.env).filter(([name]) => !QUIET.test(name));
   const env = Object.fromEntries(kept) as NodeJS.ProcessEnv;
   return new Promise((resolve) => {
-    // Private files, as everything in the data directory. npm's output is not the command's, so it goes to stderr.
+    // The files are private, like everything in the data directory. npm's output goes to stderr, because stdout is for
+    // the command's own output.
     const mask = process.umask(0o077);
     const child: ChildProcess = spawn(npm.program, [...npm.args, ...args], { cwd, env, stdio: ['ignore', 2, 2] });
     process.umask(mask);
@@ -266,14 +267,14 @@ interface Manifest {
   optionalDependencies?: Record<string, string>;
 }
 
-/** npm lists a package once it is completely installed. */
+/** True unless npm's record lacks the package, which npm lists once it is completely installed. */
 function isRecorded(packages: string, name: string, { version }: Manifest): boolean {
   const record = readJson<{ packages?: Record<string, { version?: string }> }>(join(packages, '.package-lock.json'));
   if (record?.packages === undefined) return true;
   return record.packages[`node_modules/${name}`]?.version === version;
 }
 
-/** Programs come as optional packages, one for each platform. */
+/** True unless the program for this platform is missing. Programs come as optional packages, one for each platform. */
 function hasPlatformPackage(packages: string, home: string, { optionalDependencies = {} }: Manifest): boolean {
   const here = `-${process.platform}-${process.arch}`;
   const fitting = Object.keys(optionalDependencies).filter((name) => name.includes(here));
@@ -292,7 +293,7 @@ function readJson<Content>(file: string): Content | null {
   }
 }
 
-/** Whether a path is inside a folder once links are resolved. */
+/** True if a path is inside a folder once links are resolved. */
 export function isWithin(folder: string, path: string): boolean {
   try {
     return realpathSync(path).startsWith(folder + sep);

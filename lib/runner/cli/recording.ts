@@ -14,14 +14,14 @@ import { CliError, EXIT } from './command';
 export interface Recording {
   /** The file's name without `.jsonl`. */
   name: string;
-  /** Which kind of agent: `claude`. */
+  /** Kind of agent: `claude`. */
   kind: string;
   lines: RecordedLine[];
   /** SHA-256 of the content, so that a renamed recording stays the same. */
   hash: string;
 }
 
-/** The kind shows within this many lines. */
+/** The kind can be detected within this many lines. */
 const MAX_DETECT_LINES = 200;
 
 /**
@@ -73,7 +73,7 @@ function parseLine(text: string): RecordedLine | null {
  *
  * Ordering: line by line; the events of a line are emitted together with the position after it.
  * Failure: after a kill, the next player reads the lines before `fromLine` again to restore the adapter's state, and
- * emits only what follows. Run ids must not change for that, so they derive from the session and the recording.
+ * emits only what follows. For that, run ids must not change, so they derive from the session and the recording.
  */
 interface Playback {
   recording: Recording;
@@ -82,7 +82,10 @@ interface Playback {
   fromLine: number;
   /** 1: as recorded; Infinity: without waits. */
   speed: number;
-  /** Milliseconds into the recording; earlier events are emitted at once, with the times they would have had. */
+  /**
+   * Milliseconds into the recording. Earlier events are emitted at once, with the times at which they would have
+   * occurred.
+   */
   skipToMs?: number;
   signal: AbortSignal;
   /**
@@ -107,7 +110,7 @@ export async function play(playback: Playback): Promise<boolean> {
   const startedAt = Date.now() - skippedMs / speed;
   const timeOf = (dueAt: number) =>
     speed === Number.POSITIVE_INFINITY ? Date.now() : Math.round(Math.min(dueAt, Date.now()));
-  // The reader's clock runs at the recording's speed, so that its timeouts occur where they occurred then.
+  // The reader's clock runs at the recording's speed, so that its timeouts occur at the same places as originally.
   const since = (at: number) => startedAt + at;
   for (const [at, line] of lines.entries()) {
     const outputs: EmittedEvent[] = [];
@@ -120,7 +123,7 @@ export async function play(playback: Playback): Promise<boolean> {
     if (at >= fromLine) await sleepUntil(dueAt, signal);
     if (signal.aborted) return false;
     outputs.push(...reader.read(line, since(line.at)));
-    // Ends the session of a truncated recording, which would look alive forever.
+    // Ends the session of a truncated recording, which would otherwise look alive forever.
     const isLast = at === lines.length - 1;
     if (isLast) outputs.push(...reader.ended({ reason: 'the recording ends here' }, since(line.at)));
     const now = timeOf(dueAt);
@@ -197,7 +200,7 @@ export class Recorder {
     this.#redactor = redactor;
   }
 
-  /** @param fields of the line without its time: `dir` and `msg`, or the kind's own */
+  /** @param fields of the line without its time: `dir` and `msg`, or fields of the kind's own */
   readonly write = (fields: object): void => {
     if (this.#failed) return;
     const at = Math.round(performance.now() - this.#startedAt);

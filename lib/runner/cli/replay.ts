@@ -52,7 +52,7 @@ To resume a stopped replay, run the same command again. A finished replay is rep
 
 Exit codes: 0 all acknowledged, 1 failed (the next run sends the rest) or every record was quarantined, 2 usage.`;
 
-/** For a server that is unreachable at the end of the recording. */
+/** Wait for a server that is unreachable at the end of the recording. */
 const UNREACHABLE_TIMEOUT_MS = 30_000;
 
 type Environment = Record<string, string | undefined>;
@@ -91,7 +91,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
         if (trouble === 'unauthorized' || trouble === 'fenced') giveUp.abort();
       },
       onNotice: (notice) => {
-        // Reported at the end, with their number.
+        // Quarantined records are reported once at the end, with their number.
         if (notice.kind === 'quarantined') rejected.push(...notice.rejected);
         else {
           progress.notice(notice);
@@ -225,7 +225,7 @@ export interface ReplayOutcome {
   /** Acknowledged log lines. They belong to the agent and are stored whatever happens to the session. */
   logLines: number;
   quarantined: number;
-  /** Of the first quarantined record. */
+  /** Reason of the first quarantined record. */
   quarantineReason: string | null;
   tokenAdvice: string;
 }
@@ -319,7 +319,7 @@ export class ReplayProgress {
 
   async #reportUnreachable(reason: string): Promise<void> {
     const { url } = await this.#endpoint();
-    this.say(`${url} can't be reached (${reason}); unsent records follow as soon as it answers`);
+    this.say(`${url} can't be reached (${reason}); unsent records are sent as soon as it answers`);
   }
 
   #draw(): void {
@@ -330,11 +330,12 @@ export class ReplayProgress {
 }
 
 /**
- * The outbox of one replay with its progress, in one file so that they can't disagree.
+ * The outbox of one replay and its progress, in one file so that they can't disagree.
  *
  * - With --session, the file belongs to (recording, session, agent, server) and is kept: the same command resumes, and
  *   does nothing once everything is acknowledged.
- * - Without, each replay is a new session. Only an unfinished replay is resumed; its file is deleted at the end.
+ * - Without --session, each replay is a new session. Only an unfinished replay is resumed; its file is deleted at the
+ *   end.
  *
  * Failure: a server that lost acknowledged records (its database was deleted or replaced) gets the recording from the
  * beginning.
@@ -363,7 +364,7 @@ interface Listeners {
 }
 
 const CURSOR = 'replay';
-/** Replays of one recording at the same time, each with its own session. */
+/** Maximum number of simultaneous replays of one recording, each with its own session. */
 const MAX_REPLAYS = 256;
 
 function replayCursor(sessionId: string, line: number): { name: string; value: string } {

@@ -57,7 +57,7 @@ type Environment = Record<string, string | undefined>;
 const FLUSH_MS = 5_000;
 /** For an agent whose session was ended in the dashboard. */
 const ENDED_WITHIN_MS = 5_000;
-/** How long to wait for the dashboard to know the session before printing its address. */
+/** Time for the dashboard to learn of the session before its address is printed. */
 const ARRIVAL_MS = 3_000;
 const COMMON = { agent: TEXT, session: TEXT, record: TEXT };
 
@@ -138,7 +138,7 @@ async function runOpened(
     const opened = { agentId, controlFile, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
     const { source, sessionId, greeting } = await open(opened);
     await host.start(source, sessionId);
-    // Not awaited, so that the address is printed while the agent starts.
+    // Not awaited, so that the address is printed while the agent is starting.
     if (prompt !== undefined && sessionId !== undefined) void host.sendFirstMessage({ sessionId, text: prompt });
     if (greeting !== undefined) say(greeting);
     if (sessionId !== undefined) {
@@ -185,7 +185,7 @@ function readCall(command: string, kind: RunnerKind, argv: string[], env: Enviro
   const flag = (name: string) => values[name] as string | undefined;
   const usage = (problem: string) => usageError(problem, command);
   if (parsed.positionals.length > 0) {
-    throw usage(acceptsCommand ? 'put the command of the agent after --' : 'it has options only');
+    throw usage(acceptsCommand ? 'put the command of the agent after --' : 'this command takes options only');
   }
   const prompt = flag('prompt');
   if (prompt?.trim() === '' || Buffer.byteLength(prompt ?? '') > MAX_MESSAGE_BYTES) {

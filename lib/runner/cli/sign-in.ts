@@ -19,7 +19,7 @@ export const command: Command = { help: HELP, run: signIn };
 
 async function signIn(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { values, positionals } = readFlags('sign-in', argv, SERVER_FLAGS, env);
-  if (positionals.length > 0) throw usageError('it has options only', 'sign-in');
+  if (positionals.length > 0) throw usageError('this command takes options only', 'sign-in');
   const endpoint = serverEndpoint(values, env, undefined, 'owner');
   const askedAt = Date.now();
   const { path, expiresAt } = await requestJson<SignInCode>(endpoint, 'POST', '/sign-in-codes');

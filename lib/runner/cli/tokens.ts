@@ -57,7 +57,7 @@ async function tokens([action, ...rest]: string[], env: Environment): Promise<Ex
 async function list(argv: string[], env: Environment): Promise<ExitCode> {
   const flags = { all: SWITCH, json: SWITCH, ...SERVER_FLAGS };
   const { values, positionals } = readFlags('tokens', argv, flags, env);
-  if (positionals.length > 0) throw usageError('"list" has options only', 'tokens');
+  if (positionals.length > 0) throw usageError('"list" takes options only', 'tokens');
   const endpoint = serverEndpoint(values, env, undefined, 'owner');
   const { credentials, hasMore } = await requestJson<CredentialList>(endpoint, 'GET', '/credentials');
   const shown = credentials.filter(({ kind, revokedAt }) => kind === 'token' && (values.all || revokedAt === null));
@@ -120,7 +120,7 @@ const MAX_EXPIRY_MS = 10 * 366 * UNITS.d;
 async function createToken(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { request, out, server } = readOptions(argv, env);
   const endpoint = serverEndpoint(server, env, undefined, 'owner');
-  // Before the token is created, because it can't be shown a second time.
+  // Opened before the token is created, because the token can't be shown a second time.
   const file = out === undefined ? null : draftOf(resolve(out));
   try {
     const { token, credential } = await requestJson<NewToken>(endpoint, 'POST', '/tokens', request);
@@ -157,7 +157,7 @@ function draftOf(path: string): { path: string; keep(text: string): void; discar
 function readOptions(argv: string[], env: Record<string, string | undefined>) {
   const flags = { agent: TEXT, 'agent-prefix': TEXT, role: TEXT, name: TEXT, expires: TEXT, out: TEXT };
   const { values, positionals } = readFlags('tokens', argv, { ...flags, ...SERVER_FLAGS }, env);
-  if (positionals.length > 0) throw usageError('"create" has options only', 'tokens');
+  if (positionals.length > 0) throw usageError('"create" takes options only', 'tokens');
   const { agent, 'agent-prefix': agentPrefix, name, expires, out } = values;
   const role = ROLES.find((one) => one === (values.role ?? 'runner'));
   if (role === undefined) throw usageError(`--role must be one of ${ROLES.join(', ')}`, 'tokens');

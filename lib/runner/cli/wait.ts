@@ -28,7 +28,7 @@ export const command: Command = { help: HELP, run: wait };
 
 async function wait(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { values, positionals } = readFlags('wait', argv, { for: TEXT }, env);
-  if (positionals.length > 0) throw usageError('it has options only', 'wait');
+  if (positionals.length > 0) throw usageError('this command takes options only', 'wait');
   const seconds = Number(values.for ?? DEFAULT_S);
   if (!(seconds > 0 && seconds <= MAX_S)) {
     throw usageError(`--for must be a number of seconds, at most ${MAX_S}`, 'wait');
@@ -43,7 +43,9 @@ async function wait(argv: string[], env: Record<string, string | undefined>): Pr
   });
   if (outcome.kind === 'failed') throw new CliError(EXIT.failed, `can't wait for messages: ${outcome.reason}`);
   if (outcome.kind === 'shown') return EXIT.done;
-  process.stdout.write('No message came in this time. Start this again only if you still want to be reached.\n');
+  process.stdout.write(
+    'No message arrived in this time. Run this command again only if you still want to receive messages.\n',
+  );
   return EXIT.timedOut;
 }
 
@@ -62,7 +64,7 @@ type PollOutcome = { kind: 'shown' } | { kind: 'nothing' } | { kind: 'failed'; r
 /** Shorter than the idle timeout of any HTTP client. */
 const POLL_MS = 30_000;
 const RETRY_MS = 500;
-/** Longest absence of the companion. */
+/** Longest time for which the companion may be away. */
 const AWAY_MS = 60_000;
 const CONFIRM_MS = 10_000;
 /** The companion closed the connection before it answered. */
@@ -73,7 +75,7 @@ const DISCONNECTED: Fields = {};
  *
  * Ordering: a message is printed before that is confirmed to the companion.
  * Failure: a restarted companion is found again. Ends without a message when the companion stays away, the agent has
- * ended or the time is over.
+ * ended or the time has passed.
  */
 async function pollForMessage(options: PollOptions): Promise<PollOutcome> {
   const { controlFile, pids, forMs, show, isAgentRunning } = options;
@@ -107,7 +109,7 @@ async function pollForMessage(options: PollOptions): Promise<PollOutcome> {
   return { kind: 'nothing' };
 }
 
-/** Any answer will do: a companion that no longer knows the claim delivers the message again. */
+/** Accepts any response: a companion that no longer knows the claim delivers the message again. */
 async function confirmShown(controlFile: string, claim: string): Promise<void> {
   const until = Date.now() + CONFIRM_MS;
   for (;;) {

@@ -15,11 +15,11 @@ export const HOOK_EVENTS = [
   'SessionEnd',
 ] as const;
 
-/** Ends each of our commands, to recognise them whatever their path. */
+/** Appended to each of our commands, to recognise them whatever their path. */
 const MARK = '# interlude-hook';
 /** The script ends within two seconds; this allows for an overloaded machine. */
 const TIMEOUT_S = 10;
-/** Added to the time that a hook waits, so that the agent never kills it. */
+/** Added to the time for which a hook waits, so that the agent never kills it. */
 const SPARE_S = 15;
 
 export class SettingsError extends Error {
@@ -80,7 +80,7 @@ function withHook(text: string, event: string, { command, timeout }: HookEntry):
 }
 
 /**
- * Removes our hooks, and the lists created for them.
+ * Removes our hooks and the lists created for them.
  *
  * @param before the settings before the installation: lists that were empty then stay
  * @throws SettingsError
@@ -102,7 +102,7 @@ export function hasHooks(text: string): boolean {
 }
 
 interface OwnHook {
-  /** The list that contains it. */
+  /** The list that contains the hook. */
   hooks: Node;
   at: number;
   /** The index of the group in its event. */
@@ -111,7 +111,7 @@ interface OwnHook {
   timeout: Node | undefined;
 }
 
-/** Finds our hooks, also in groups that hold other hooks. */
+/** Finds our hooks, including those in groups with other hooks. */
 function ownHooks(list: Node | undefined): OwnHook[] {
   return items(list).flatMap((group, index) => {
     const hooks = member(group, 'hooks');

@@ -16,7 +16,7 @@ import { connectionMessage, retryMs } from './server-request';
 export interface EventStreamOptions {
   /** @param lastEventId the id of the last event */
   open(signal: AbortSignal, lastEventId: string | null): Promise<Response>;
-  /** Called when the stream is open: the moment to read missed events. */
+  /** Called when the stream is open, to read missed events. */
   onOpen(): void | Promise<void>;
   onEvent(event: EventSourceMessage): void;
   onBroken(broken: BrokenStream): void;
@@ -158,7 +158,7 @@ const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'
 
 /**
  * An HTTP request without a timeout: an agent may think for an hour before it answers, and `fetch` gives up after five
- * minutes. Does not follow redirects, because the headers are for this address only.
+ * minutes. Does not follow redirects, because the headers are meant for this address only.
  *
  * @returns the response, once its headers have arrived
  * @throws Error of the connection, with its `code`
@@ -220,7 +220,10 @@ function responseOf(answer: IncomingMessage): Response {
 
 /** An absent machine never answers. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A tunnel or container port accepts for an absent server and closes again; a server waits for a request. */
+/**
+ * A tunnel or container port accepts a connection for an absent server and closes it again. A real server waits for a
+ * request.
+ */
 const OPEN_MS = 300;
 /** Statuses of a gateway whose server is absent. */
 const GATEWAY_STATUSES: ReadonlySet<number | null> = new Set([502, 503, 504]);

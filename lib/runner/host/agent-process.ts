@@ -56,12 +56,12 @@ export class AgentProcess {
     this.exited = new Promise((resolve) => {
       const end = (exitCode: number | null, signal: NodeJS.Signals | null) =>
         resolve({ exitCode, signal, lastOutput: this.#stderr.trim().split('\n').at(-1)?.trim() || null });
-      // Not only `close`: a shell that outlives the agent may keep its stderr open.
+      // Not only on `close`, because a shell that outlives the agent may keep its stderr open.
       this.child.once('close', end);
       this.child.once('exit', (code, signal) => setTimeout(() => end(code, signal), STDERR_GRACE_MS).unref());
       this.child.once('error', (error) => {
         this.#stderr += `\n${error.message}`;
-        // A process that could not start never closes.
+        // A process that failed to start never emits `close`.
         if (this.child.pid === undefined) end(null, null);
       });
     });
@@ -87,7 +87,7 @@ export function exitText({ exitCode, signal, lastOutput }: AgentExit): string {
  */
 interface JsonLinesListener {
   onValue(value: unknown): void;
-  /** @param line the beginning of it */
+  /** @param line its beginning */
   onUnreadable(why: 'not JSON' | 'too long' | 'cut off', line: string): void;
 }
 

@@ -112,11 +112,11 @@ function activities(openWork: ReadonlyMap<string, OpenWork>): StoredOutage['last
  * hides nor repeats it.
  */
 interface ReachabilityProbeOptions {
-  /** Why the address does not respond, as part of a sentence; null if it does, however slowly. */
+  /** Reason why the address does not respond, as part of a sentence; null if it responds, however slowly. */
   ask: () => Promise<string | null>;
   onLost: (outage: Outage) => Promise<void>;
   onBack: (outage: Outage) => Promise<void>;
-  /** `unanswered` changed while the agent was not lost. */
+  /** Called when `unanswered` changes while the agent is not lost. */
   onUnsure?: () => Promise<void>;
   /** Prints one line to the terminal: no answer at startup, agent lost, agent back. */
   print: (line: string) => void;
@@ -135,7 +135,7 @@ export interface Outage {
 const EVERY_MS = 5_000;
 /** With EVERY_MS and the connect timeout, an agent counts as unreachable within 30 s of its death. */
 const LIMIT_MS = 18_000;
-/** One failure after sleep proves nothing. */
+/** A single failure, for example after sleep, proves nothing. */
 const LEAST_ATTEMPTS = 3;
 
 export class ReachabilityProbe {

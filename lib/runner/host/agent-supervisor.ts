@@ -32,7 +32,7 @@ export interface SupervisedExit {
   reason: string;
   exitCode: number | null;
   signal: string | null;
-  /** Why a restart is pointless; null if it is not. */
+  /** Reason why a restart is pointless; null if it is not. */
   fatal?: string | null;
 }
 
@@ -44,11 +44,11 @@ export interface AgentSupervisorOptions {
   run(): Promise<SupervisedExit>;
   /** Emits the end of a process. With `goesOn`, another one follows; with `isAsked`, the runner is closing. */
   exited(end: WireEnd): Promise<void> | void;
-  /** No work is open, so closing need not wait. */
+  /** True if no work is open, so that closing need not wait. */
   isIdle(): boolean;
   /** Asks the process to exit. */
   stop(): Promise<void> | void;
-  /** Kills a process that is still there `killAfterMs` after `stop`. */
+  /** Kills a process that still exists `killAfterMs` after `stop`. */
   kill?(): void;
   killAfterMs?: number;
   now?: () => number;
@@ -58,7 +58,7 @@ export interface AgentSupervisorOptions {
  * Runs the processes of one agent, one after the other, until the runner closes.
  *
  * Failure: a process that exits by itself is restarted after a wait. An agent that keeps exiting, or can't run at all,
- * is given up, which ends the runner.
+ * is given up, and the runner ends.
  */
 export class AgentSupervisor {
   readonly #options: AgentSupervisorOptions;
@@ -87,7 +87,7 @@ export class AgentSupervisor {
     this.checkIdle();
   }
 
-  /** Why the agent was given up; null unless it was. */
+  /** Reason why the agent was given up; null if it was not. */
   get failure(): string | null {
     return this.#failure;
   }

@@ -28,14 +28,14 @@ export interface AttachmentStoreOptions {
   maxBytes?: number;
 }
 
-/** The runner stopped first; the next one finds out about the attachment. */
+/** The runner stopped first. The next runner fetches the attachment. */
 export class StoppedError extends Error {}
 
 const ATTEMPT_WITHIN_MS = 60_000;
-/** Wait of a starting source for files of an earlier process. */
+/** Time for which a starting source waits for files of an earlier process. */
 const AGAIN_WITHIN_MS = 5_000;
 const DAY_MS = 24 * 60 * 60_000;
-/** Files unused for this long are removed; no message waits longer. */
+/** Files that are unused for this long are removed. No message waits longer. */
 const KEPT_MS = 14 * DAY_MS;
 /** Minimum age: runners share the folder, and each touches the files of its in-flight messages daily. */
 const LEAST_KEPT_MS = 2 * DAY_MS;
@@ -140,7 +140,7 @@ export class AttachmentStore {
     for (let failures = 1; ; failures += 1) {
       const result = await this.#attempt(sessionId, attachment, signal);
       if ('bytes' in result) return result.bytes;
-      if (stopping.aborted) throw new StoppedError(`the runner stopped before it had ${named(attachment)}`);
+      if (stopping.aborted) throw new StoppedError(`the runner stopped before it received ${named(attachment)}`);
       const { reason, isFinal = false, cause = 'unavailable' } = result;
       const left = until - now();
       if (isFinal || signal.aborted) throw new Error(`${named(attachment)} is unavailable: ${reason}`);

@@ -7,11 +7,11 @@ import { ProcessLockedError } from './process-lock';
 import type { OutboxListeners } from './runner-host';
 
 /**
- * Opens the outbox of an agent. An unnamed agent takes the first free one of `<base>`, `<base>-2`, …, so two runners in
+ * Opens the outbox of an agent. An unnamed agent gets the first free id of `<base>`, `<base>-2`, …, so two runners in
  * one folder are two agents.
  *
- * Failure: a named agent that already runs is refused with the process that runs it; so is one whose file another
- * version of Interlude wrote. Unnamed agents skip such a file with a notice.
+ * Failure: a named agent is refused if it is already running (the error names the process), or if another version of
+ * Interlude wrote its file. Unnamed agents skip such a file with a notice.
  */
 export interface OutboxClaim {
   folder: string;
@@ -19,7 +19,7 @@ export interface OutboxClaim {
   serverKey: string;
   agentId: string | undefined;
   baseId: string;
-  /** Whether the outbox belongs to the wanted agent. If none does, the first free agent is taken. */
+  /** True if the outbox belongs to the wanted agent. If none does, the first free agent is used. */
   matches: (outbox: Outbox) => Promise<boolean>;
   listeners: OutboxListeners;
 }

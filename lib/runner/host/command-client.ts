@@ -26,7 +26,7 @@ export interface CommandClientOptions {
   runnerId: string;
   startedAt: number;
   seen: SeenCommands;
-  /** @param again it was started before, perhaps by an earlier process, with unknown outcome */
+  /** @param again true if the command was started before, perhaps by an earlier process, with unknown outcome */
   act: (command: Command, again: boolean) => Promise<CommandOutcome>;
   onFenced: (message: string) => void;
   onLink?: (link: CommandLink) => void;
@@ -39,7 +39,7 @@ export type CommandLink =
   | { state: 'waiting'; cause: 'unavailable' | 'unauthorized'; message: string };
 
 const SILENT_MS = 3 * HEARTBEAT_MS;
-/** A recovered server must see its runners before it declares them missing. */
+/** Bounded, because a recovered server must see its runners before it declares them missing. */
 const LONGEST_WAIT_MS = (RUNNER_GRACE_MS * 2) / 3;
 const ACK_TIMEOUT_MS = 15_000;
 const ACK_RETRY_MS = 2_000;
@@ -60,7 +60,7 @@ export class CommandClient {
   #running: Promise<void> | null = null;
   #cancelRetry = () => {};
   #failures = 0;
-  /** Whether the last stream ended with bye (unauthorized). */
+  /** True if the last stream ended with bye (unauthorized). */
   #endedForToken = false;
   #link: CommandLink = { state: 'connecting' };
 
@@ -161,13 +161,13 @@ export class CommandClient {
     if (error?.code === 'stale_epoch') return { kind: 'fenced', message };
     // The server has a stream for every agent id, so 404 means that the token does not cover it.
     if (status === 404 && error?.code === 'not_found') {
-      const reason = `the token is not for the agent ${JSON.stringify(this.#options.agentId)}`;
+      const reason = `the token does not cover the agent ${JSON.stringify(this.#options.agentId)}`;
       return { kind: 'failed', cause: 'unauthorized', message: reason };
     }
     return { kind: 'failed', cause: status === 401 || status === 403 ? 'unauthorized' : 'unavailable', message };
   }
 
-  /** @returns how the stream ends; null if it continues */
+  /** @returns the end of the stream; null if it continues */
   #frame({ event, id, data }: EventSourceMessage): StreamEnd | null {
     switch (event) {
       case 'hello':
@@ -196,7 +196,7 @@ export class CommandClient {
     return { kind: 'failed', cause: 'unauthorized', message: 'the server ended the stream because of the token' };
   }
 
-  /** @param isAnother the server does not know our position, because it has another database */
+  /** @param isAnother true if the server does not know our position, because it has another database */
   #hello(isAnother: boolean): void {
     this.#failures = 0;
     this.#setLink({ state: 'connected' });
@@ -270,7 +270,7 @@ export class CommandClient {
         await this.#options.seen.acknowledged(id, outcome).catch((error) => this.#reportError(error));
       }
     } finally {
-      // In the same tick as the last check, so that later outcomes start a new call.
+      // Cleared in the same tick as the last check, so that later outcomes start a new call.
       this.#acknowledging = null;
       if (this.#unacknowledged.size > 0 && this.#link.state === 'connected') this.#acknowledgeSoon();
     }
@@ -289,7 +289,7 @@ export class CommandClient {
       if (response.ok) return 'known';
       const error = errorIn(text);
       if (error?.code === 'stale_epoch') return 'fenced';
-      // Only a verdict of the server about this command is final.
+      // Only the server's own response about this command is final.
       const isFinal = error?.code !== undefined && [400, 404, 409, 410].includes(response.status);
       if (isFinal) this.#options.onError?.(`the outcome of command ${id} was refused: ${error?.message}`);
       return isFinal ? 'known' : 'retry';
@@ -333,11 +333,11 @@ export class CommandClient {
 
 interface CommandDispatchOptions {
   source: () => Source | null;
-  /** The outcome of every command from now on, because the runner is ending; null while it runs. */
+  /** The outcome of every command once the runner is ending; null while it runs. */
   ending: (command: Command) => CommandOutcome | null;
   setLogLevel: (body: CommandOf<'log-level.set'>['body']) => Promise<CommandOutcome> | undefined;
   delivery: MessageDelivery;
-  /** A message may change what is pending. */
+  /** Called for each message, which may change the pending replies. */
   onMessage: () => void;
   log: Logger;
 }

@@ -25,7 +25,7 @@ const SIGNAL = 'context_ratio';
 const CURSOR = 'tool-calls:';
 const NONE: Calls = { gathering: 0, all: 0 };
 
-/** Gathering tools of all agents, lower-case letters only. */
+/** Names of all agents' gathering tools, in lower-case letters only. */
 const GATHERING: ReadonlySet<string> = new Set(
   [
     'read readfile readmanyfiles readmultiplefiles notebookread view viewfile viewimage',
@@ -36,7 +36,7 @@ const GATHERING: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** Enabled unless INTERLUDE_CONTEXT_RATIO is `off`. */
+/** True unless INTERLUDE_CONTEXT_RATIO is `off`. */
 export function isContextRatioEnabled(env: Record<string, string | undefined>): boolean {
   return env.INTERLUDE_CONTEXT_RATIO?.toLowerCase() !== 'off';
 }
@@ -75,7 +75,7 @@ export class ContextRatio {
     return { events: counted, cursors: now === before ? [] : [this.#keep(sessionId, now)] };
   }
 
-  /** Reports sessions that the runner stops following before they end. */
+  /** Reports the counts of sessions that the runner stops following before they end. */
   abandoned(reason: string, at: number): Cursor[] {
     return [...this.#calls].map(([sessionId, calls]) => {
       this.#ended(sessionId, calls, { outcome: 'left', reason }, at);

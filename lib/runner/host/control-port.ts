@@ -16,9 +16,9 @@ import { removeControlFile, writeControlFile } from './control-file';
  * The HTTP server for an agent's hooks and tools, on loopback, with its own port and secret.
  *
  * Ordering: a request is handled as soon as it is read. Hooks that run at the same time may arrive in either order.
- * Failure: answers come from memory, at most after one write to the outbox. Only requests with `within` wait, until then
- * or until the caller disconnects. A handler that throws is answered 500 and logged. Requests that are too large, too slow
- * or not from this machine never reach a handler.
+ * Failure: answers come from memory, at most after one write to the outbox. Only requests with `within` wait, up to
+ * that time or until the caller disconnects. A handler that throws is answered 500 and logged. Requests that are too
+ * large, too slow or not from this machine never reach a handler.
  */
 export interface ControlPortOptions {
   /** @see controlPath */
@@ -121,7 +121,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += (chunk as Buffer).length;
-    // Reads on, because a client that is cut off while sending never sees the answer.
+    // Continues to read, because a client that is cut off while sending never sees the response.
     if (bytes <= MAX_BODY_BYTES) chunks.push(chunk as Buffer);
     else chunks.length = 0;
     if (bytes > 8 * MAX_BODY_BYTES) break;
@@ -135,8 +135,8 @@ function digest(text: string): Buffer {
 }
 
 /**
- * The handlers behind the routes. A hook forwards its stdin unchanged and prints the answer. A handler is missing if the
- * agent reports this itself; calls of the user's own hooks are then ignored.
+ * The handlers behind the routes. A hook forwards its stdin unchanged and prints the answer. A handler is absent if the
+ * agent itself reports the same; calls of the user's own hooks are then ignored.
  */
 export interface ControlHandlers {
   /** @returns the hook's output */
@@ -189,7 +189,7 @@ export interface WaitCall {
 }
 
 export type WaitAnswer =
-  /** To be printed, and then confirmed with its claim. */
+  /** A message to print, and then to confirm with its claim. */
   | { kind: 'message'; claim: string; text: string }
   /** No message yet. */
   | { kind: 'again' }
@@ -203,11 +203,11 @@ export interface HookCall {
   input: Fields;
   /** The agent's process, if known. */
   pid: number | null;
-  /** When the hook started, if known. Epoch milliseconds. */
+  /** Start time of the hook, if known. Epoch milliseconds. */
   at: number | null;
-  /** How the agent was started, if known: `cli` in a terminal. */
+  /** Entry point of the agent, if known: `cli` in a terminal. */
   from?: string | null;
-  /** How long the hook waits for the answer; null: it does not wait. */
+  /** Time for which the hook waits for the answer; null if it does not wait. */
   withinMs: number | null;
   /** Aborts when the hook disconnects. */
   signal: AbortSignal;
@@ -218,7 +218,10 @@ interface ControlRequest {
   path: string;
   query: URLSearchParams;
   body: string;
-  /** The session of the ticket that authorized the request, for its tools only. Null with the port's own secret. */
+  /**
+   * The session of the ticket that authorized the request, which is valid for its tools only. Null with the port's own
+   * secret.
+   */
   ticketOf: string | null;
   /** Aborts when the caller disconnects. */
   signal: AbortSignal;
@@ -312,8 +315,8 @@ async function handleControlRequest(request: ControlRequest, handlers: ControlHa
 }
 
 /**
- * Mistakes of the agent are in the tool's answer; error statuses are for mistakes of the caller. With `claim`, calls nothing
- * and answers how near the agent's process is to the caller.
+ * The agent's mistakes are reported in the tool's answer, the caller's as error statuses. With `claim`, calls nothing
+ * and returns the distance of the agent's process from the caller.
  */
 async function answerTool(tool: string, request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
   if (!isToolName(tool)) return { status: 404, body: { error: `unknown tool ${tool}` } };
@@ -379,7 +382,7 @@ export function hookFailure(hook: string, error: string): HookFailure {
   };
 }
 
-/** Logs at fatal, which every level includes and which alerts people. */
+/** Logs at fatal, which every level includes and which notifies people. */
 export function logHookFailure(logger: Logger, { hook, error }: HookFailure, sessionId: string | null): void {
   const insight = { signal: HOOK_FATAL, outcome: 'failed', source: hook, ...(sessionId === null ? {} : { sessionId }) };
   logger.child(`hook:${hook}`).log('fatal', error, { insight });

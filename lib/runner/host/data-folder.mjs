@@ -33,7 +33,7 @@ export class DataFolderError extends Error {
 
 const OTHERS = 0o077;
 const OTHERS_WRITE = 0o022;
-/** Has thousands of installed packages, which are not secret. Its files are not checked one by one. */
+/** Holds thousands of installed packages, which are not secret, so its files are not checked one by one. */
 const PACKAGES_FOLDER = 'agents';
 
 /**
@@ -59,8 +59,8 @@ export function checkDataFolder(folder, uid = process.geteuid?.()) {
 }
 
 /**
- * Creates a private file, or makes an existing one private. Does not open that: closing it would drop SQLite's locks of
- * this process on the file.
+ * Creates a private file, or makes an existing one private. Does not open an existing file: closing it would drop this
+ * process's SQLite locks on the file.
  *
  * @param {string} file
  * @throws DataFolderError if another user owns it
@@ -107,7 +107,7 @@ function restrictToOwner(stats, file, uid, change) {
  * @param {string} path
  * @param {number} uid
  * @param {boolean} [isOutOfReach] true if a private parent protects it, whatever its mode
- * @returns {boolean} whether it is a folder
+ * @returns {boolean} true if it is a folder
  */
 function checkFolder(path, uid, isOutOfReach = false) {
   const stats = statsOf(path);
@@ -115,7 +115,7 @@ function checkFolder(path, uid, isOutOfReach = false) {
   requireOwner(path, stats, uid);
   if (stats.mode & OTHERS_WRITE && !isOutOfReach) {
     throw new DataFolderError(
-      `other users can write in ${path}; check that its files are yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder`,
+      `other users can write to ${path}; check that its files are yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder`,
     );
   }
   if (stats.mode & OTHERS && !isLink(path)) tryToChange(() => chmodSync(path, stats.mode & 0o700));
@@ -131,7 +131,7 @@ function checkParents(folder, uid) {
   if (loose === null) return;
   const reason =
     loose.owner === null
-      ? `other users can write in ${loose.path}`
+      ? `other users can write to ${loose.path}`
       : `${loose.path} belongs to another user (${loose.owner})`;
   const next = loose.owner === null ? 'run "chmod go-w" on it' : 'make it yours with "chown"';
   throw new DataFolderError(
@@ -188,7 +188,7 @@ function tryToChange(change) {
   try {
     change();
   } catch {
-    // Removed meanwhile, or a read-only disk; a later write reports that.
+    // The file was removed meanwhile, or the disk is read-only; a later write reports that.
   }
 }
 
@@ -205,7 +205,7 @@ function namesIn(folder) {
   try {
     return readdirSync(folder);
   } catch {
-    // Missing, or a file in its place; a later write reports that.
+    // The folder is missing, or a file is in its place; a later write reports that.
     return [];
   }
 }
@@ -225,7 +225,7 @@ export function removeStaleDrafts(path, ending = /^(\d+)$/) {
     try {
       rmSync(join(folder, entry), { recursive: true, force: true });
     } catch {
-      // Owned by another user.
+      // The draft belongs to another user.
     }
   }
 }
@@ -241,8 +241,8 @@ export function isRunning(pid) {
 }
 
 /**
- * A user who can write in a parent folder can replace the data folder. So every folder above it must belong to trusted users
- * and be writable by them only, as in ssh's StrictModes.
+ * A user who can write to a parent folder can replace the data folder. So every folder above it must belong to trusted
+ * users and be writable by them only, as in ssh's StrictModes.
  */
 
 const STICKY = 0o1000;
@@ -269,7 +269,7 @@ function writableParent(folder, uid) {
   return null;
 }
 
-/** More than systems follow. */
+/** More links than any system follows. */
 const MAX_LINKS = 40;
 
 /**
@@ -317,8 +317,8 @@ function trustedUsers(uid) {
 }
 
 /**
- * Whether a group has trusted users only: many systems give each user a group that can write wherever the user can. Users
- * that are not in /etc/passwd count as alone in the group with their number.
+ * True if a group has trusted users only. Many systems give each user a group that can write wherever the user can.
+ * Users that are not in /etc/passwd count as alone in the group with their number.
  *
  * @param {number} gid
  * @param {number} uid

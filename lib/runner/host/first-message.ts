@@ -27,7 +27,7 @@ export interface FirstMessageOptions {
 
 interface StoredMessage {
   messageId: string;
-  /** Digest of the text; another text is another message. */
+  /** Digest of the text, because another text is another message. */
   digest: string;
   isTaken: boolean;
 }
@@ -63,7 +63,7 @@ export async function deliverFirstMessage(message: FirstMessage, options: FirstM
   }
 }
 
-/** A message that may have arrived is not repeated; a person has to check. */
+/** True if the message may have arrived. It is then not repeated, and a person has to check. */
 function mayHaveArrived({ state, result }: CommandOutcome): boolean {
   return state === 'failed' && fieldsOf(result).mayHaveArrived === true;
 }
@@ -83,14 +83,14 @@ function parseStored(stored: string | undefined): StoredMessage | null {
 }
 
 /**
- * What an agent must know about its workspace: which paths are symbolic links into the main checkout. Read from
+ * Note for an agent about its workspace: the paths that are symbolic links into the main checkout. Read from
  * INTERLUDE_WORKSPACE, set by the creator of the workspace:
  * `{"mode":"worktree","deps":"symlink","symlinks":["node_modules",{"path":".env"}]}`.
  */
 interface WorkspaceNote {
   /** Text for the agent before its first message; null if there is nothing to say. */
   text: string | null;
-  /** Why the variable is invalid, as a sentence. */
+  /** Reason why the variable is invalid, as a sentence. */
   problem: string | null;
 }
 
@@ -124,7 +124,7 @@ function noteText(paths: readonly string[], mode: unknown, deps: unknown): strin
     `A note on your workspace${about === '' ? '' : ` (${about})`}: it is a checkout of its own, but these untracked paths in it are symbolic links into the main checkout:`,
     ...shown,
     ...(more > 0 ? [`- and ${more} more`] : []),
-    'Whatever you write, move or delete below them, you change in the main checkout, where others work. Leave them as they are, or put a copy in the place of a link before you change what it leads to.',
+    'Anything you write, move or delete below them changes the main checkout, where others work. Leave them as they are, or replace a link with a copy before you change its target.',
   ].join('\n');
 }
 

@@ -21,7 +21,7 @@ export interface McpToolsOptions {
   openWork: (sessionId: string) => OpenWork;
   pendingReplies: () => readonly PendingReply[];
   caughtUp: (sessionId: string) => Promise<void>;
-  /** The agent replied to this message, so it has it. */
+  /** Called when the agent has replied to this message, and so has received it. */
   replied: (sessionId: string, messageId: string) => void;
   /** Sends a new report immediately. */
   reported: () => void;
@@ -31,7 +31,7 @@ export interface McpToolsOptions {
 type StoredReport = NonNullable<AgentStatus['report']>;
 
 const CURSOR = 'report:';
-/** Most replies of one session that are remembered. */
+/** Maximum number of replies remembered per session. */
 const MOST_REPLIES = 256;
 
 export class McpTools {

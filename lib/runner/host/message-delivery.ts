@@ -101,7 +101,7 @@ export class InFlightMessages {
 
 type Message = CommandOf<'message'>;
 
-/** A connecting source finds its sessions within this time. */
+/** Time in which a connecting source finds its sessions. */
 const FOUND_WITHIN_MS = 45_000;
 
 /**
@@ -124,7 +124,7 @@ export class MessageDelivery {
     this.#foundWithinMs = foundWithinMs;
   }
 
-  /** Session facts have changed. */
+  /** Called when session facts have changed. */
   recheck(): void {
     for (const look of [...this.#rechecks]) look();
   }
@@ -183,7 +183,7 @@ export class MessageDelivery {
       const known = facts();
       if (known !== undefined && known.attachments !== null) return known.attachments;
       const left = known === undefined ? foundBy - performance.now() : null;
-      if (left !== null && left <= 0) throw new Error('this runner does not have the session');
+      if (left !== null && left <= 0) throw new Error('this runner has no such session');
       await new Promise<void>((resolve) => {
         const done = () => {
           clearTimeout(timer);

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../protocol/shell-word.mjs';
 
 /**
- * Our program and its commands, printed so that they run where the reader pastes them. Plain JavaScript without packages,
- * because `npm start` needs it before they are installed.
+ * Our program and its commands, in a form that works wherever the reader pastes them. Plain JavaScript without
+ * packages, because `npm start` needs it before they are installed.
  */
 
 const root = fileURLToPath(new URL('../../..', import.meta.url)).replace(/[/\\]$/, '');
@@ -18,7 +18,7 @@ const [programName = '', programFile = ''] = Object.entries(manifest.bin ?? {})[
 /** True where npm installed us as a package, which `npx` runs from its cache. */
 const isInstalled = root.split(sep).includes('node_modules');
 
-/** Absolute, because agents start it from other folders. */
+/** Absolute path, because agents start the program from other folders. */
 export const ownProgram = join(root, programFile);
 
 export const RUNNER_VERSION = manifest.version;

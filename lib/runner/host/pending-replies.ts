@@ -100,7 +100,7 @@ export class PendingReplies {
   }
 }
 
-/** @throws Error without a successful response */
+/** @throws Error unless the response is successful */
 export async function fetchPendingReplies(endpoint: Endpoint, agentId: string, signal: AbortSignal): Promise<unknown> {
   const path = `/agents/${encodeURIComponent(agentId)}/reply-obligations`;
   const response = await requestServer(endpoint, path, { signal });
@@ -121,7 +121,7 @@ export function latestPendingReply(
   return ofSession.sort((a, b) => b.sentAt - a.sentAt)[0]?.messageId ?? null;
 }
 
-/** Most messages remembered as read. Older ones are no longer matched to a later reply. */
+/** Maximum number of messages remembered as read. Older ones are no longer matched to a later reply. */
 const MAX_READ = 64;
 
 /**
@@ -133,7 +133,7 @@ const MAX_READ = 64;
 export class ReplyAnnotator {
   readonly #sessionId: string;
   readonly #owed: () => readonly PendingReply[];
-  /** Messages of ended turns: the agent has read them and may answer later. */
+  /** Messages of ended turns, which the agent has read and may answer later. */
   readonly #read = new Map<string, true>();
   #isTaskTurn = false;
 
@@ -153,7 +153,7 @@ export class ReplyAnnotator {
     });
   }
 
-  /** Turns that answer these have ended. */
+  /** Called when turns that answer these messages have ended. */
   answered(messageIds: readonly string[]): void {
     for (const id of messageIds) setBounded(this.#read, id, true, MAX_READ);
   }

@@ -19,9 +19,9 @@ export interface PendingRequest {
   tool: string | null;
   input: unknown;
   options?: readonly RequestOption[];
-  /** The agent accepts an input that a person changed. */
+  /** True if the agent accepts an input that a person changed. */
   acceptsInput?: true;
-  /** Passes the answer to the agent. @returns why that failed, or null */
+  /** Passes the answer to the agent. @returns the reason for a failure, or null */
   deliver(answer: RequestAnswer, command: AnswerCommand): Promise<string | null> | string | null;
 }
 
@@ -33,7 +33,7 @@ export type RequestAnswer =
 
 /** Answered requests remembered, so that a late answer gets a reason. */
 const MAX_ANSWERED = 256;
-/** Adapters open no more than this. */
+/** Adapters do not open more than this. */
 const MAX_HELD = 1_000;
 
 export type AnswerCommand = CommandOf<'permission.decision' | 'question.answer'>;
@@ -43,7 +43,7 @@ export class PendingRequests {
   readonly #answered = new Map<string, true>();
   /** Answered openings by digest. Asking again with the same content needs a new answer. */
   readonly #answeredOpenings = new Map<string, true>();
-  /** Requests whose answer is being passed on. */
+  /** Requests whose answer is being passed to the agent. */
   readonly #answering = new Set<PendingRequest>();
 
   /** Holds and releases the requests of emitted events. */
@@ -84,17 +84,17 @@ export class PendingRequests {
     setBounded(this.#held, key, request, MAX_HELD);
   }
 
-  /** Withdrawn, or answered elsewhere. */
+  /** Releases a request that was withdrawn or answered elsewhere. */
   release(sessionId: string, requestId: string): void {
     this.#held.delete(keyOf(sessionId, requestId));
   }
 
-  /** The asking process has exited. */
+  /** Forgets all requests, because the asking process has exited. */
   clear(): void {
     this.#held.clear();
   }
 
-  /** @returns why the answer failed, or null. An answer is passed on at most once. */
+  /** Passes an answer on, at most once. @returns the reason for a failure, or null */
   async answer(command: AnswerCommand): Promise<string | null> {
     const { body } = command;
     const key = keyOf(command.sessionId ?? '', body.requestId);
@@ -104,7 +104,7 @@ export class PendingRequests {
         ? 'it was already answered'
         : 'the agent no longer waits for this';
     }
-    // An answer without a digest is refused below.
+    // `refusalOf` refuses an answer without a digest.
     const { digest = '' } = body;
     if (this.#answeredOpenings.has(digest)) return 'it was already answered';
     const refusal = refusalOf(request, body);
@@ -138,7 +138,7 @@ function keyOf(sessionId: string, requestId: string): string {
   return `${sessionId}\n${requestId}`;
 }
 
-/** Recomputes the digest over what would run. */
+/** Recomputes the digest from the input that would run. */
 function refusalOf(request: PendingRequest, { digest, openedPosition }: AnsweredRequest): string | null {
   if (digest === undefined || openedPosition === undefined) {
     return 'the server does not say which request was answered; update it, or answer where the agent runs';
@@ -146,7 +146,7 @@ function refusalOf(request: PendingRequest, { digest, openedPosition }: Answered
   const { sessionId, requestId, kind, tool, input } = request;
   const options = kind === 'permission' ? request.options : undefined;
   if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) === digest) return null;
-  return 'the agent is asking for something else than what was answered, and is still waiting';
+  return 'the agent is asking for something other than what was answered and is still waiting';
 }
 
 /** @returns the answer for the agent, or why there is none */

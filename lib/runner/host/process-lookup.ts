@@ -132,7 +132,7 @@ const BIRTH_ERROR_MS = 100;
 
 /**
  * @param birth from `startMarkOf` during the current boot
- * @returns epoch milliseconds, rather too early than too late; null if unknown
+ * @returns epoch milliseconds, at the latest the actual start; null if unknown
  */
 export function startTimeOf(birth: string | null): number | null {
   if (birth === null || birth === 'dead') return null;
@@ -304,7 +304,7 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 /** Silence before the first CPU sample, and the interval of further ones. */
 const SILENT_MS = 120_000;
 const EVERY_MS = 60_000;
-/** Less between two samples counts as idle; a waiting agent uses some CPU too. */
+/** Less than this between two samples counts as idle, because a waiting agent uses some CPU too. */
 const WORK_MS = 1_000;
 
 interface Watched {

@@ -46,7 +46,7 @@ export class RecordSink {
     });
   }
 
-  /** Resolves when everything is stored or was rejected once more. */
+  /** Resolves when everything is stored, or has been rejected once more. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#pump;
@@ -73,7 +73,7 @@ export class RecordSink {
         await pause(this.#options.retryMs ?? RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
     }
-    // Same tick as the last check, so that later records start a new run.
+    // Cleared in the same tick as the last check, so that later records start a new run.
     this.#pump = null;
   }
 

@@ -65,7 +65,7 @@ export interface RunnerHostOptions {
   dataDir: string;
   /** Path of the control file through which hooks find this runner; without it there is no control port. */
   controlFile?: (agentId: string) => string;
-  /** How tool calls prove their session; by default the process of the session is an ancestor. */
+  /** Rule by which tool calls prove their session. By default, the process of the session must be an ancestor. */
   callers?: CallerRule | undefined;
   level: LevelSwitch | string | undefined;
   redactor?: Redactor;
@@ -218,7 +218,7 @@ export class RunnerHost {
     return this.#over.signal;
   }
 
-  /** Why the runner failed; null while it runs, and after a clean end. */
+  /** Reason why the runner failed; null while it runs and after a clean end. */
   get failure(): string | null {
     return this.stopSignal.aborted && !this.#endsInOrder ? String(this.stopSignal.reason) : null;
   }
@@ -242,7 +242,7 @@ export class RunnerHost {
     this.#level = await PersistentLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
-    // Only now, so that stale status records of the previous runner are replaced before sending.
+    // Sends only now, so that stale status records of the previous runner are replaced first.
     outbox.kick();
     this.#commands = await this.#commandClient();
     await this.#openControl(source);
@@ -331,7 +331,7 @@ export class RunnerHost {
     return done;
   }
 
-  /** A short queue is on its way, so its age does not matter. */
+  /** The records of a short queue are in transit, so their age does not matter. */
   async #backlog() {
     const records = this.outbox.status.waiting;
     if (records <= FEW_WAITING) return { records, oldestAgeMs: 0 };

@@ -5,11 +5,11 @@ import type { Cursor } from '../outbox/statements';
 
 /**
  * Stores received commands and their outcomes in the outbox's file, so that a command delivered twice is executed once,
- * also across restarts.
+ * even across restarts.
  *
  * Ordering: a command is stored before it is executed, its outcome before it is acknowledged.
- * Failure: a kill in between leaves a command without an outcome. The process that receives it again knows that it was
- * started.
+ * Failure: a kill between the two leaves a command without an outcome. The process that receives it again knows that it
+ * was started.
  */
 export type CommandOutcome = Pick<Ack, 'state' | 'reason' | 'result'>;
 
@@ -18,13 +18,13 @@ export interface SeenCommand {
   takenAt: number;
   /** Null while it is executed, or if a kill interrupted that. */
   outcome: CommandOutcome | null;
-  /** The server knows the outcome. */
+  /** True if the server knows the outcome. */
   acknowledged: boolean;
 }
 
 const PREFIX = 'command:';
 const POSITION = 'commands-position';
-/** Longer than any command stays on the server. */
+/** Longer than the server keeps any command. */
 const RETENTION_MS = 8 * 24 * 60 * 60_000;
 
 export class SeenCommands {

@@ -43,7 +43,7 @@ export function connectionMessage(error: unknown): string {
 }
 
 const DEFAULT = { firstMs: 1_000, longestMs: 10_000 };
-/** A refused token works only after a person or program has renewed it. */
+/** Slow, because a refused token works only once a person or program has renewed it. */
 const UNAUTHORIZED = { firstMs: 30_000, longestMs: 30_000 };
 
 /**

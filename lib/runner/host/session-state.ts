@@ -3,7 +3,7 @@ import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/pr
 import type { OutboxNotice } from '../outbox/delivery';
 import type { Cursor } from '../outbox/statements';
 
-/** As much of an outbox as restoring state after a restart needs. */
+/** The part of an outbox that is needed to restore state after a restart. */
 export interface CursorReader {
   cursors: (prefix: string) => Promise<Map<string, string>>;
 }
@@ -65,7 +65,7 @@ export class SessionOwnership {
 
   /**
    * @param only the session of a single-session runner
-   * @returns why the runner can't continue, or null
+   * @returns the reason why the runner can't continue, or null
    */
   rejected(rejected: Rejected, only: string | null): string | null {
     for (const { code, sessionId } of rejected) {
@@ -75,7 +75,7 @@ export class SessionOwnership {
     return `session ${only} belongs to another agent; choose another with --session, or name its agent with --agent`;
   }
 
-  /** @returns why the runner can't continue, or null @param now monotonic milliseconds */
+  /** @returns the reason why the runner can't continue, or null @param now monotonic milliseconds */
   checked(sessions: number, foreign: number, now: number): string | null {
     const ownsNothing = foreign > 0 && foreign === sessions;
     this.#ownsNothingSince = ownsNothing ? (this.#ownsNothingSince ?? now) : null;

@@ -22,7 +22,7 @@ export function messageText({ from, text }: CommandOf<'message'>['body']): strin
 /**
  * @param turnId the turn that the person wanted to interrupt, if named
  * @param runningId the open turn
- * @returns why the interrupt no longer applies, or null
+ * @returns the reason why the interrupt no longer applies, or null
  */
 export function staleInterrupt(turnId: string | undefined, runningId: string | null, agent = 'the agent') {
   if (turnId === undefined || turnId === runningId) return null;

@@ -33,16 +33,16 @@ export interface Source extends CommandHandlers {
   readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'toolOwner' | 'sessionOf'>>;
   /** Resolves once all output of the agent so far is emitted. Absent if output is emitted at once. */
   caughtUp?(sessionId: string): Promise<void>;
-  /** The agent replied to a message with a tool, so the message needs no further delivery. */
+  /** Called when the agent has replied to a message with a tool, so that the message needs no further delivery. */
   replied?(sessionId: string, messageId: string): void;
   /**
-   * For agents that the runner did not start: why the address does not respond, as part of a sentence; null if it does,
-   * however slowly. The host polls this every few seconds.
+   * For agents that the runner did not start: returns the reason why the address does not respond, as part of a
+   * sentence; null if it responds, however slowly. The host polls this every few seconds.
    */
   reach?(): Promise<string | null>;
   /**
-   * The agent counts as unreachable: closes its open work. The source keeps retrying, and later events are emitted as
-   * usual.
+   * Closes the open work of an agent that counts as unreachable. The source keeps retrying, and later events are
+   * emitted as usual.
    * @param reason result of `reach`
    */
   lost?(reason: string): Promise<void>;
@@ -51,7 +51,7 @@ export interface Source extends CommandHandlers {
 /** Command handlers. The host refuses a command without a handler, and the dashboard does not offer it. */
 export interface CommandHandlers {
   /**
-   * @param again an earlier attempt was interrupted; the message must not reach the agent twice
+   * @param again true if an earlier attempt was interrupted; the message must not reach the agent twice
    * @param files attachments in order; the host verified their bytes and keeps the files
    * @returns once the message is in the input of the agent
    */
@@ -111,7 +111,7 @@ export interface SessionFacts {
   attachments: readonly AttachmentKind[] | null;
   /** Limits of this agent beyond those of its kind, known once it has identified itself. */
   limits?: string[];
-  /** Whether it accepts messages while idle. Absent if that never changes. */
+  /** True if it accepts messages while idle. Absent if that never changes. */
   wakeable?: boolean;
   /** Current connection problem, and what to do about it. */
   trouble?: string;

@@ -129,7 +129,9 @@ export class StatusReporter {
   }
 }
 
-/** Interval at which all sessions are reported; the server tells readers about unchanged agents as often. */
+/**
+ * Interval at which all sessions are reported; the server updates readers about unchanged agents at the same interval.
+ */
 const ALL_EVERY_MS = 60_000;
 /** A longer gap means a lost report, so earlier ones may not have arrived. */
 const GAP_MS = 15_000;
@@ -178,7 +180,7 @@ function statusText({ status }: StatusRecord): string {
   return JSON.stringify(status);
 }
 
-/** The server expects heartbeats for these. */
+/** True for sessions for which the server expects heartbeats. */
 function isActive({ status: { openTurnId, tasks, requests } }: StatusRecord): boolean {
   const isAny = (list: unknown) => Array.isArray(list) && list.length > 0;
   return typeof openTurnId === 'string' || isAny(tasks) || isAny(requests);

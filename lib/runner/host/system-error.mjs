@@ -21,7 +21,7 @@ const MEANINGS = [
   ],
 ];
 
-/** Explained for mkdir only; for files they mean something else. */
+/** Codes explained for mkdir only, because they mean something else for files. */
 const MKDIR_ONLY = /^(ENOENT|ENOTDIR|EEXIST)$/;
 
 /**
@@ -58,7 +58,7 @@ export function formatError(error, dataDir) {
 }
 
 /**
- * For a recursive mkdir Node reports only ENOENT; the nearest existing folder has the reason.
+ * Node reports only ENOENT for a recursive mkdir, so this finds the reason at the nearest existing folder.
  *
  * @param {NodeJS.ErrnoException} error
  * @param {string} path
@@ -66,7 +66,7 @@ export function formatError(error, dataDir) {
  */
 function codeOf(error, path) {
   const code = String(error.code ?? '');
-  // About a program, not a folder.
+  // The error is about a program, not a folder.
   if (error.syscall?.startsWith('spawn')) return '';
   if (MKDIR_ONLY.test(code) && error.syscall !== 'mkdir') return '';
   if (code !== 'ENOENT') return code;

@@ -51,7 +51,7 @@ const UNFINISHED_MS = 1_000;
 const QUIET_MS = 2_000;
 /** Above this queue age, output of running tasks stays in its file. */
 const LONGEST_WAIT_MS = 2_000;
-/** Above this queue length, so does output of ended tasks. */
+/** Above this queue length, output of ended tasks stays there too. */
 const MOST_WAITING_AT_END = 1_000;
 /** Bytes per poll, shared evenly among tasks; a share fills at least a card. */
 const BYTES_AT_ONCE = 64 * 1024;
@@ -69,7 +69,7 @@ export class TaskOutputs {
   #isPollPending = false;
   #isClosed = false;
   #closeNow: () => void = () => {};
-  /** Resolves on close: nothing waits for the disk any more. */
+  /** Resolves on close, so that nothing waits for the disk any longer. */
   readonly #closed = new Promise<void>((resolve) => {
     this.#closeNow = resolve;
   });
@@ -138,7 +138,7 @@ export class TaskOutputs {
     if (this.#tailed.has(name)) void this.#options.store(sessionId, [], [cursorOf(name, file, OUTPUT_START)]);
   }
 
-  /** Several runs may share a task id. */
+  /** Next free number, because several runs may share a task id. */
   #serial(): number {
     let serial = this.#tailed.size;
     for (const name of this.#tailed.keys()) {
@@ -150,7 +150,7 @@ export class TaskOutputs {
 
   #tail(name: string, task: TailedTask): void {
     if (this.#tailed.size >= MAX_TASKS) {
-      const error = `What it writes is not task: that of ${MAX_TASKS} other tasks is.`;
+      const error = `Its output is not shown, because the runner already follows ${MAX_TASKS} other tasks.`;
       void this.#emit(task, { pieces: [], writtenAt: null }, { name, value: null }, { text: '', ended: true, error });
       return;
     }
@@ -253,12 +253,12 @@ function cursorOf(name: string, file: string, position: OutputPosition): Cursor 
   return { name, value: JSON.stringify({ file, ...position }) };
 }
 
-/** An agent may name the run later than the task. */
+/** True unless both runs are named and differ: an agent may name the run later than the task. */
 function mayMatch(runId: string | null, other: string | null): boolean {
   return runId === null || other === null || runId === other;
 }
 
-/** The path is a link, a folder or a pipe. */
+/** True if the path is a link, a folder or a pipe. */
 function isNotRegularFile(error: unknown): boolean {
   return error instanceof NotAFileError || codeOf(error) === 'ELOOP' || codeOf(error) === 'ENXIO';
 }
@@ -308,10 +308,10 @@ const isLive = (mode: ReadMode) => mode === 'live' || mode === 'rest';
 export const MOST_LIVE = 32 * 1024;
 /** Limit of a piece; as JSON a byte may take six. */
 const MOST_PIECE = 128 * 1024;
-/** How far before and after a piece a secret may extend. The longest are private keys. */
+/** Bytes by which a secret may extend before and after a piece. Private keys are the longest. */
 const LOOK_BEHIND = 64 * 1024;
 const LOOK_AHEAD = 8 * 1024;
-/** How far a start within a line moves to the next line. */
+/** Bytes by which a start within a line may move to reach the next line. */
 const LONG_LINE = 4 * 1024;
 const MARKED_BYTES = 256;
 const NEWLINE = 10;
@@ -351,7 +351,7 @@ export async function readOutput(
     const reading = { mode, most: isLive(mode) ? mostLive : MOST_PIECE, size, redactor };
     const known = (await isSame(file, position, ino, size)) ? { ...position, ino } : { ...OUTPUT_START, ino };
     const from = await startOf(file, known, reading);
-    // Everything retained was emitted, even though the piece began at a line start.
+    // All retained output was emitted, although the piece began at a line start.
     const wholeStart = isLive(mode) ? from : Math.min(from, Math.max(0, size - MAX_TASK_OUTPUT_BYTES));
     const wholeFrom = from === known.to ? known.wholeFrom : wholeStart;
     const pieces: OutputPiece[] = [];

@@ -24,8 +24,8 @@ export interface CallerRule {
   /** Address of an external server: an http URL or a socket path. */
   listensAt?: string;
   /**
-   * Client name of the agent's MCP connection, possibly by provider. Any other client is an agent that this agent
-   * started.
+   * Client name of the agent's MCP connection, possibly depending on the provider. Any other client is an agent that
+   * this agent started.
    */
   client?: RegExp | ((provider: string) => RegExp);
 }
@@ -40,14 +40,14 @@ interface ToolCallersOptions {
 }
 
 const UNSEEN = 'no session of this runner is making this call';
-const SEVERAL = 'two agents are making this same call; call it again';
+const SEVERAL = 'two agents are making the same call; call it again';
 const SUBAGENT =
   'these tools are for the main agent of the session, not for subagents; give your result to the agent that started you';
 const NO_TICKET = 'this session has Interlude’s tools from another MCP server; call them there';
 
 /** Events may lag behind their call by this much. */
 const SEEN_WITHIN_MS = 3_000;
-/** The same if the session is already known. */
+/** Events may lag by this much if the session is already known. */
 const LOOKED_FOR_MS = 500;
 /** Wait for a simultaneous call of another session. */
 const SETTLED_MS = 150;
@@ -118,7 +118,9 @@ export class ToolCallers {
     return at === null || last === undefined ? null : { at, sessionId: last.sessionId };
   }
 
-  /** For a known session: distinguishes its own agent from subagents and from agents that commands started. */
+  /**
+   * Checks a call in a known session: distinguishes its own agent from subagents and from agents that commands started.
+   */
   async #forKnownSession(sessionId: string, at: number, caller: ToolCaller, by: CallerRule['by']): Promise<ToolOwner> {
     const { calls, toolsOf, openWork, caughtUp } = this.#options;
     await caughtUp(sessionId);
@@ -136,7 +138,7 @@ export class ToolCallers {
     return isBusy && !isWithin ? { at, refusal: UNSEEN } : { at, tools: toolsOf(sessionId) };
   }
 
-  /** For many sessions: finds the one that is making this call. */
+  /** Finds, among many sessions, the one that is making this call. */
   async #forAnySession(caller: ToolCaller, at: number): Promise<ToolOwner> {
     const { sessions, toolsOf } = this.#options;
     const ids = () => sessions().map(({ sessionId }) => sessionId);
@@ -167,7 +169,7 @@ export class ToolCallers {
 
   /**
    * Running calls that match by id, else by name and arguments.
-   * @param isExact requires equal arguments, which some ACP agents do not show
+   * @param isExact true to require equal arguments, which some ACP agents do not show
    */
   #matches(caller: ToolCaller, sessionIds: readonly string[], isExact: boolean): Match[] {
     const running = sessionIds.flatMap((sessionId) =>
@@ -181,14 +183,14 @@ export class ToolCallers {
   }
 }
 
-/** @returns why these calls prove no single main agent; null if they do */
+/** @returns the refusal, unless these calls prove a single main agent */
 function refusalOf(matches: readonly Match[]): string | null {
   const isSubagents = matches.map(({ call }) => call.by !== null);
   if (new Set(matches.map(({ sessionId }) => sessionId)).size > 1 || new Set(isSubagents).size > 1) return SEVERAL;
   return isSubagents[0] === true ? SUBAGENT : null;
 }
 
-/** Agents show a tool as server and name in some form, or by its title. */
+/** True if an agent shows this tool: as server and name in some form, or by its title. */
 function matchesName(shown: string, tool: ToolName): boolean {
   const letters = (text: string) => text.toLowerCase().replaceAll(/[^a-z]/g, '');
   const [displayed, name, title] = [shown, tool, AGENT_TOOLS[tool].title].map(letters) as [string, string, string];

@@ -9,7 +9,7 @@ import type { Cursor } from '../outbox/statements';
  * Passes every frame between a source and its agent to the adapter and the recording, and the adapter's events to the
  * dashboard.
  *
- * Ordering: the events of a session leave in the order of the frames; events of timeouts come in between when due.
+ * Ordering: the events of a session leave in the order of the frames; events of timeouts come in between, when due.
  */
 export interface WireFeedOptions {
   adapter: WireAdapter;

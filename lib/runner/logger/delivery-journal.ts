@@ -9,7 +9,7 @@ import type { Logger } from './logger';
 
 /**
  * Logs outages between a runner and the server: a line when one starts, changes its kind and ends, however often the
- * outbox and the command stream retried. At debug level each attempt is logged.
+ * outbox and the command stream retry. At debug level each attempt is logged.
  *
  * Ordering: an outage ends when both succeed and the records that were waiting have arrived.
  * Failure: these lines go through the outbox like all others. Storing one never causes another.
@@ -27,7 +27,7 @@ interface Outage {
   since: number;
   kind: Kind;
   sent: number;
-  /** When both succeeded again, and the last record that was waiting then. */
+  /** Set once outbox and command stream succeed again: the time, and the last record that was waiting at that time. */
   over: { at: number; upToSeq: number } | null;
 }
 
@@ -37,7 +37,7 @@ const TROUBLES: Record<Kind, string> = {
   refused: 'the dashboard refuses everything',
   storage: 'the outbox’s file can’t be used',
 };
-/** Reasons come from foreign servers. */
+/** Bounded, because reasons come from foreign servers. */
 const MAX_REASON = 300;
 
 export function formatTrouble({ kind, message }: Pick<Trouble, 'kind' | 'message'>): string {
@@ -141,7 +141,7 @@ function reason(message: string): string {
 export class TroubleNotices {
   readonly #meanwhile: string;
   readonly #tokenAdvice: string;
-  /** Outboxes and command streams separately, because the server may refuse only one. */
+  /** Outboxes and command streams are separate entries, because the server may refuse only one. */
   readonly #troubled = new Map<string, string>();
 
   /**
@@ -154,7 +154,7 @@ export class TroubleNotices {
   }
 
   status(agentId: string, { trouble, state, waiting }: OutboxStatus): void {
-    // A command that is stopping need not report.
+    // A command that is stopping need not report trouble.
     if (state === 'stopped') return;
     const isBehind = trouble === null && waiting > 0 && state !== 'idle';
     if (!isBehind) this.#report(`outbox of ${agentId}`, trouble);
@@ -175,7 +175,7 @@ export class TroubleNotices {
     const isKnown = [...this.#troubled.values()].some((known) => known === kind);
     if (trouble === null) this.#troubled.delete(channel);
     else this.#troubled.set(channel, trouble.kind);
-    // A fenced runner reports that when it ends.
+    // A fenced runner reports its fence when it ends.
     if (trouble !== null && !isKnown && kind !== 'fenced') {
       const advice = kind === 'unauthorized' ? `; ${this.#tokenAdvice}` : '';
       process.stderr.write(`interlude: ${formatTrouble(trouble)}${advice}; ${this.#meanwhile}\n`);

@@ -13,7 +13,7 @@ import type { Logger } from './logger';
 export class EventJournal {
   readonly #logger: Logger;
   readonly #source: Logger;
-  /** Appended to each line. */
+  /** Suffix of each line. */
   readonly #of: string;
   readonly #lines = new EventLines();
 
@@ -54,8 +54,8 @@ type LineContent = Omit<EventLine, 'at'>;
 type Value = Record<string, unknown>;
 
 /**
- * Translates an agent's events into log lines: the start and end of each turn, task and request, and at debug level each
- * tool call. Messages are in the transcript only.
+ * Translates an agent's events into log lines: the start and end of each turn, task and request, and at debug level
+ * each tool call. Messages appear in the transcript only.
  *
  * Ordering: events must arrive in order, because durations and names come from the start events.
  */

@@ -11,9 +11,9 @@ import type { Outbox } from '../outbox/outbox';
 export interface LevelChange {
   level: LogLevel;
   previous: LogLevel;
-  /** A person, `control-port` or TIME_LIMIT. */
+  /** Author of the change: a person, `control-port` or TIME_LIMIT. */
   by: string;
-  /** Restored from an earlier process; not logged. */
+  /** True if it was restored from an earlier process. Such a change is not logged. */
   isRestored?: true;
 }
 
@@ -171,7 +171,9 @@ export class PersistentLevel {
     this.#onTrouble = onTrouble;
   }
 
-  /** Restores the level of the previous process. Passes warnings, also about the environment, to `onTrouble`. */
+  /**
+   * Restores the level of the previous process. Passes warnings, including those about the environment, to `onTrouble`.
+   */
   static async restore(
     level: LevelSwitch,
     outbox: Pick<Outbox, 'cursor' | 'enqueue'>,
@@ -198,7 +200,7 @@ export class PersistentLevel {
     return { state: 'done', result: { level: this.#level.get() } };
   }
 
-  /** For the status record. */
+  /** Fields for the status record. */
   get report() {
     const { level, by, until } = this.#level.memory;
     return { by: level === null ? null : by, until, base: this.#level.base };
@@ -211,7 +213,7 @@ export class PersistentLevel {
     });
   }
 
-  /** Async, so that it also rejects when a stopped outbox throws. */
+  /** Async, so that it rejects when a stopped outbox throws. */
   async #enqueue(memory: LevelMemory): Promise<void> {
     await this.#outbox.enqueue([], { name: CURSOR, value: JSON.stringify(memory) });
   }

@@ -51,7 +51,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const redactor = options.redactor ?? new Redactor();
   level.onChange(({ level: now, previous, by, isRestored }) => {
     if (isRestored) return;
-    // Written at every level, because it explains missing lines.
+    // Written at every level, because the line explains missing lines.
     const message = `log level ${previous} → ${now} (${by})`;
     const marker = { kind: 'level' as const, level: now, previous, by: truncateText(by, MAX_ID_LENGTH) };
     write({ at: Date.now(), level: 'warn', component: 'runner', message, marker });
@@ -60,7 +60,7 @@ export function createLogger(options: LoggerOptions): Logger {
 
   function write(raw: LogEntry): void {
     const { text, redacted, missing } = redactor.redact(raw.component, raw.message);
-    // Truncated last, because the sign for a line break is longer than the break.
+    // Truncated last, because the symbol for a line break is longer than the break.
     const entry = {
       ...raw,
       message: truncateLogMessage(oneLine(text), missing),
@@ -133,7 +133,7 @@ export function logLine({ at, level, component, message }: LogEntry): string {
 function oneLine(text: string): string {
   const plain = plainText(text);
   if (!/[\r\n\u2028\u2029]/.test(plain)) return plain.trim();
-  // Split first: a regular expression for a break with the blanks around it takes quadratic time.
+  // Splits first, because a regular expression for a break and its surrounding blanks takes quadratic time.
   const lines = plain.split(/[\r\n\u2028\u2029]+/).map((line) => line.trim());
   return lines.filter((line) => line !== '').join(' ⏎ ');
 }
@@ -187,7 +187,7 @@ export class LogFile {
     try {
       closeSync(fd);
     } catch {
-      // It is closed either way.
+      // The file is closed either way.
     }
   }
 
@@ -225,8 +225,8 @@ export class LogFile {
 const MAX_BASE_NAME = 180;
 
 /**
- * The base name of an agent's files: its id, or, if that has other characters than `[a-z0-9_.-]`, a similar name with a
- * hash that keeps two ids apart.
+ * The base name of an agent's files: its id or, if the id has characters other than `[a-z0-9_.-]`, a similar name with
+ * a hash that keeps two ids apart.
  */
 export function fileNameOf(agentId: string): string {
   const plain = agentId.replace(/[^a-zA-Z0-9_.-]/g, '_');

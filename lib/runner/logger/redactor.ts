@@ -6,9 +6,9 @@ import { utf8Length } from '@interlude/protocol/text';
 
 /** Shorter secrets would redact ordinary words. */
 const MIN_KNOWN_LENGTH = 12;
-/** Searched beyond the truncated line, so that a secret at its end is recognised. */
+/** Characters searched beyond the kept part of a line, so that a secret across the cut is recognised. */
 const LOOK_AHEAD = 8_192;
-/** More than any private key has. */
+/** More lines than any private key has. */
 const MAX_KEY_LINES = 400;
 const KEY_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 /** A line between a private key's first and last one: base64, or one of the headers before it. */
@@ -26,7 +26,7 @@ export interface RedactedText {
 /**
  * Replaces secrets in log messages by their kind: `[redacted: github-token]`.
  *
- * Ordering: a private key that arrives line by line is followed from one message of a component to the next.
+ * Ordering: a private key that arrives line by line is followed across the messages of a component.
  * Failure: never throws. Only the beginning of an overlong message is searched and kept.
  */
 export class Redactor {
@@ -34,7 +34,7 @@ export class Redactor {
   /** Components in the middle of a private key → how many of its lines may follow. */
   readonly #openKeys = new Map<string, number>();
 
-  /** Redacts this text from now on, also URL-encoded. */
+  /** Redacts this text from now on, including its URL-encoded form. */
   addSecret(secret: string | undefined): void {
     if (secret === undefined || secret.length < MIN_KNOWN_LENGTH) return;
     this.#known.add(secret).add(encodeURIComponent(secret));
@@ -98,7 +98,7 @@ function safeLength(text: string, length: number): number {
   return /[\ud800-\udbff]/.test(text.charAt(length - 1)) ? length - 1 : length;
 }
 
-/** Redacts the text up to `keep`, or up to the `end` of a secret across that. */
+/** Redacts the text up to `keep`, or up to the end of a secret that crosses it. */
 function redactSpans(text: string, spans: readonly SecretSpan[], keep: number) {
   const parts: string[] = [];
   let at = 0;

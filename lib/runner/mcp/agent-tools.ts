@@ -35,7 +35,7 @@ export interface CallOrigin {
 
 const MAX_LINK = 2_048;
 const MAX_REPLY_TEXT = 32_000;
-/** The rest is listed once these are answered. */
+/** Replies beyond this are listed once these are answered. */
 const MAX_LISTED = 20;
 
 const reportInput = z.strictObject({
@@ -66,7 +66,7 @@ export const AGENT_TOOLS = {
   report_status: {
     title: 'Report status',
     description:
-      'Reports the state of your work to the people who watch this session. Call it when the state changes, above all when everything is done (complete) or when you are stuck (failure). A report stays until the next one.',
+      'Reports the state of your work to the people who watch this session. Call it when the state changes, especially when everything is done (complete) or when you are stuck (failure). A report stays until the next one.',
     input: reportInput,
     call: async ({ state, summary, link }: z.infer<typeof reportInput>, tools: SessionTools) => {
       await tools.report({ state, summary, link: link ?? null });
@@ -76,7 +76,7 @@ export const AGENT_TOOLS = {
   list_obligations: {
     title: 'List messages that wait for a reply',
     description:
-      'Lists the messages in this session that still wait for a reply from you, oldest first. Look before you end your work.',
+      'Lists the messages in this session that still wait for a reply from you, oldest first. Check it before you finish your work.',
     input: listInput,
     call: async (_input: z.infer<typeof listInput>, tools: SessionTools) => done(listOf(tools.owed())),
   },
@@ -130,7 +130,7 @@ export function refused(text: string): ToolAnswer {
   return { text, isError: true };
 }
 
-/** How an agent starts `interlude mcp` for one session. */
+/** Command with which an agent starts `interlude mcp` for one session. */
 export interface ToolServer {
   name: string;
   command: string;

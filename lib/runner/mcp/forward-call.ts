@@ -9,18 +9,18 @@ import { type CallOrigin, type CallTool, refused, type ToolAnswer, type ToolName
 
 /**
  * Forwards tool calls to the runner that follows the calling agent. Each runner on this machine decides by the evidence
- * whether the call is its agent's; the one whose agent is the nearest parent process gets it.
+ * whether the call comes from its agent. The runner whose agent is the nearest parent process gets the call.
  *
- * Failure: a call claimed by no runner or by several is refused, with a sentence for the agent. Runners are looked up for
- * each call.
+ * Failure: a call claimed by no runner or by several is refused, with a sentence for the agent. Runners are looked up
+ * for each call.
  */
 export type RunnerPort = Pick<ControlFile, 'url' | 'secret'>;
 
 const CALL_TIMEOUT_MS = 5_000;
-const NO_RUNNER = 'The Interlude runner is not running, so this was not delivered. Go on without it.';
-const NO_ANSWER = 'The Interlude runner does not answer, so this may not have been delivered. Go on without it.';
+const NO_RUNNER = 'The Interlude runner is not running, so this was not delivered. Continue without it.';
+const NO_ANSWER = 'The Interlude runner does not answer, so this may not have been delivered. Continue without it.';
 const SEVERAL_RUNNERS =
-  'Interlude refused: more than one runner follows this agent, so its session is not certain. Go on without it.';
+  'Interlude refused: more than one runner follows this agent, so its session is not certain. Continue without it.';
 
 interface Call {
   tool: ToolName;
@@ -34,7 +34,7 @@ interface Claim {
   port: RunnerPort;
   /** The index of the agent's process in `pids`; infinity if it is not among them. */
   at: number;
-  /** Null if the call is its agent's. */
+  /** Null if the call comes from the runner's agent. */
   refusal: string | null;
 }
 
@@ -107,7 +107,7 @@ async function post(
   }
 }
 
-/** Usually a shell and npm are between an agent and this process. */
+/** Usually only a shell and npm are between an agent and this process. */
 const MAX_ANCESTORS = 8;
 
 const run = promisify(execFile);

@@ -8,12 +8,12 @@ import type { NewRow } from './statements';
  * Plans how an append changes the queue, before anything is written. Pure.
  *
  * A full outbox drops new records, because stored ones may already be in a request. Task output is dropped above half
- * of the bound and log lines above nine tenths, which leaves room for the agent's events. At the bound
- * everything is dropped.
+ * of the bound and log lines above nine tenths, which leaves room for the agent's events. At the bound everything is
+ * dropped.
  *
  * Ordering: sequence numbers follow the order of the candidates; each stored or lost record takes one. Consecutive
  * drops of one agent and session share a `lost` record, so a long outage costs one row.
- * Failure: `lost` records may exceed the bound; without them a drop would be silent.
+ * Failure: `lost` records may exceed the bound; without these, a drop would be silent.
  */
 export interface Bound {
   maxRows: number;
@@ -48,7 +48,7 @@ export interface AppendPlan {
 /** Shares of the bound above which log lines and task output are dropped. */
 const LOG_SHARE = 0.9;
 const OUTPUT_SHARE = 0.5;
-/** Leaves room for the request envelope. */
+/** Largest record that leaves room for the request envelope. */
 export const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
 
 export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bound): AppendPlan {
@@ -107,16 +107,19 @@ export interface Candidate {
   occurredAt: number;
   body: string;
   bytes: number;
-  /** A log line about a failure that needs attention. */
+  /** True for a log line about a failure that needs attention. */
   isFailure?: boolean;
   isOutput?: boolean;
-  /** A log line of the outbox itself. */
+  /** True for a log line of the outbox itself. */
   isOutboxLine?: boolean;
 }
 
 export const OUTBOX_COMPONENT = 'outbox';
 
-/** The outbox raises no notices about its own log lines, since each notice would log the next one. */
+/**
+ * True for a log line of the outbox itself. The outbox raises no notices about such lines, since each notice would log
+ * the next one.
+ */
 export function isOutboxLine({ log }: { log?: unknown }): boolean {
   return fieldsOf(log).component === OUTBOX_COMPONENT;
 }

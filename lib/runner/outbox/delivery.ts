@@ -56,7 +56,7 @@ export class Deliverer {
   #batchRows: number;
   /** Last `seq` of each refused request during that search. */
   #refusedUpTo: number[] = [];
-  /** The server was asked whether it is ahead of the file. */
+  /** True once the server was asked whether it is ahead of the file. */
   #isChecked = false;
 
   constructor(options: DelivererOptions) {
@@ -157,19 +157,22 @@ export class Deliverer {
       return { kind: 'progressed' };
     }
     if (expectedSeq === first.seq) {
-      const message = `the server expects record ${expectedSeq} and refuses it as a gap`;
+      const message = `the server expects record ${expectedSeq} but refuses that record as a gap`;
       return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
     }
     await this.#lostByServer(this.#nextEpoch(), first, first.seq - expectedSeq);
     return { kind: 'progressed' };
   }
 
-  /** The server no longer has `count` records it acknowledged: its database was lost, or another one responds. */
+  /**
+   * Handles a server that no longer has `count` records it acknowledged: its database was lost, or another server
+   * responds.
+   */
   async #lostByServer(epoch: number, first: QueuedRow, count: number): Promise<void> {
     const { agentId, sessionId } = JSON.parse(first.body) as { agentId: string; sessionId?: string };
     const occurredAt = this.#options.clock.now();
     await this.#store.renumber(epoch, { agentId, sessionId, occurredAt, count, reason: 'lost-by-server' });
-    const message = `the server no longer has ${count} record(s) it had acknowledged; they are declared lost`;
+    const message = `the server no longer has ${count} record(s) that it had acknowledged; they are declared lost`;
     this.#options.onNotice({ level: 'error', kind: 'lost-by-server', count, message });
   }
 
@@ -191,8 +194,8 @@ export class Deliverer {
   }
 
   /**
-   * The server has sequence numbers that this file never assigned, so the file is an old copy. Renumbers the queue:
-   * duplicates are better than losses.
+   * Handles a server that has sequence numbers which this file never assigned: the file is an old copy. Renumbers the
+   * queue: duplicates are better than losses.
    */
   async #rewound(serverSeq: number): Promise<Delivery> {
     await this.#store.renumber(this.#nextEpoch(), null);

@@ -6,8 +6,8 @@ import type { Delivery, OutboxClock } from './delivery';
  *
  * Ordering: one delivery at a time, so the queue leaves first in, first out. `work` during a delivery causes another
  * look at the queue (`sendingAgain`).
- * Failure: a failed delivery is retried forever with growing waits. `kick` skips the wait; a `kick` during a delivery
- * (`sendingKicked`) skips the wait after it.
+ * Failure: a failed delivery is retried forever with increasing waits. `kick` skips the wait; a `kick` during a
+ * delivery (`sendingKicked`) skips the wait after it.
  */
 export type DrainState = 'idle' | 'sending' | 'sendingAgain' | 'sendingKicked' | 'waiting' | 'fenced' | 'stopped';
 export type DrainEvent = 'work' | 'kick' | 'due' | 'progressed' | 'emptied' | 'held' | 'fenced' | 'stop';
@@ -81,7 +81,7 @@ export interface Trouble {
   kind: 'unavailable' | 'unauthorized' | 'refused' | 'fenced' | 'storage';
   message: string;
   since: number;
-  /** Failed attempts since then. */
+  /** Failed attempts since the trouble began. */
   tries: number;
   /** Epoch milliseconds; null without a retry. */
   retryAt: number | null;
@@ -115,7 +115,7 @@ export class Drain {
     this.#on('work');
   }
 
-  /** The server seems to be back: ends the current wait. */
+  /** Ends the current wait, because the server seems to be back. */
   kick(): void {
     this.#on('kick');
   }
@@ -141,7 +141,7 @@ export class Drain {
 
   async #once(): Promise<void> {
     if (this.#state === 'stopped' || this.#state === 'fenced') return;
-    // The delivery that starts now covers events up to this point.
+    // The delivery that is starting covers everything up to this point.
     this.#state = 'sending';
     const delivery = await this.#deliver(this.#abort.signal).catch(
       (error): Delivery => ({ kind: 'held', cause: 'storage', message: String(error), retryAfterMs: null }),

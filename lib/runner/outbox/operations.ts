@@ -97,7 +97,7 @@ export async function poisonedIn(file: string): Promise<PoisonedRow[]> {
 export interface Decision {
   /** Ids of the updated records. */
   changed: number[];
-  /** Ids that do not exist, are decided already, or can't be sent again. */
+  /** Ids that do not exist, are already decided, or can't be sent again. */
   refused: { id: number; why: string }[];
 }
 
@@ -132,11 +132,11 @@ export async function decide(
 
 function objection(row: PoisonedRow | undefined, to: 'redrive' | 'discarded'): string | null {
   if (row === undefined) return 'there is no such record';
-  if (row.state === 'redriven') return 'it has been sent again already';
-  if (row.state === to) return to === 'redrive' ? 'it is about to be sent again' : 'it is discarded already';
+  if (row.state === 'redriven') return 'it has already been sent again';
+  if (row.state === to) return to === 'redrive' ? 'it is about to be sent again' : 'it is already discarded';
   if (to === 'discarded') return null;
-  if (row.reason === 'record-too-large') return 'no request can hold it';
-  // queued now, it would replace newer status on the server
+  if (row.reason === 'record-too-large') return 'it is too large for any request';
+  // if queued now, it would replace a newer status on the server
   if (candidateOf(row.body).kind === 'status') return 'it is an old status report, and newer ones have replaced it';
   return null;
 }

@@ -18,7 +18,7 @@ import { type Append, OutboxStore } from './store';
  * once and in order, or is declared lost in its place.
  *
  * Ordering: records leave in the order of the `enqueue` calls. Calls within one tick share a transaction.
- * Failure: outages never use up attempts. A kill loses nothing that `enqueue` resolved for. A full or damaged outbox
+ * Failure: outages never use up attempts. A kill loses no record for which `enqueue` resolved. A full or damaged outbox
  * declares its losses with `lost` records.
  *
  * @example
@@ -72,7 +72,7 @@ interface Pending extends Append {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** How often to look for records that an operator wants sent again. */
+/** Interval of the search for records that an operator wants sent again. */
 const REDRIVE_MS = 5_000;
 const DEFAULT_BOUND: Bound = { maxRows: 1_000_000, maxBytes: 1024 ** 3 };
 
@@ -102,7 +102,7 @@ export class Outbox {
       (signal) => this.#deliver(signal),
       () => this.#changed(),
     );
-    // Real time, not `clock`: operators wait for it.
+    // Uses real time, not `clock`, because operators wait for it.
     this.#redriving = setInterval(() => void this.takeRedrives().catch(() => undefined), REDRIVE_MS);
     this.#redriving.unref();
   }
@@ -175,7 +175,7 @@ export class Outbox {
   }
 
   /**
-   * Whether the server still has everything it acknowledged; null if it can't be asked. False if its database was
+   * True if the server still has everything it acknowledged; null if it can't be asked. False if its database was
    * deleted or another server responds.
    */
   async isRemembered(): Promise<boolean | null> {
@@ -189,7 +189,7 @@ export class Outbox {
     return expectedSeq === null ? null : expectedSeq > lastSeq - waiting;
   }
 
-  /** Queues the records that an operator wants sent again. @returns how many */
+  /** Queues the records that an operator wants sent again. @returns their number */
   async takeRedrives(): Promise<number> {
     if (this.#stopped) return 0;
     const redriven = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
@@ -197,7 +197,7 @@ export class Outbox {
     return redriven;
   }
 
-  /** The server seems to be back: retries now. */
+  /** Retries now, because the server seems to be back. */
   kick(): void {
     this.#drain.kick();
   }
@@ -274,7 +274,7 @@ export class Outbox {
       return await work(store);
     } catch (error) {
       if (!isCorrupt(error)) throw error;
-      // Appending and delivering may both hit it; the first one replaces the file.
+      // Appending and delivering may both find the damage; the first one replaces the file.
       if (this.#store === store) {
         await store.close();
         this.#store = await replaceCorrupt(storePlace(this.#file, this.#options, this.#clock), store.producer, error);
@@ -347,7 +347,7 @@ async function openStore(place: StorePlace): Promise<OutboxStore> {
   }
 }
 
-/** @param was producer of the damaged file, if known */
+/** @param was the producer id of the damaged file, if known */
 async function replaceCorrupt(
   { file, agentId, bound, clock, onNotice }: StorePlace,
   was: { id: string; epoch: number },

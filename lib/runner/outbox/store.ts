@@ -32,8 +32,7 @@ import { READ_STATUSES, statusStatements, WaitingStatuses } from './waiting-stat
  * Ordering: `seq` is dense within an epoch and assigned in the transaction that stores the record. Operations run one
  * at a time, so counters stay valid until commit.
  * Failure: every operation is one transaction. A record leaves the queue only when acknowledged, or into `poisoned`
- * with a `lost` record in its place. A newer status record of the same session may take over the number of an older
- * one.
+ * with a `lost` record in its place. A newer status record of the same session may get the number of an older one.
  */
 
 export interface QueuedRow {
@@ -62,7 +61,7 @@ export class OutboxStore {
   #lastSeq = 0;
   #rows = 0;
   #bytes = 0;
-  /** The server may know everything up to here, so its content is frozen. */
+  /** The server may have every record up to this `seq`, so their content is frozen. */
   #handedOutSeq = 0;
   #openedSeq = 0;
   #openLosts: ReadonlyMap<string, OpenLost> = new Map();
@@ -182,7 +181,7 @@ export class OutboxStore {
     this.#openLosts = openLosts;
   }
 
-  /** The current request has completed: stores the status records deferred because of it. */
+  /** Stores the status records that were deferred during the current request, which has completed. */
   completed(now: number): Promise<void> {
     return this.#alone(async () => {
       const candidates = this.#statuses.completed();
@@ -265,7 +264,7 @@ export class OutboxStore {
       const lastSeq = this.#rows + declared.length;
       await this.#client.batch(
         [
-          // Negative numbers first, because rows would collide with ones not moved yet.
+          // Uses negative numbers first, because rows would collide with rows that have not moved yet.
           { sql: 'UPDATE queue SET seq = -(seq - ?)', args: [shift] },
           'UPDATE queue SET seq = -seq',
           ...insertStatements(declared),
@@ -314,7 +313,7 @@ export class OutboxStore {
 
   /**
    * Appends the records that an operator wants sent again.
-   * @returns how many; 0 without room for all of them
+   * @returns their number; 0 without room for all of them
    */
   takeRedrives(now: number): Promise<number> {
     return this.#alone(async () => {

@@ -4,10 +4,10 @@ import { type Candidate, candidateOf, LARGEST_RECORD_BYTES } from './append-plan
 import { type NewRow, updateStatement } from './statements';
 
 /**
- * Keeps at most one queued status record per agent and session. A newer one takes over the number of the one it
- * replaces, so an outage leaves one record each, as new as the last report.
+ * Keeps at most one queued status record per agent and session. A newer record gets the number of the one it replaces,
+ * so an outage leaves one record per session, with the last report.
  *
- * Ordering: the newest report comes last. When one is replaced, those behind it move up one place and keep their
+ * Ordering: the newest report comes last. When a record is replaced, those behind it move up one place and keep their
  * content.
  * Failure: records in the current request are frozen. Their replacements are deferred in memory until the request
  * completes, without transient fields if events of the session were stored since. After a lost response the server may
@@ -17,9 +17,9 @@ export class WaitingStatuses {
   /** By agent and session, in queue order. */
   #waiting = new Map<string, WaitingStatus>();
   #deferred = new Map<string, Candidate>();
-  /** Everything up to here is in the current request. */
+  /** Every record up to this `seq` is in the current request. */
   #inRequestSeq = 0;
-  /** Everything up to here was in some request. */
+  /** Every record up to this `seq` was in some request. */
   #carriedSeq: number;
 
   /**
@@ -30,9 +30,9 @@ export class WaitingStatuses {
     for (const { seq, bytes, body } of rows) {
       const text = String(body);
       const key = statusKey(JSON.parse(text));
-      // its content may have been different when that process sent it
+      // the content may have been different when that process sent the record
       const isRewritten = Number(seq) <= carriedSeq;
-      // only the newest can be replaced, at its own place in the order
+      // only the newest record can be replaced, at its own place in the order
       this.#waiting.delete(key);
       this.#waiting.set(key, { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten });
     }
@@ -49,7 +49,7 @@ export class WaitingStatuses {
     this.#carriedSeq = Math.max(this.#carriedSeq, upToSeq);
   }
 
-  /** The current request has completed. @returns the deferred records */
+  /** Handles the completion of the current request. @returns the deferred records */
   completed(): Candidate[] {
     this.#inRequestSeq = 0;
     return [...this.#deferred.values()];
@@ -96,7 +96,7 @@ export class WaitingStatuses {
     return plan;
   }
 
-  /** The plan is stored; `rows` were appended. */
+  /** Adopts a plan that is now stored. @param rows the appended rows */
   adopt(plan: StatusPlan, rows: readonly NewRow[]): void {
     this.#waiting = plan.waiting;
     for (const { kind, seq, bytes, body } of rows) {
@@ -122,7 +122,7 @@ export class WaitingStatuses {
     for (const [key, status] of this.#waiting) if (status.seq === seq) this.#waiting.delete(key);
   }
 
-  /** A new epoch starts: shifts all numbers; none of them has been sent. */
+  /** Shifts all numbers for a new epoch, in which none of them has been sent. */
   renumber(lessBy: number): void {
     this.#carriedSeq = 0;
     this.#waiting = new Map(
@@ -135,7 +135,7 @@ interface WaitingStatus {
   seq: number;
   bytes: number;
   body: string;
-  /** A request may have carried earlier content of this row. */
+  /** True if a request may have carried earlier content of this row. */
   isRewritten: boolean;
 }
 
@@ -168,7 +168,7 @@ function withoutTransientFields(candidate: Candidate): Candidate {
   return candidateOf(JSON.stringify({ ...record, status }));
 }
 
-/** An oversized one replaces nothing: it is refused and declared lost. */
+/** An oversized status record replaces nothing, because it is refused and declared lost. */
 function isStatus({ kind, bytes }: Candidate): boolean {
   return kind === 'status' && bytes <= LARGEST_RECORD_BYTES;
 }

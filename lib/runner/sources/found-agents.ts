@@ -52,7 +52,7 @@ export const DETECTION_RULES: Readonly<Record<string, readonly DetectionRule[]>>
         '~/.codex/app-server-control/app-server-control.sock',
       ],
       commands: ['runner codex'],
-      why: 'It is running in a terminal: its threads appear here, and the terminal stays as it is.',
+      why: 'It is running in a terminal: its threads appear here, and you can keep using the terminal.',
     },
     {
       title: 'Codex',

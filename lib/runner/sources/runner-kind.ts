@@ -16,14 +16,14 @@ export interface RunnerKind {
   title: string;
   /** Supported features, with reasons for missing ones. */
   features: KindFeatures;
-  /** Accepts a command after `--`, passed as `RunnerCall.command`. */
+  /** True if it accepts a command after `--`, passed as `RunnerCall.command`. */
   acceptsCommand?: boolean;
   /**
    * The agent has an address: `--url` names it, and `--dashboard` names the dashboard, by default INTERLUDE_URL or the
    * local one.
    */
   urlNamesAgent?: true;
-  /** Runs one session, so `--prompt` may give its first message. */
+  /** True if it runs one session, so that `--prompt` may give its first message. */
   acceptsPrompt?: true;
   help: string;
   /** Options with a value besides `--agent`, `--session`, `--url` and `--token-file`. */
@@ -52,19 +52,19 @@ export interface RunnerCall {
 export interface PreparedRunner {
   /** Fields of the status record. */
   about: AgentStatus & { kind: string };
-  /** Log lines name their session. */
+  /** True if log lines name their session. */
   hasManySessions?: true;
   /** Default agent id. */
   agentId: string;
-  /** Only one per machine: a second one is refused rather than renamed. */
+  /** True if only one may run per machine: a second one is refused rather than renamed. */
   isExclusive?: boolean;
-  /** Whether an outbox belongs to the wanted agent. If none does, the first free agent is taken. */
+  /** True if an outbox belongs to the wanted agent. If none does, the first free agent is used. */
   matches?(outbox: Outbox): Promise<boolean>;
   /** Path of the control file; by default one for each agent. */
   controlFile?: string;
-  /** How tool calls prove their session. @see lib/runner/host/tool-callers.ts */
+  /** Rule by which tool calls prove their session. @see lib/runner/host/tool-callers.ts */
   callers?: CallerRule;
-  /** How long agents may finish their work on close. */
+  /** Time for agents to finish their work on close. */
   endWithinMs: number;
   open(opened: OpenedRunner): Promise<RunningKind>;
 }
@@ -163,7 +163,7 @@ export async function folderOf(path: string): Promise<string> {
   return folder;
 }
 
-/** Looks up a name without a slash on the PATH, and a path from `cwd`. */
+/** True if a program exists. Looks up a name without a slash on the PATH, and a path from `cwd`. */
 export async function isInstalled(program: string, cwd: string, env: RunnerCall['env']): Promise<boolean> {
   const folders = /[/\\]/.test(program) ? [cwd] : (env.PATH ?? '').split(delimiter);
   for (const folder of folders) if (await exists(resolve(folder, program))) return true;
@@ -177,7 +177,7 @@ export function exists(path: string): Promise<boolean> {
   );
 }
 
-/** The options --session and --resume. */
+/** Values of the options --session and --resume. */
 export interface NamedSession {
   session: string | undefined;
   resume: string | undefined;
@@ -197,7 +197,7 @@ export function findSession<Session extends { sessionId: string }>(
 /** @throws CliError if --resume and --session name two sessions */
 export function assertOneSession({ sessionId }: { sessionId: string }, { session, resume }: NamedSession): void {
   if (session === undefined || session === sessionId) return;
-  throw new CliError(EXIT.failed, `${resume} is session ${sessionId} already; leave --session out`);
+  throw new CliError(EXIT.failed, `${resume} is session ${sessionId} already; omit --session`);
 }
 
 /**

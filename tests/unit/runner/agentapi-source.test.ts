@@ -99,7 +99,7 @@ describe('a message', () => {
     await settled(() => facts()?.state).toBe('still');
     server.screenNow('Run rm -r build? (y/n)');
     const saying = say('one');
-    await settled(() => facts()?.trouble).toContain('A message is queued: the terminal is asking something');
+    await settled(() => facts()?.trouble).toContain('A message is queued: the terminal is waiting for an answer');
     expect(server.typed).toEqual([]);
     server.replies('Left alone.');
     expect(await saying).toEqual({ state: 'delivered' });
@@ -421,7 +421,7 @@ describe('a choice on the screen', () => {
     expect(opened()?.input).toEqual({ screen: asking('rm -r build') });
     // Of this the runner hears only when it looks.
     server.screenNow(asking('rm -r ~'));
-    expect(await choose('y')).toEqual({ state: 'failed', reason: 'the terminal no longer asks this' });
+    expect(await choose('y')).toEqual({ state: 'failed', reason: 'the terminal no longer shows this question' });
     expect(server.keys).toEqual([]);
   });
 

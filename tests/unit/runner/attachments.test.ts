@@ -300,7 +300,7 @@ describe('a message with attachments', () => {
     const say = async () => ({ state: 'delivered' }) as const;
     expect(await carried.pass(message('m1', [image]), () => undefined, say)).toEqual({
       state: 'failed',
-      reason: 'this runner does not have the session',
+      reason: 'this runner has no such session',
     });
   });
 

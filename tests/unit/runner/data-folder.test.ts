@@ -64,7 +64,7 @@ describe('refuses in one line', () => {
     await mkdir(join(folder, name), { recursive: true });
     await chmod(join(folder, name), mode);
     expect(refusal(folder)).toMatch(
-      /^other users can write in \S+; check that its files are yours and run "chmod go-w"/,
+      /^other users can write to \S+; check that its files are yours and run "chmod go-w"/,
     );
   });
 
@@ -75,7 +75,7 @@ describe('refuses in one line', () => {
     await chmod(elsewhere, 0o775);
     checkDataFolder(folder);
     await symlink(elsewhere, join(folder, 'linked'));
-    expect(refusal(folder)).toMatch(/^other users can write in \S+linked;/);
+    expect(refusal(folder)).toMatch(/^other users can write to \S+linked;/);
   });
 
   test('a folder of another owner', async () => {
@@ -120,7 +120,7 @@ describe('a parent folder', () => {
     'in which others can write is refused in one line, as they could put another in its place: %s',
     async (_, path) => {
       const { above, folder } = await within(0o777, ...path);
-      const line = `other users can write in ${above}, who could replace ${folder}; run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to a folder elsewhere`;
+      const line = `other users can write to ${above}, who could replace ${folder}; run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to a folder elsewhere`;
       // Before and after the folder exists.
       expect(refusal(folder)).toBe(line);
       await mkdir(folder, { mode: 0o700 });
@@ -133,9 +133,9 @@ describe('a parent folder', () => {
     await mkdir(folder, { mode: 0o700 });
     const closed = await tempDir();
     await symlink(folder, join(closed, 'linked'));
-    expect(refusal(join(closed, 'linked'))).toContain(`can write in ${above},`);
+    expect(refusal(join(closed, 'linked'))).toContain(`can write to ${above},`);
     await symlink(closed, join(above, 'linked'));
-    expect(refusal(join(above, 'linked', 'data'))).toContain(`can write in ${above},`);
+    expect(refusal(join(above, 'linked', 'data'))).toContain(`can write to ${above},`);
   });
 
   test('is accepted if it is sticky, like /tmp', async () => {
@@ -143,11 +143,11 @@ describe('a parent folder', () => {
     expect(refusal(folder)).toBeNull();
   });
 
-  test.runIf(isRoot)("is accepted if only the user's own group can write in it", async () => {
+  test.runIf(isRoot)("is accepted if only the user's own group can write to it", async () => {
     const { above, folder } = await within(0o775);
     expect(refusal(folder)).toBeNull();
     await chown(above, 0, 4_711);
-    expect(refusal(folder)).toContain('other users can write in');
+    expect(refusal(folder)).toContain('other users can write to');
   });
 
   test('is checked at every link of the path', async () => {
@@ -156,18 +156,18 @@ describe('a parent folder', () => {
     await mkdir(join(own, 'data'), { mode: 0o700 });
     await symlink(own, join(above, 'middle'));
     await symlink(join(above, 'middle'), join(closed, 'first'));
-    expect(refusal(join(closed, 'first', 'data'))).toContain(`can write in ${above},`);
+    expect(refusal(join(closed, 'first', 'data'))).toContain(`can write to ${above},`);
     expect(refusal(join(own, 'data'))).toBeNull();
   });
 
-  test.runIf(isRoot)("is accepted if root's group can write in it, for a user without a name", async () => {
+  test.runIf(isRoot)("is accepted if root's group can write to it, for a user without a name", async () => {
     const { above, folder } = await within(0o775);
     await mkdir(folder, { mode: 0o700 });
     const nameless = 1_000_650_000;
     await chown(folder, nameless, 0);
     expect(() => checkDataFolder(folder, nameless)).not.toThrow();
     await chown(above, 0, 4_711);
-    expect(() => checkDataFolder(folder, nameless)).toThrow('other users can write in');
+    expect(() => checkDataFolder(folder, nameless)).toThrow('other users can write to');
   });
 
   test.runIf(isRoot)('is refused if another user owns it', async () => {

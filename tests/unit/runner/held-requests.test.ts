@@ -117,7 +117,7 @@ test('delivers the first of two concurrent answers', async () => {
 
 test('refuses an answer with another digest', async () => {
   const { given, decide } = held({ input: { command: 'ls -a' } });
-  expect(await decide({})).toMatch(/is asking for something else than what was answered/);
+  expect(await decide({})).toMatch(/is asking for something other than what was answered/);
   expect(given).toEqual([]);
 });
 

@@ -62,7 +62,7 @@ const start = (toolCallId: string, args: object, more: object = {}): AgUiEvent[]
 const result = (toolCallId: string): AgUiEvent => ({ type: 'TOOL_CALL_RESULT', toolCallId, content: '' });
 
 const UNSEEN = 'no session of this runner is making this call';
-const SEVERAL = 'two agents are making this same call; call it again';
+const SEVERAL = 'two agents are making the same call; call it again';
 const SUBAGENT = /^these tools are for the main agent of the session/;
 
 beforeEach(() => void vi.useFakeTimers());

@@ -14,7 +14,7 @@ describe('the note on a workspace', () => {
     expect(problem).toBeNull();
     expect(text).toContain('(mode: "worktree", dependencies: "symlink")');
     expect(text).toContain('\n- "node_modules"\n- "apps/web/.env"\n');
-    expect(text).toContain('you change in the main checkout');
+    expect(text).toContain('changes the main checkout');
   });
 
   test('is absent without links or variable', () => {

@@ -39,8 +39,8 @@ const RESTARTED: WireEnd = { reason: 'for an unknown reason', goesOn: 'It was re
 /**
  * Translates an ACP agent over stdio: JSON-RPC frames in both directions, across restarts of its process.
  *
- * A frame belongs to the session in its `sessionId`, or to that of the request it answers. Updates count at any time,
- * not only during a prompt. Interlude's `session/prompt` names the dashboard's messages in
+ * A frame belongs to the session in its `sessionId`, or to the session of the request it answers. Updates count at any
+ * time, not only during a prompt. Interlude's `session/prompt` names the dashboard's messages in
  * `_meta.interlude.messageIds`; a prompt without them comes from elsewhere.
  *
  * @see Agent Client Protocol v1, @agentclientprotocol/sdk 2.4.0
@@ -134,7 +134,7 @@ export class AcpAdapter implements WireAdapter {
     else if (method === PROCESS_ENDED) session?.tasks.processEnded(params.pid, params.wasSeen === true);
   }
 
-  /** The agent answered one of Interlude's requests. */
+  /** Handles the agent's answer to one of Interlude's requests. */
   #answered(key: string, result: Fields, error: RpcError | null, msg: unknown, now: number): void {
     const request = this.#requests.get(key);
     if (request === undefined) {

@@ -18,7 +18,7 @@ const MAX_REQUESTS = 256;
 /** Messages remembered because text may follow their turn. */
 const MAX_MESSAGES = 256;
 const UNIQUE_ID_LENGTH = 16;
-/** Random letters and digits, or a timestamp; counters have small trailing numbers. */
+/** Matches random letters and digits, or a timestamp. Counters have small trailing numbers. */
 const UNIQUE_ID = /\d[a-z].*\d[a-z]|[1-9]\d{9}/i;
 
 const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error. See its last message.' };
@@ -56,7 +56,7 @@ export class AcpSession {
   readonly requests = new Map<string, RequestOpenedValue>();
   /** Run of each message, by the agent's id; null between turns. */
   readonly #turnOf = new Map<string, string | null>();
-  /** codex-acp answers `end_turn` to a failed prompt; only its thread status shows the failure. */
+  /** True if codex-acp reported a failure in its thread status. It answers a failed prompt with `end_turn`. */
   #hasFailed = false;
   #planId: string | null = null;
   replay: Replay | null = null;
@@ -108,7 +108,7 @@ export class AcpSession {
     this.turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
 
-  /** The agent has lost its session, with all work in it. */
+  /** Handles the loss of the session and of all work in it. */
   promptRejected(key: string, error: RpcError, now: number): void {
     this.turns.rejected(key, endOf(null, error), now);
     this.tasks.forgotten();
@@ -116,7 +116,7 @@ export class AcpSession {
 
   permissionRequested(key: string, params: Fields, now: number): void {
     if (this.requests.has(key)) return;
-    // A permission's content is its reason, not output; and its input may run later.
+    // The content of a permission is its reason, not output. Its input may run later.
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;

@@ -9,21 +9,25 @@ export const ASYNC_TASKS = 'asyncTasks';
  */
 export interface AgentProfile {
   /**
-   * It marks the end of between-run turns: a prompt sent meanwhile waits for the mark, and earlier text does not answer
-   * it. `both`: it marks the start too, so unmarked text between prompts is a remark of its program and opens no turn.
+   * It marks the end of between-run turns: a prompt sent meanwhile waits for the mark, and text before the mark does
+   * not answer that prompt. `both`: it marks the start too, so unmarked text between prompts is a remark of its program
+   * and opens no turn.
    */
   marksTurns?: 'ends' | 'both';
-  /** It accepts prompts at once and ends turns with `state_update` (ACP v2). */
+  /** True if it accepts prompts at once and ends turns with `state_update` (ACP v2). */
   reportsState?: true;
-  /** It may answer a prompt whose turn continues with the next one; only a result ends a turn. */
+  /** True if it may answer a prompt whose turn continues with the next prompt. Only a result then ends a turn. */
   handsOver?: true;
-  /** A prompt stays open until its background work has ended. */
+  /** True if a prompt stays open until its background work has ended. */
   waitsForBackground?: true;
-  /** A command still open at the end of its turn continues in the background. */
+  /** True if a command that is still open at the end of its turn continues in the background. */
   leavesCommandsOpen?: true;
-  /** Tasks can be stopped one by one. */
+  /** True if tasks can be stopped one by one. */
   stopsTasks?: true;
-  /** Note on each task, since it never reports how background commands end. A named process reports the end instead. */
+  /**
+   * Note on each task of an agent that never reports how background commands end. If the agent names the process, the
+   * runner watches that instead.
+   */
   taskNote?: string;
   /** Limits of its reports, worded for operators. */
   limits: readonly string[];

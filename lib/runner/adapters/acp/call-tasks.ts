@@ -11,7 +11,7 @@ import type { ToolCall } from './content';
 
 const MAX_DESCRIPTION = 500;
 const MAX_PROCESSES = 256;
-/** Calls that start nothing: their results are file or page text. */
+/** Calls that start no background work: their results are file or page text. */
 const ONLY_TEXTS: ReadonlySet<string | null> = new Set(['read', 'search', 'fetch', 'edit', 'delete', 'move']);
 
 /** Detects background tasks in tool calls, the only sign of them in ACP v1. */
@@ -33,7 +33,7 @@ export class CallTasks {
     return [...this.#processes].flatMap(([id, pid]) => (this.#writer.isRunning(id) ? pid : []));
   }
 
-  /** The agent lost its session: only tasks with a known process can still report. */
+  /** Ends tasks after the agent lost its session. Only tasks with a known process can still report. */
   forgotten(): void {
     for (const id of this.#writer.openTasks) {
       if (this.#processes.has(id)) continue;
@@ -42,7 +42,7 @@ export class CallTasks {
     }
   }
 
-  /** A process ended. @param wasSeen it was running before */
+  /** Handles the end of a process. @param wasSeen true if it was running before */
   processEnded(pid: unknown, wasSeen: boolean): void {
     for (const [id, one] of this.#processes) {
       if (one !== pid) continue;
@@ -58,7 +58,7 @@ export class CallTasks {
     }
   }
 
-  /** Task of the subagent behind an update; null for the agent itself. */
+  /** Task of the subagent that an update is about; null for the agent itself. */
   subagentOf(meta: Fields): string | null {
     const parent = textOf(fieldsOf(meta.claudeCode).parentToolUseId);
     if (parent !== null) return this.#claude.taskOfCall(parent);
@@ -80,7 +80,7 @@ export class CallTasks {
     });
   }
 
-  /** Handles the result of a call. @param wasLeft its turn had ended before */
+  /** Handles the result of a call. @param wasLeft true if its turn had ended before */
   callEnded({ call, text, rawOutput, exitCode, isError, isBackground }: CallEnd, wasLeft: boolean): void {
     const { type } = fieldsOf(rawOutput);
     if (wasLeft && this.#writer.isRunning(call.id)) {
@@ -97,7 +97,7 @@ export class CallTasks {
     this.#claude.callEnded(call.id, isError);
   }
 
-  /** Closes open tasks before a turn ends. @param isAwaited its prompt is unanswered */
+  /** Closes open tasks before a turn ends. @param isAwaited true if its prompt is unanswered */
   turnEnds(end: TurnEnd, isAwaited: boolean): void {
     const isDone = end.kind === 'success';
     if (this.profile.leavesCommandsOpen === true && isDone) {
@@ -113,7 +113,7 @@ export class CallTasks {
   }
 
   #startedBy(call: ToolCall, { taskId, pid, taskType }: BackgroundStart, output_file: string | null): void {
-    // A bare number restarts with the agent's process, so it needs a run id.
+    // A numeric id restarts from the beginning with each process of the agent, so it needs a run id.
     const run_id = /^\d+$/.test(taskId ?? '') ? call.id : null;
     const id = taskId ?? call.id;
     const followed = this.profile.taskNote === undefined ? null : pid;
@@ -121,7 +121,7 @@ export class CallTasks {
     if (followed !== null) setBounded(this.#processes, id, followed, MAX_PROCESSES);
   }
 
-  /** Reads news of known tasks from a result. */
+  /** Reads updates about known tasks from a result. */
   #seen(call: ToolCall, text: string, file: string | null): void {
     const ended = parseBackgroundEnd(text);
     if (ended !== null && this.#writer.isRunning(ended.taskId)) {
@@ -251,7 +251,7 @@ export function qwenTaskEnd(meta: Fields, text: string): EndedTask | null {
   });
 }
 
-/** The repeated notice at the start of the turn that answers it. */
+/** True for the repeated notice at the start of the turn that answers it. */
 export function isQwenTurnNotice(meta: Fields): boolean {
   return meta.source === 'background_notification';
 }

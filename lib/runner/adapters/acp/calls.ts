@@ -12,7 +12,7 @@ export interface CallEnd {
   text: string;
   rawOutput: unknown;
   exitCode: number | null;
-  /** The agent's command tool was asked to run in the background. */
+  /** True if the agent's command tool was asked to run in the background. */
   isBackground: boolean;
 }
 
@@ -44,7 +44,7 @@ export class Calls {
     return [...this.#calls.values()].filter(({ id, taskId }) => taskId === null && open.has(id));
   }
 
-  /** Its turn ended first. */
+  /** True if its turn ended before the call did. */
   isLeft(call: ToolCall): boolean {
     return this.parts(call).callState(call.id) === 'left';
   }
@@ -118,12 +118,12 @@ export class Calls {
   }
 }
 
-/** Some models restart call ids, so a known id may mean a new call. */
+/** True if the update starts a call. Some models restart call ids, so a known id may mean a new call. */
 function isStart({ sessionUpdate, status }: Fields): boolean {
   return sessionUpdate === 'tool_call' && (status === 'pending' || status === 'in_progress');
 }
 
-/** After a cut all further output is cut. */
+/** Appends output up to the limit. Once output has been cut, all further output is cut too. */
 function addOutput(call: ToolCall, more: string): void {
   const all = call.output + more;
   const kept = call.cutOutput > 0 ? call.output : truncateText(all, MAX_OUTPUT);

@@ -8,7 +8,7 @@ import { type PromptTurns, SETTLE_MS } from './prompt-turns';
 
 /**
  * Extensions of claude-agent-acp beyond ACP v1, for clients that opt in. Texts and calls come only as session updates;
- * the extensions add the lifecycle of tasks, the bounds of between-run turns, and the messages a turn took up.
+ * the extensions add the lifecycle of tasks, the bounds of between-run turns, and the messages that a turn processed.
  *
  * - `_claude/sdkMessage`: raw Agent SDK messages of the types in RAW_MESSAGES.
  * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks again (deduplicated by id), their output
@@ -58,7 +58,7 @@ export class ClaudeExtras {
   readonly #patchedStatus = new Map<string, string>();
   /** Ends reported by an update, held for the SDK message or the call's result, which add summary or exit code. */
   readonly #unconfirmed = new Map<string, { at: number; how: TaskEnd }>();
-  /** The agent sends raw SDK messages, which hold more about task ends. */
+  /** True if the agent sends raw SDK messages, which hold more about task ends. */
   #isRaw = false;
   /** Task ends since the last between-run turn, in order. */
   #ended: string[] = [];
@@ -73,7 +73,7 @@ export class ClaudeExtras {
     return this.#trigger({});
   }
 
-  /** Task of a subagent's call; the call id if unknown. */
+  /** Task of a subagent's call; the call id if the task is unknown. */
   taskOfCall(callId: string): string {
     return this.#byCall.get(callId) ?? callId;
   }
@@ -124,13 +124,13 @@ export class ClaudeExtras {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
     } else if (isEnd(state) && this.#writer.isRunning(id)) {
       const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
-      // Only the call could add more, and only a failure.
+      // Only the call could still report more, and only on failure.
       if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
       else setBounded(this.#unconfirmed, id, { at: now, how }, MAX_KNOWN);
     }
   }
 
-  /** When the oldest unconfirmed end counts: the process inside the adapter may have died. */
+  /** Time at which the oldest unconfirmed end counts, because the process inside the adapter may have died. */
   get dueAt(): number | null {
     const [next] = this.#unconfirmed.values();
     return next === undefined ? null : next.at + SETTLE_MS;
@@ -140,7 +140,7 @@ export class ClaudeExtras {
     for (const [id, { at, how }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, how);
   }
 
-  /** A foreground subagent ends with its call. */
+  /** Handles the end of a call, with which a foreground subagent ends. */
   callEnded(callId: string, isError: boolean): void {
     const id = this.#byCall.get(callId);
     if (id === undefined || !this.#inCall.delete(id)) return;
@@ -282,7 +282,7 @@ export class ClaudeExtras {
     this.#unconfirmed.delete(id);
     this.#inCall.delete(id);
     this.#writer.taskCompleted(compact({ task_id: id, ...how }));
-    // A task a person stopped starts no turn.
+    // A task that a person stopped does not start a turn.
     if (how.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
   }
 

@@ -16,7 +16,7 @@ export interface ToolCall {
   output: string;
   /** Characters beyond MAX_OUTPUT. */
   cutOutput: number;
-  /** Why a person or a timeout refused it. */
+  /** Reason for its refusal, by a person or on timeout. */
   refusal: string | null;
 }
 
@@ -100,7 +100,7 @@ function unfenced(text: string): string {
   return fenced?.[1] !== undefined && !fenced[1].includes('\n```') ? fenced[1] : text;
 }
 
-/** A longer title may have been truncated, so it can't stand in for the input. */
+/** A longer title may have been truncated, so it can't replace the input. */
 const MAX_TITLE = 8 * 1024;
 const MAX_OPTIONS = 20;
 

@@ -12,13 +12,15 @@ interface Prompt {
   /** JSON-RPC id. */
   key: string;
   messageIds: readonly string[];
-  /** Its turn has started. */
+  /** True if its turn has started. */
   hasTurn: boolean;
   /** Claude Code's id. */
   uuid: string | null;
-  /** Answered; its turn continues until the agent is idle (ACP v2). */
+  /** True if it was answered but its turn continues until the agent is idle (ACP v2). */
   isAccepted?: true;
-  /** Cancelled while unanswered. An agent about to end the turn may still answer success. */
+  /**
+   * True if it was cancelled while unanswered. An agent that is about to end the turn may still answer with success.
+   */
   isCancelled?: true;
 }
 
@@ -28,7 +30,7 @@ interface Prompt {
  * ACP v1 links a reply to its prompt only by time: everything during an unanswered prompt belongs to it. That fails for
  * agents that work on their own (replies end up "one late"), so other signals take precedence:
  * - A prompt begins its turn when sent, if no turn is open. With an agent that marks between-run turns it begins at the
- *   first content instead: a mark may come first, and content after it answers no message.
+ *   first content instead: a mark may come first, and content after the mark does not answer the prompt.
  * - A between-run turn begins at the agent's mark, or at content without an unanswered prompt. It ends at the mark, at
  *   the next prompt, or (inferred) after QUIET_MS without content, open calls or requests. A turn with a start mark
  *   waits for its end mark.
@@ -37,16 +39,16 @@ interface Prompt {
  * - A user turn ends with the answer to its last prompt. Claude Code answers early if the next prompt joins the turn,
  *   so there it also needs a result; if the answer is held back for background work, the result alone ends it after
  *   SETTLE_MS.
- * - An agent without results that holds back answers (Copilot) has ended its turn after content, QUIET_MS of silence,
- *   no calls, no requests, and known background work, for which the prompt waits. If it was only thinking, its next
- *   content opens a turn of its own.
+ * - An agent without results that holds back answers (Copilot) ends its turn once it has sent content, has been silent
+ *   for QUIET_MS without open calls or requests, and has known background work, for which the prompt waits. If it was
+ *   only thinking, its next content opens a turn of its own.
  */
 export class PromptTurns {
   profile: AgentProfile = { limits: [] };
   /** Trigger of a turn the agent does not explain. */
   cause = (): TurnTrigger => ({ kind: 'unknown', taskIds: [] });
   readonly #writer: SessionWriter;
-  /** Open calls or requests: silence means nothing. */
+  /** True while calls or requests are open, when silence does not end a turn. */
   readonly #isBusy: () => boolean;
   readonly #beforeEnd: (end: TurnEnd) => void;
   #prompts: Prompt[] = [];
@@ -56,13 +58,13 @@ export class PromptTurns {
   #settled: { at: number; end: TurnEnd } | null = null;
   #lastContentAt = 0;
   #spoke = false;
-  /** The turn has text but no other content. */
+  /** True if the turn has no content other than text. */
   #isTextOnly = true;
-  /** The agent's id of that text; null without one. */
+  /** The agent's id of the turn's last text; null if the text has none. */
   #lastTextId: string | null | undefined;
   /** Time of the latest remark outside turns. */
   #remarkedAt: number | null = null;
-  /** A rejected prompt whose turn is open: it may be sent again. */
+  /** A rejected prompt whose turn is open, because it may be sent again. */
   #untaken: { prompt: Prompt; end: TurnEnd } | null = null;
 
   constructor(writer: SessionWriter, isBusy: () => boolean, beforeEnd: (end: TurnEnd) => void) {
@@ -82,7 +84,9 @@ export class PromptTurns {
     else if ((this.profile.marksTurns === 'both' || this.#isRemark) && !isAwaited) this.#endUnmarked();
   }
 
-  /** The agent rejected a prompt because it lost the session. With content, the prompt counts as processed. */
+  /**
+   * Handles a prompt that the agent rejected because it lost the session. With content, the prompt counts as processed.
+   */
   rejected(key: string, end: TurnEnd, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
     if (prompt?.hasTurn === true && this.#writer.turn?.hasContent !== false) {
@@ -118,7 +122,7 @@ export class PromptTurns {
   content(now: number, text?: { messageId: string | null }): void {
     const isText = text !== undefined;
     if (this.#settled !== null) this.#end(this.#settled.end);
-    // After a text-only turn, the next message answers the waiting prompt.
+    // After a text-only turn, the agent's next message answers the waiting prompt.
     if (
       isText &&
       this.#lastTextId !== undefined &&
@@ -142,21 +146,21 @@ export class PromptTurns {
     if (!isText) this.#isTextOnly = false;
   }
 
-  /** A between-run turn begins at its mark. */
+  /** Begins a between-run turn at its mark. */
   betweenRunStarted(trigger: TurnTrigger, now: number): void {
     if (this.#settled !== null) this.#end(this.#settled.end);
     if (this.#writer.turn === null) this.#beginBetweenRun(trigger, true, now);
     else if (this.#isBetweenRun) this.#writer.setTrigger(trigger);
   }
 
-  /** The agent reports that it works (ACP v2): on a waiting prompt, else on its own. */
+  /** Handles the agent's report that it works (ACP v2): on a waiting prompt, else on its own. */
   working(now: number): void {
     const next = this.#writer.turn === null ? this.#nextUnnamed : undefined;
     if (next !== undefined) this.#begin(next, now);
     else this.betweenRunStarted(this.cause(), now);
   }
 
-  /** The agent reports that it is idle (ACP v2). */
+  /** Handles the agent's report that it is idle (ACP v2). */
   idle(end: TurnEnd, now: number): void {
     // Accepted prompts without content are done.
     for (const prompt of this.#prompts) {
@@ -170,14 +174,14 @@ export class PromptTurns {
     this.#prompts = this.#prompts.filter(({ hasTurn, isAccepted }) => !hasTurn || isAccepted !== true);
   }
 
-  /** A between-run turn ends at its mark. */
+  /** Ends a between-run turn at its mark. */
   betweenRunEnded(end: TurnEnd, trigger: TurnTrigger | null = null): void {
     if (!this.#isBetweenRun) return;
     if (trigger !== null) this.#writer.setTrigger(trigger);
     this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
   }
 
-  /** A user turn's result; its answer follows unless held back. */
+  /** Handles the result of a user turn. The answer follows unless the agent holds it back. */
   resulted(end: TurnEnd, now: number): void {
     if (this.#writer.turn === null) {
       const next = this.#prompts.find(({ hasTurn }) => !hasTurn);
@@ -187,7 +191,7 @@ export class PromptTurns {
     this.#settled = { at: now, end: this.#isCancelled ? { kind: 'cancelled' } : end };
   }
 
-  /** Claude Code reports its id of a queued prompt, and when it starts on it. */
+  /** Handles Claude Code's reports about a queued prompt: its id, and the start of work on it. */
   lifecycle(uuid: string, state: unknown, now: number): void {
     if (state === 'queued') {
       const unnamed = this.#prompts.find((one) => one.uuid === null && !one.hasTurn);
@@ -201,10 +205,10 @@ export class PromptTurns {
     else this.#join(prompt);
   }
 
-  /** The turn was asked to stop. */
+  /** Notes that an interrupt of the turn was sent. */
   cancelled(): void {
     this.#isCancelled = this.#writer.turn !== null;
-    // An agent that queues prompts may continue with the others.
+    // An agent that queues prompts may continue with the remaining ones.
     if (this.profile.handsOver !== true) for (const prompt of this.#prompts) prompt.isCancelled = true;
   }
 
@@ -235,12 +239,12 @@ export class PromptTurns {
     return this.#writer.turn?.kind === 'between-run';
   }
 
-  /** Next prompt to begin. Claude Code reports the start of prompts it has named. */
+  /** Next prompt whose turn can begin. Claude Code itself reports the start of prompts it has named. */
   get #nextUnnamed(): Prompt | undefined {
     return this.#prompts.find(({ hasTurn, uuid }) => !hasTurn && uuid === null);
   }
 
-  /** All text came without an id, as the program's remarks do; agent messages have one. */
+  /** True if all text came without an id, as the program's remarks do. Agent messages have ids. */
   get #isRemark(): boolean {
     return this.#lastTextId === null;
   }
@@ -252,7 +256,7 @@ export class PromptTurns {
     return !this.profile.marksTurns && this.#spoke && this.#writer.openTasks.length > 0;
   }
 
-  /** Answered without a result while others wait: the turn continues with them. */
+  /** True if a prompt was answered without a result while others wait. The turn then continues with those. */
   #goesOnWithNext(end: TurnEnd): boolean {
     return (
       this.profile.handsOver === true && end.kind === 'success' && this.#settled === null && this.#prompts.length > 0
@@ -261,7 +265,7 @@ export class PromptTurns {
 
   #answeredEarly(prompt: Prompt, end: TurnEnd, now: number): void {
     const { turn } = this.#writer;
-    // Cancelled unread together with the turn before it: no turn answers it.
+    // Cancelled with the turn before it, before the agent read it, so no turn answers it.
     if (turn !== null && end.kind === 'cancelled') return;
     if (turn !== null && end.kind === 'success') {
       this.#join(prompt);

@@ -35,7 +35,7 @@ export class Replay {
     return Number.isFinite(this.#until) ? this.#until : null;
   }
 
-  /** From here on silence ends the replay. */
+  /** Notes the answer to the load. From then on, silence ends the replay. */
   answered(now: number): void {
     this.#until = now + REPLAY_QUIET_MS;
   }

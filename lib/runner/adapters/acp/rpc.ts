@@ -19,7 +19,7 @@ const RESOURCE_NOT_FOUND = -32_002;
 
 /** True if the agent no longer knows the session. The code alone may concern another resource. */
 export function isSessionLost({ code, about, message }: RpcError, nativeId: string | null): boolean {
-  // With other words before it, it concerns another session, such as an MCP server's.
+  // Preceded by other words, the message is about another session, such as an MCP server's.
   if (/^(error: )?session (\S+ )?not found\b/i.test(message)) return true;
   return code === RESOURCE_NOT_FOUND && (about === undefined || about === nativeId);
 }
@@ -36,12 +36,15 @@ export function rpcFrame(msg: unknown): RpcFrame {
   return { kind: 'answer', key, result: fieldsOf(msg.result), error };
 }
 
-/** Key of an id: 1 and "1" differ. Null if it is no id. */
+/** Key of an id: 1 and "1" differ. Null if it is not an id. */
 export function rpcKey(id: unknown): string | null {
   return typeof id === 'number' || typeof id === 'string' ? JSON.stringify(id) : null;
 }
 
-/** Agents put the cause into the message, into `data`, or into JSON within either; some leave only "Internal error". */
+/**
+ * Reads an error. Agents put the cause into the message, into `data`, or into JSON within either; some leave only
+ * "Internal error".
+ */
 function errorOf({ code, message, data }: Fields): RpcError {
   const { details, message: inData, sessionId, uri } = fieldsOf(data);
   const [cause, plain] = [textOf(details) ?? textOf(inData) ?? textOf(data), textOf(message)].map((text) =>

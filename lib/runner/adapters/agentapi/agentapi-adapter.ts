@@ -24,7 +24,7 @@ interface AgentApiAdapterOptions extends WireAdapterOptions {
   terms?: { stillMs?: number };
 }
 
-/** On top of the two seconds after which AgentAPI reports `stable`. */
+/** Added to the two seconds after which AgentAPI reports `stable`. */
 const SETTLE_MS = 2_000;
 const MAX_POSTED = 64;
 const MAX_ERRORS = 256;
@@ -40,7 +40,7 @@ export class AgentApiAdapter implements WireAdapter {
   readonly #posted: { content: string; messageId: string | null; isTaken: boolean }[] = [];
   readonly #errors = new Map<string, true>();
   #progress: Progress;
-  /** No earlier progress: the server's messages are history. */
+  /** True without earlier progress, when the server's messages are history. */
   #isFirst: boolean;
   /** Messages of a running replay, by id. */
   #replay: Map<number, ApiMessage> | null = null;
@@ -53,7 +53,7 @@ export class AgentApiAdapter implements WireAdapter {
   #answered: string | null = null;
   #isInterrupted = false;
   #stableSince: number | null = null;
-  /** The event stream is down; only polled lists arrive. */
+  /** True while the event stream is down and only polled lists arrive. */
   #isPolling = false;
   #now = 0;
 
@@ -72,7 +72,7 @@ export class AgentApiAdapter implements WireAdapter {
     return serializeProgress(this.#progress);
   }
 
-  /** Screen state; null before the first frame. */
+  /** True while the screen is stable; null before the first frame. */
   get isStable(): boolean | null {
     return this.#isStable;
   }
@@ -178,7 +178,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#postWritten(post.messageId, post.content);
   }
 
-  /** A person's message reached the agent. */
+  /** Handles a person's message that reached the agent. */
   #postWritten(messageId: string | null, text: string): void {
     const ids = messageId === null ? [] : [messageId];
     if (messageId !== null) this.#writer.dashboardMessage(messageId, truncateWithNote(text));
@@ -330,7 +330,7 @@ export class AgentApiAdapter implements WireAdapter {
       const given = before.options.find((option) => option.id === this.#answered);
       const outcome = given === undefined ? 'unknown' : given.kind === 'allow' ? 'allowed' : 'denied';
       this.#writer.resolved(id, outcome);
-      // The agent continues, so the settle time restarts.
+      // The agent continues, so its settle time restarts.
       this.#stableSince = this.#isStable === true ? this.#now : null;
     }
     this.#answered = null;
@@ -356,7 +356,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#writer.finish(end, { isInferred: true });
   }
 
-  /** Each connection repeats up to a hundred of them. */
+  /** Each connection repeats up to a hundred errors. */
   #error({ message, level, time }: Extract<AgentApiFrame, { kind: 'error' }>): void {
     const key = truncateText(`${time} ${message}`, MAX_QUOTED);
     if (this.#errors.has(key) || (time !== '' && time <= this.#progress.errorAt)) return;

@@ -14,7 +14,7 @@ export interface ScreenPrompt {
   text: string;
   title: string;
   options: (RequestOption & { isMarked: boolean })[];
-  /** Move the mark and confirm, or type a letter. */
+  /** `arrows`: move the mark and confirm. `letters`: type a letter. */
   keys: 'arrows' | 'letters';
 }
 
@@ -43,7 +43,7 @@ export function parseScreenPrompt(screen: string): ScreenPrompt | null {
   return text === null ? null : { ...prompt, text };
 }
 
-/** A prompt with its last line. */
+/** A prompt with the index of its last line. */
 type Found = Omit<ScreenPrompt, 'text'> & { last: number };
 
 /** Returns null if not even its end fits. */

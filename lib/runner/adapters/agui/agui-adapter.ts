@@ -6,7 +6,7 @@ import { type AgUiAdapterOptions, AgUiThread, type EndedWork } from './agui-thre
  * Translates an AG-UI server: the stream of each posted run, and the event stream between runs.
  *
  * Ordering: a session has one turn at a time, but the streams are independent. The stream that owns the open turn has
- * the floor; the other's turns wait. Events on both streams are written once.
+ * the floor; turns on the other stream wait. Events on both streams are written once.
  *
  * @see AG-UI 1.0.0; the runner of the Ambient platform for the events between runs
  */

@@ -134,7 +134,7 @@ export function threadOf(event: Fields): string | null {
   return textOf(event.threadId) ?? textOf(event.thread_id);
 }
 
-/** Cause named by the server. Only Interlude itself may name what it woke, and the sessions. */
+/** Cause named by the server, without the fields that only Interlude may set: `wokenBy` and `ofSessionIds`. */
 export function triggerOf({ metadata }: Fields): TurnTrigger | null {
   const interlude = readInterlude({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
   const { wokenBy, ofSessionIds, ...trigger } = interlude.trigger ?? { kind: 'unknown' as const, taskIds: [] };
@@ -172,7 +172,7 @@ export function contentText(content: unknown): string {
 
 const MAX_EVENT_DEPTH = MAX_JSON_DEPTH - 8;
 
-/** Deeper values would overflow recursive readers. */
+/** True for a value so deep that it would overflow recursive readers. */
 export function isTooDeep(value: unknown): boolean {
   return depthOf(value) > MAX_EVENT_DEPTH;
 }

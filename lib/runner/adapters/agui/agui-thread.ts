@@ -25,7 +25,7 @@ import { forwardedEvents, isOfTurn, RunEvents, unreadable } from './run-events';
 import { DuplicateEvents, digestOf, PostedRuns, Replay } from './run-matching';
 
 export interface AgUiAdapterOptions extends WireAdapterOptions {
-  /** The agent runs on this machine, so its output files are local. */
+  /** True if the agent runs on this machine, so that its output files are local. */
   isHere?: boolean;
   /** Runs and tasks of earlier processes: a server's replay of them adds nothing. */
   ended?: EndedWork;
@@ -46,7 +46,7 @@ type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
 const FLOOR_MS = 2_000;
 /** Time a broken event stream has to resume its turn. */
 const RESUME_MS = 25_000;
-/** Frames waiting for the floor; beyond it they are written where they are. */
+/** Frames waiting for the floor. Beyond this, they are written in their current place. */
 const MAX_WAITING = 2_000;
 /** Runs remembered, and runs that may arrive on both streams. */
 const MAX_RUNS = 512;
@@ -89,7 +89,7 @@ export class AgUiThread {
   #isOwnStream = false;
   #isInterrupted = false;
   #floorDueAt: number | null = null;
-  /** The event stream broke within its turn and is being reopened. */
+  /** The event stream broke during its turn and is being reopened. */
   #broken: { reason: string | null; dueAt: number } | null = null;
   /**
    * A RUN_STARTED that reuses an ended run's id, or repeats the last run's message under another id. The next event
@@ -238,7 +238,7 @@ export class AgUiThread {
   /** The server accepted a run: the turn answers its input. */
   #accepted(runId: string, isAccepted: boolean): void {
     if (isAccepted && this.#announced.has(runId) && this.#writer.turn?.runId === runId) {
-      // Its own stream continues; duplicates are dropped.
+      // The run's own stream continues it; duplicates are dropped.
       this.#floor = 'run';
       this.#broken = null;
     }
@@ -275,7 +275,7 @@ export class AgUiThread {
     const id = truncateText(runId, MAX_ID_LENGTH);
     this.#isInterrupted = false;
     this.#floorRun = id;
-    // A reused id is a second turn: the first was complete.
+    // A reused id starts a second turn, because the first was complete.
     if (this.#over.has(id)) this.#writer.begin(cause);
     else this.#writer.begin(cause, id);
     setBounded(this.#over, id, true, MAX_RUNS);
@@ -288,7 +288,7 @@ export class AgUiThread {
     if (event.type === 'RUN_STARTED') {
       if (isEarly) return;
       if (this.#floor === 'run') {
-        // The server's id for the open run.
+        // The server may give the open run an id of its own.
         const named = runOf(event);
         if (named !== null) setBounded(this.#over, named, true, MAX_RUNS);
       } else this.#beginByItself(event, 'run');
@@ -336,7 +336,7 @@ export class AgUiThread {
     const isEnd = type === 'RUN_FINISHED' || type === 'RUN_ERROR';
     if (isEnd) this.#eventsRun = null;
     this.#decideRestart(isEnd ? null : event);
-    // Its RUN_STARTED was missed.
+    // The RUN_STARTED of this run was missed.
     if (about !== null && !isEnd && this.#floor !== 'run' && this.#posted.has(about)) this.#beginEarly(about, about);
     if (this.#floor === 'events' && (about === null || about === this.#floorRun)) {
       this.#broken = null;
@@ -452,14 +452,14 @@ export class AgUiThread {
       if (stream === 'run') this.#duplicates.clear();
     } else if (isReopened) this.#broken = { reason, dueAt: this.#now + RESUME_MS };
     else if (stream === 'run' && !isAsked && this.#isOnEventStream()) {
-      // The event stream carries the run too and continues it; duplicates are dropped.
+      // The event stream also carries the run and continues it. Duplicates are dropped.
       setBounded(this.#announced, runId ?? '', true, MAX_EARLY);
       this.#floor = 'events';
     } else if (stream === 'events') this.#failTurn(`${EVENTS_BROKE}: ${reason ?? CLOSED}.`, isAsked);
     else this.#failTurn(`The stream of this turn broke before its end: ${reason ?? CLOSED}.`, isAsked);
   }
 
-  /** True if the event stream also carries the open run: its events wait for the floor. */
+  /** True if the event stream also carries the open run: events of that run are waiting for the floor. */
   #isOnEventStream(): boolean {
     const names = [this.#floorRun, this.#writer.turn?.runId];
     return this.#waiting.events.some(

@@ -27,11 +27,11 @@ export class BackgroundTasks {
   readonly #isHere: boolean;
   readonly #activities = new Map<string, unknown>();
   readonly #progress = new Map<string, string>();
-  /** Ended tasks: a repeated end starts no turn. */
+  /** Ended tasks, whose repeated end does not start a turn. */
   readonly #over = new Map<string, true>();
-  /** Ended before this process: starting one inside a turn means a new task with a reused id. */
+  /** Tasks that ended before this process. If one starts inside a turn, it is a new task with a reused id. */
   readonly #before: Set<string>;
-  /** Task ends between turns, and within the last turn. */
+  /** Tasks that ended between turns, and those that ended within the last turn. */
   #endedOutside: string[] = [];
   #endedInside: string[] = [];
 
@@ -46,7 +46,7 @@ export class BackgroundTasks {
     return [...this.#over.keys()];
   }
 
-  /** A user turn also delivers the earlier ends. */
+  /** Begins a user turn, which also delivers the earlier ends. */
   userTurnBegins(): void {
     this.#endedInside = this.#endedOutside;
     this.#endedOutside = [];
@@ -94,7 +94,7 @@ export class BackgroundTasks {
     return true;
   }
 
-  /** A run's subagent is a task; its content is marked with it. */
+  /** Handles a run's subagent as a task, with which its content is marked. */
   readSubagent({ type, subagentRunId, name, description, parentToolCallId, message, outcome }: Fields): boolean {
     const value = taskValueOf({ task_id: subagentRunId }, this.#isHere);
     if (value === null) return false;
@@ -134,7 +134,7 @@ export class BackgroundTasks {
     }
   }
 
-  /** Nothing can report these ends any more. */
+  /** Marks tasks as lost whose ends nothing can report any more. */
   lose(about: readonly string[]): void {
     const error = 'The server reports neither running tasks nor events between turns.';
     for (const id of new Set(about)) {
@@ -216,7 +216,7 @@ function endIn(status: unknown): TaskEnd | null {
 /**
  * Normalizes the value of a `task:*` event.
  *
- * @param isHere the agent runs on this machine, so output files are local
+ * @param isHere true if the agent runs on this machine, so that output files are local
  * @returns null without a task id
  */
 function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {

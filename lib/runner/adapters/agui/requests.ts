@@ -52,7 +52,7 @@ export class RunRequests {
     this.#calls.delete(id);
   }
 
-  /** The run ended normally. */
+  /** Handles the normal end of the run. */
   runFinished(event: Fields): void {
     for (const interrupt of interruptsIn(event)) this.#openInterrupt(interrupt);
     for (const [id, call] of this.#calls) {
@@ -61,12 +61,12 @@ export class RunRequests {
     this.#calls.clear();
   }
 
-  /** The run was cut off: its questions expect no answer. */
+  /** Handles a run that was cut off, whose questions need no answer. */
   runAborted(): void {
     this.#calls.clear();
   }
 
-  /** The new run's input answers earlier requests. */
+  /** Resolves earlier requests that the new run's input answers. */
   answeredBy({ messages, resume }: RunInput): void {
     for (const { interruptId, status, payload } of resume) {
       const id = textOf(interruptId);
@@ -121,7 +121,7 @@ export class RunRequests {
   }
 }
 
-/** Older servers use other shapes or send a single interrupt. */
+/** Reads the interrupts of a finished run. Older servers use other shapes or send a single interrupt. */
 function interruptsIn({ outcome, interrupts, interrupt }: Fields): Fields[] {
   const nested = fieldsOf(outcome);
   if (nested.type === 'success' || nested.type === 'cancelled') return [];

@@ -160,12 +160,12 @@ const HANDLERS: Record<string, Handler | undefined> = {
   TOOL_CALL_RESULT: (boundedText, event, parts) => boundedText.result(event, parts, event.content),
 };
 
-/** True for content of a turn. */
+/** True for events that are content of a turn. */
 export function isOfTurn(event: Fields): boolean {
   return Object.hasOwn(HANDLERS, String(event.type));
 }
 
-/** A message with an id continues under it, whatever comes between. */
+/** A message with an id continues under that id, whatever comes in between. */
 function aboutNamed(id: string | null): TextOptions {
   return id === null ? {} : { staysOpen: true };
 }
@@ -215,7 +215,7 @@ export function forwardedEvents(event: Fields): AgUiEvent[] {
   return [oversizedEvent(kept)];
 }
 
-/** A RAW event for data that is no event. */
+/** A RAW event for data that is not an event. */
 export function unreadable(what: unknown): AgUiEvent {
   const event = typeof what === 'string' ? truncateWithNote(what, MAX_QUOTED) : what;
   const raw: AgUiEvent = { type: 'RAW', event, source: 'agui' };

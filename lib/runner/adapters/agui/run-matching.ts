@@ -67,13 +67,13 @@ const MAX_COMPARED = 4_096;
 const MAX_REPLAYED = 32_768;
 
 /**
- * Detects events that both streams carry for the last posted run. Events have no ids, so each is written as often as on
- * the stream with more copies.
+ * Detects events that both streams carry for the last posted run. Events have no ids, so each event is written as often
+ * as it occurs on the stream with more copies.
  */
 export class DuplicateEvents {
   readonly #seen = new Map<string, Record<StreamName, number>>();
 
-  /** The run was superseded or ended normally: no more duplicates. */
+  /** Forgets the run, which was superseded or ended normally: no more duplicates follow. */
   clear(): void {
     this.#seen.clear();
   }

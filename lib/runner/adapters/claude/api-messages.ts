@@ -6,7 +6,7 @@ import { type CallResult, verdictOf } from './requests';
 import type { Tasks } from './tasks';
 import { hasStandIns, rawIfSmall, resultText, standIn } from './transcript-line';
 
-/** Subagents followed at once; the least recently active goes first. */
+/** Subagents followed at once; the least recently active is dropped first. */
 const MAX_SUBAGENTS = 64;
 /** API messages kept per assembler, so that a late whole message matches its stream. */
 const MAX_MESSAGES = 16;
@@ -145,8 +145,8 @@ export class ApiMessages {
  * Content blocks of one speaker. A stream carries one message at a time and each block also arrives as a whole message;
  * each block is written once, however the two interleave.
  *
- * A block ends with its whole message or when nothing more can come, not at `content_block_stop`: a whole text that
- * differs from the deltas can still correct them.
+ * A block ends with its whole message or when nothing more can arrive, not at `content_block_stop`, because a whole
+ * text can still correct its deltas.
  */
 class ContentBlockStream {
   readonly parts: PartAssembler;

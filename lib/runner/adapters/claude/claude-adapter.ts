@@ -16,7 +16,7 @@ import { PERSONS, TurnAttribution } from './turn-attribution';
 interface ClaudeAdapterOptions {
   sessionId: string;
   newRunId: () => string;
-  /** The source calls `taskEndsDelivered`; otherwise the adapter infers which turn answers which task end. */
+  /** True if the source calls `taskEndsDelivered`. Otherwise, the adapter infers which turn answers which task end. */
   knowsDeliveries?: boolean;
 }
 
@@ -123,8 +123,8 @@ export class ClaudeAdapter {
   }
 
   /**
-   * Another process took over at `at` (epoch milliseconds): interrupts or loses the predecessor's open work. Later work
-   * stays open.
+   * Marks the open work of the previous process as interrupted or lost after another took over at `at` (epoch
+   * milliseconds). Later work stays open.
    */
   replaced(at: number, now: number): TimedEvent[] {
     return this.#collect(now, () => {
@@ -216,7 +216,7 @@ export class ClaudeAdapter {
 
   #assistant(message: Fields): void {
     this.#flushThinking();
-    // A message after the end of its turn opens no turn.
+    // A message after the end of its turn does not open one.
     if (isMain(message) && message.late !== true) this.#turns.active('content', message);
     const replaced = textsOf(message.supersedes);
     if (replaced.length > 0) this.#writer.custom('claude:superseded', { message_uuids: replaced });
@@ -240,7 +240,7 @@ export class ClaudeAdapter {
   #user(message: Fields): void {
     const results = this.#messages.toolResults(message);
     if (results.length > 0) {
-      // A late result of an abandoned call opens no turn.
+      // A late result of an abandoned call does not open a turn.
       if (isMain(message) && this.#writer.turn !== null) {
         this.#turns.active('content', message);
         this.#turns.ends.boundary();

@@ -3,7 +3,7 @@ import { lineText } from './transcript-line';
 
 /** A turn closed by its stop hook; some of its lines may still arrive. */
 export interface ClosedTurn {
-  /** When the hook ran. */
+  /** Time of the hook. */
   at: number;
   /** Text written in place of missing lines; null or empty if none. */
   text: string | null;
@@ -38,12 +38,12 @@ export class FinalText {
     return text === null || text === undefined || comparisonKey(text) === '' ? null : missingText(text, this.#texts);
   }
 
-  /** New input reached the agent: later texts follow it. */
+  /** Forgets the texts, because new input reached the agent and later texts follow it. */
   reset(): void {
     this.#texts = [];
   }
 
-  /** A hook blocked the stop: the text so far was not final. */
+  /** Notes that a hook blocked the stop, so the text so far was not final. */
   blocked(): void {
     this.#texts = [];
     if (this.#closed !== null) this.#closed = { ...this.#closed, text: null, taken: [] };
@@ -74,7 +74,7 @@ export class FinalText {
   }
 
   /**
-   * A turn opens. Late lines older than it belong to the previous turn (measured with a busy CLI). Texts are kept: one
+   * Opens a turn. Late lines that are older belong to the previous turn (measured with a busy CLI). Texts are kept: one
    * may have opened the turn.
    */
   opened(at: number): void {
@@ -95,10 +95,10 @@ export class FinalText {
   }
 
   /**
-   * Takes a late line of a closed turn. The last lines repeat the text written in their place; later lines may show
+   * Handles a late line of a closed turn. The last lines repeat the text written in their place; later lines may show
    * that an earlier line merely had the same words.
    *
-   * @param isLast the line can be among the last
+   * @param isLast true if the line can be among the last
    * @returns lines that turn out to be unwritten
    */
   late(line: Fields, isLast: boolean): readonly Fields[] {

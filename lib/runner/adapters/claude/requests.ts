@@ -43,7 +43,7 @@ export class Requests {
     this.#writer = writer;
   }
 
-  /** A new call under a reused id: earlier results don't apply to it. */
+  /** Notes a new call. If it reuses an id, earlier results don't apply to it. */
   called(id: string): void {
     this.#results.delete(id);
   }
@@ -78,7 +78,9 @@ export class Requests {
     this.#writer.resolved(id, outcome, textOf(answer.message));
   }
 
-  /** The state went from `requires_action` to `running`. Only tool results distinguish several open requests. */
+  /**
+   * Handles a state change from `requires_action` to `running`. Only tool results distinguish several open requests.
+   */
   running(): void {
     const id = this.#only();
     if (id !== null) this.#writer.requestPassed(id);
@@ -102,7 +104,7 @@ export class Requests {
     if (isAwaited) this.#writer.requestPassed(toolUseId);
   }
 
-  /** The agent reports that the tool was not run. */
+  /** Handles the agent's report that the tool was not run. */
   denied(id: string | null, message: string | null): void {
     if (id !== null) this.#writer.resolved(id, 'denied', message ?? this.#results.get(id)?.text);
   }
@@ -111,7 +113,7 @@ export class Requests {
     return this.#writer.requests.about(id)?.kind === 'question' ? 'answered' : 'allowed';
   }
 
-  /** True if open, or passed in this turn. In a later turn the id means another call. */
+  /** True for a request that is open, or was passed in this turn. In a later turn, its id means another call. */
   #isKnown(id: string): boolean {
     const { requests, turn } = this.#writer;
     const isOfThisTurn = requests.about(id)?.openedIn === (turn?.runId ?? null);
@@ -158,7 +160,7 @@ export function answerText(answers: Record<string, string | string[]>): string {
   return Object.values(answers).flat().join(', ');
 }
 
-/** Reasons why a tool did not run without a decision about it. */
+/** Values of `non_execution_kind` for a tool that did not run although nobody denied it. */
 const ABORTED: ReadonlySet<string> = new Set(['interrupted', 'cancelled']);
 
 /** Returns the verdict about one call in a message with tool results. */
@@ -173,10 +175,10 @@ export function verdictOf(message: Fields, toolUseId: string): Verdict | null {
   return decision === 'accept' ? 'allowed' : decision === 'reject' ? 'denied' : null;
 }
 
-/** Longest delay of a request's hook behind the result, milliseconds. Ours takes at most 2 s. */
+/** Longest time by which a request's hook may follow the result, in milliseconds. Our hook takes at most 2 s. */
 const LATE_HOOK_MS = 3_000;
 const CALL_LIMITS = { mostOpen: Number.POSITIVE_INFINITY, mostEnded: 64 };
-/** A request unmatched for this long concerns another transcript. */
+/** A request that stays unmatched for this long belongs to another transcript. */
 const STALE_MS = 60_000;
 const MAX_REQUESTS = 64;
 const MAX_DEPTH = 64;

@@ -37,7 +37,7 @@ export interface StopHooksState {
   unheard: readonly (readonly string[])[];
   /** Times of prompts whose lines, and turns, are still to come. Oldest first. */
   prompts: readonly number[];
-  /** The hook of the prompt that opened the turn has arrived. */
+  /** True if the hook of the prompt that opened the turn has arrived. */
   isPromptHeard: boolean;
 }
 
@@ -49,7 +49,7 @@ const PROMPT_HOOK_MS = 2_000;
 const MAX_STOPS = 16;
 /** Prompt ids kept after their turn. */
 const MAX_PAST = 64;
-/** A larger difference between a line's timestamp and its reading means that the clocks disagree. */
+/** If a line's timestamp differs from the time of reading by more than this, the clocks disagree. */
 const CLOCKS_AGREE_MS = 3_600_000;
 
 /**
@@ -80,12 +80,15 @@ export class StopHooks {
     return { stops: this.#stops, unheard: this.#unclaimed, prompts: this.#pendingPrompts, isPromptHeard };
   }
 
-  /** Stop of the open turn. */
+  /** Stop hook of the open turn. */
   get own(): PendingStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'open') ?? null;
   }
 
-  /** Stop of a turn not in the transcript yet: the open turn is over, though more of its lines may come. */
+  /**
+   * Stop hook of a turn that is not in the transcript yet. The open turn is over, although more of its lines may
+   * follow.
+   */
   get ahead(): PendingStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'ahead') ?? null;
   }
@@ -105,7 +108,7 @@ export class StopHooks {
     this.#unclaimed = unheard;
   }
 
-  /** @param hasFinalText the transcript has the open turn's final text */
+  /** @param hasFinalText true if the transcript has the open turn's final text */
   ran(stop: Stop, hasFinalText: boolean): void {
     if (this.#place(stop) === 'before') return;
     if (!this.#isReliable(stop) && this.#claimsEnded(stop, hasFinalText)) return;
@@ -118,7 +121,7 @@ export class StopHooks {
     this.#stops = this.#stops.map((one) => (one === last ? both : one));
   }
 
-  /** A prompt's hook arrived. A prompt joining the open turn begins no turn. */
+  /** Handles the hook of a prompt. A prompt that joins the open turn does not begin one. */
   prompted({ at, promptId }: HookMoment, heardAt: number): void {
     if (promptId !== null && this.#knows(promptId)) return;
     const isOfOpen = this.#isByPrompt && !this.#isPromptHookSeen && this.#isPromptOf(this.#openedAt, at);
@@ -130,14 +133,14 @@ export class StopHooks {
     );
   }
 
-  /** The main thread reached this line. Uses its timestamp unless the clocks disagree. */
+  /** Notes that the main thread reached this line. Uses its timestamp unless the clocks disagree. */
   reached(madeAt: number, readAt: number): void {
     const at = Math.abs(readAt - madeAt) < CLOCKS_AGREE_MS ? madeAt : readAt;
     this.#reachedAt = Math.max(this.#reachedAt, at);
     this.#pendingPrompts = this.#pendingPrompts.filter((prompt) => prompt > at);
   }
 
-  /** A main-thread line names its prompt. A turn may have several. */
+  /** Notes the prompt that a main-thread line names. A turn may have several. */
   named(promptId: string | null): void {
     if (promptId === null || this.#knows(promptId)) return;
     if (this.#openedAt === null) this.#beginPrompt(promptId);
@@ -159,19 +162,19 @@ export class StopHooks {
     );
   }
 
-  /** A hook blocked the stop: earlier hooks did not end the turn. */
+  /** Notes that a hook blocked the stop, so earlier hooks did not end the turn. */
   held(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at > at || this.#place(stop) === 'ahead');
   }
 
-  /** Stop of a turn that ended at `at`. A later hook belongs to a later turn. */
+  /** Stop hook of a turn that ended at `at`. A later hook belongs to a later turn. */
   ownAt(at: number): PendingStop | null {
     return (
       this.#stops.findLast((stop) => this.#place(stop) === 'open' && (this.#isNamed(stop) || stop.at <= at)) ?? null
     );
   }
 
-  /** The turn ended by its hook, or because nothing followed. */
+  /** Ends the turn by its hook, or because nothing followed. */
   overByHook(): void {
     const own = this.own;
     this.#overAt = own?.at ?? this.#reachedAt;
@@ -180,9 +183,9 @@ export class StopHooks {
   }
 
   /**
-   * A line reports the end of the turn.
+   * Ends the turn by a line that reports its end.
    * @param texts the turn's final texts
-   * @param hasHook a stop hook runs at this kind of end
+   * @param hasHook true if a stop hook runs at this kind of end
    */
   overByLine(at: number, texts: readonly string[], hasHook: boolean): void {
     const own = this.ownAt(at);
@@ -201,7 +204,7 @@ export class StopHooks {
     this.#stops = this.#stops.filter((one) => one !== stop);
   }
 
-  /** The session restarts: earlier hooks end nothing. */
+  /** Drops earlier hooks when the session restarts: they no longer end a turn. */
   clearBefore(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
   }
@@ -247,8 +250,8 @@ export class StopHooks {
   }
 
   /**
-   * True if a hook belongs to an ended turn that lacks its hook: it carries that turn's final text, or it carries none
-   * and the open turn has not reached its own.
+   * True if a hook belongs to an ended turn that lacks its hook: it carries that turn's final text, or no text while
+   * the open turn has not reached its own.
    */
   #claimsEnded({ text }: Stop, hasFinalText: boolean): boolean {
     const isMute = text === null && this.#openedAt !== null && !hasFinalText;

@@ -147,7 +147,7 @@ export class Tasks {
     if (this.#unstarted.size > 256) this.#unstarted.clear();
   }
 
-  /** A turn begins: tasks that left the set without a notification won't get one. */
+  /** Presumes tasks lost that left the set without a notification: once a turn begins, none will follow. */
   settle(): void {
     for (const run of this.#writer.tasks.running) if (this.#isListed.get(run) === false) this.#presume(run, UNREPORTED);
   }

@@ -50,18 +50,18 @@ export class TranscriptAdapter {
   #origin: Fields | null = null;
   /** Slash command waiting for the next line, which shows whether the model or the CLI answers it. */
   #command: { line: Fields; id: string; text: string; at: number } | null = null;
-  /** A person's last line is a command without a model answer so far. */
+  /** True if the person's last line is a command that the model has not answered so far. */
   #isCommandLast = false;
   #isForkNoted = false;
-  /** The last main-thread line ends its turn unless a hook blocks the stop. */
+  /** True if the last main-thread line ends its turn unless a hook blocks the stop. */
   #hasFinished = false;
-  /** The turn has agent content. */
+  /** True if the turn has agent content. */
   #hasActed = false;
   /** Stop hooks whose turns are still open in the events. */
   readonly stops = new StopHooks();
   readonly finalText = new FinalText();
   readonly #turns = new LineTurns();
-  /** The current line belongs to an earlier turn. */
+  /** True if the current line belongs to an earlier turn. */
   #isBehind = false;
   /** Prompt of the turn that the current line opens. */
   #prompt: { promptId: string | null } | undefined;
@@ -76,17 +76,17 @@ export class TranscriptAdapter {
     return this.#adapter.turn?.runId ?? null;
   }
 
-  /** The turn has ended; only its stop hook is outstanding. */
+  /** True if the turn has ended and only its stop hook is outstanding. */
   get hasFinished(): boolean {
     return this.openRunId !== null && this.#hasFinished;
   }
 
-  /** The stop hook carries a final text that no line has. */
+  /** True if the stop hook carries a final text that no line has. */
   get lacksFinalText(): boolean {
     return this.finalText.missingOf(this.stops.own?.text) !== null;
   }
 
-  /** A stop hook let the turn end. Call `stopped` once the transcript has the final text. */
+  /** Notes that a stop hook let the turn end. Call `stopped` once the transcript has the final text. */
   announced(stop: Stop): void {
     this.stops.ran(stop, this.hasFinished);
   }
@@ -114,7 +114,7 @@ export class TranscriptAdapter {
     const { uuid, message } = line;
     for (const { id, input } of blocksOf(message, 'tool_use')) this.tasks.called(`${id}`, fieldsOf(input));
     const results = blocksOf(message, 'tool_result');
-    // Its background work is still shown.
+    // The subagent's background work is still shown.
     const started = results.length === 0 ? null : this.tasks.launched(line, results, at);
     const ended = this.tasks.endedByCall(line, results);
     const messages = [started, ...ended.map((end) => end.message), { type: 'sidechain', uuid, message }];
@@ -130,18 +130,21 @@ export class TranscriptAdapter {
     return [{ occurredAt: at, event: { type: 'CUSTOM', name: CUSTOM.notice, value } }];
   }
 
-  /** Another process took over at `at` (epoch milliseconds): interrupts or loses the predecessor's open work. */
+  /**
+   * Marks the open work of the previous process as interrupted or lost after another took over at `at` (epoch
+   * milliseconds).
+   */
   replaced(at: number, now: number): TimedEvent[] {
     const before = this.#adapter.turn;
     const isOver = this.#hasFinished || this.stops.ownAt(at) !== null;
     const last = before !== null && isOver && before.startedAt <= at ? this.stopped(now) : [];
     this.tasks.processReplaced(at);
-    // The hook of an ended turn has arrived by now.
+    // Hooks of ended turns have arrived by now.
     this.stops.clearBefore(at);
     const events = [...last, ...this.#process(this.#adapter.replaced(at, now))];
     if (before !== null && this.#adapter.turn === null) {
       this.#requests.sessionEnded();
-      // Late lines of the old process open no turn.
+      // Late lines of the old process do not open a turn.
       if (last.length === 0) this.finalText.leaves(at, null);
       this.finalText.reset();
       this.#answers = [];
@@ -169,7 +172,7 @@ export class TranscriptAdapter {
     this.stops.reached(madeAt, now);
   }
 
-  /** Records a request shown in the terminal; it is written once the transcript has its tool call. */
+  /** Records a request shown in the terminal, which is written once the transcript has its tool call. */
   requestOpened(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
     this.#requests.opened({ tool, input, about, at: now });
     return this.#process(this.#matchRequests(now));
@@ -263,7 +266,7 @@ export class TranscriptAdapter {
     this.#command = null;
     const { line, id, text, at } = command;
     const prompt = { ...line, message: { role: 'user', content: text } };
-    // Typed while the agent works: opens no turn.
+    // A command typed while the agent works does not open a turn.
     if (this.#isBusy(at) && !asks) {
       this.#answers.push(id);
       return this.#adapter.sent({ type: 'user', uuid: id, message: prompt.message }, at);
@@ -281,7 +284,7 @@ export class TranscriptAdapter {
     return this.#command?.id ?? null;
   }
 
-  /** The CLI answered the waiting command silently. */
+  /** Completes the waiting command, which the CLI answered silently. */
   commandSettled(): TimedEvent[] {
     return this.#process(this.#settleCommand(false));
   }
@@ -293,7 +296,7 @@ export class TranscriptAdapter {
   /**
    * Shows a command's output. Without `turnOrigin` the model is not asked, and the turn ends.
    *
-   * @param isAnswer the command was the person's last line
+   * @param isAnswer true if the command was the person's last line
    */
   #commandOutput(line: Fields, text: string, at: number, isAnswer: boolean): TimedEvent[] {
     const isMidTurn = this.#command !== null && this.#isBusy(at);
@@ -304,7 +307,7 @@ export class TranscriptAdapter {
     return [...opened, ...printed, ...(isOver ? this.#close(`${this.#key}/command`, LOCAL, at) : [])];
   }
 
-  /** A stop hook blocked the stop: the turn continues. */
+  /** Continues the turn after a stop hook blocked the stop. */
   #stopBlocked(at: number): TimedEvent[] {
     this.stops.held(at);
     if (this.finalText.isBeforeEnd(at)) return this.#emitLate(this.finalText.heldBefore(), at);
@@ -416,7 +419,7 @@ export class TranscriptAdapter {
     return this.#beginTurn(line, BY_TASK, at, notifications);
   }
 
-  /** A wake-up scheduled by the agent fired. */
+  /** Begins the turn of a wake-up that the agent had scheduled. */
   #wokenByTimer(line: Fields, text: string, at: number): TimedEvent[] {
     if (this.openRunId !== null && !this.#hasActed) return [];
     const { reason, setAt } = this.tasks.timerOf(text) ?? { reason: null, setAt: null };
@@ -429,7 +432,7 @@ export class TranscriptAdapter {
     return this.#beginTurn(line, origin, at);
   }
 
-  /** Begins a turn without a person's prompt. */
+  /** Begins a turn without a prompt from a person. */
   #beginTurn(line: Fields, origin: Fields, at: number, notifications: readonly Notification[] = []): TimedEvent[] {
     const before = this.#closeBefore(at);
     this.#opens(line);
@@ -444,7 +447,7 @@ export class TranscriptAdapter {
     return [...before, ...events, ...init, ...this.#adapter.read(asks, at)];
   }
 
-  /** The agent reads notifications here, possibly after later ends. */
+  /** Delivers notifications, which the agent reads here, possibly after later ends. */
   #deliver(notifications: readonly Notification[], how: 'wakes' | 'received'): void {
     const ends = notifications.flatMap((notification) => this.tasks.taskOf(notification) ?? []);
     // An older CLI may omit the task id.

@@ -17,7 +17,7 @@ export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permi
  */
 type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
 
-/** Since 2.1.329 the CLI sets at least one of these on each prompt. */
+/** Fields of which the CLI sets at least one on each prompt, since 2.1.329. */
 const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
 
 /**
@@ -108,7 +108,7 @@ export class LineTurns {
   #newest = 0;
   #opener: string | null = null;
 
-  /** The line opens a turn; idempotent. */
+  /** Notes that the line opens a turn; idempotent. */
   opened(line: Fields): void {
     const uuid = textOf(line.uuid);
     if (uuid !== null && uuid === this.#opener) return;

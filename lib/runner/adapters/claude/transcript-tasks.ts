@@ -41,7 +41,7 @@ interface Launch extends LaunchedWork {
 export interface UnlistedTasks {
   /** Tasks missing from the CLI's list at `at`, epoch milliseconds. */
   unlisted: { ids: string[]; at: number } | null;
-  /** Tasks presumed lost for that reason. */
+  /** Tasks presumed lost because they stayed unlisted. */
   lost: string[];
 }
 
@@ -55,7 +55,7 @@ export interface Timer {
  * Extracts background tasks from a transcript as SDK messages: a tool result names work that continues, and a
  * notification or a later result reports its end.
  *
- * Transcripts name no runs. A resumed subagent ends again, so that end gets a new run.
+ * Transcripts do not name runs. A resumed subagent ends again, so that end gets a new run.
  */
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
@@ -201,7 +201,10 @@ export class TranscriptTasks {
     );
   }
 
-  /** A stop hook lists the tasks running at `at`. A line still to come may report the main thread's missing ones. */
+  /**
+   * Applies a stop hook's list of the tasks running at `at`. Tasks of the main thread that it lacks may be reported by
+   * a later line.
+   */
   listed(listed: readonly string[], at: number): void {
     const ids = this.#tasks.entries().flatMap(([id, { parentId, startedAt }]) => {
       return parentId === null && startedAt <= at && !listed.includes(id) ? id : [];
@@ -233,7 +236,7 @@ export class TranscriptTasks {
     return this.#tasks.isOpen(id);
   }
 
-  /** Another process took over at `at`: earlier tasks are lost. */
+  /** Marks earlier tasks as lost after another process took over at `at`. */
   processReplaced(at: number): void {
     this.lost(this.#tasks.entries().flatMap(([id, { startedAt }]) => (startedAt <= at ? id : [])));
   }
@@ -247,7 +250,7 @@ export class TranscriptTasks {
     return id !== null && this.isRunning(id) ? this.#tasks.about(id) : undefined;
   }
 
-  /** The next scheduled prompt comes from this job. */
+  /** Notes that the next scheduled prompt comes from this job. */
   fired(id: string | null): void {
     this.#fired = id;
   }
@@ -272,7 +275,7 @@ export class TranscriptTasks {
       if (key !== null) setBounded(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
   }
 
-  /** Undefined for the first run: only later ones need an id. */
+  /** Id of a task's next run; undefined for the first, because only later runs need an id. */
   #nextRun(id: string): string | undefined {
     const count = (this.#runs.get(id) ?? 0) + 1;
     this.#runs.set(id, count);

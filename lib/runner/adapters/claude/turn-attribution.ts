@@ -15,18 +15,21 @@ export class TurnAttribution {
   readonly #endOfRun: (taskRunId: string) => TaskEnd | null;
   /** Oldest first. */
   readonly #unanswered = new Set<string>();
-  /** Older CLIs name no user messages. Once one init has, an init without names opens no user turn. */
+  /**
+   * True once an init has named its user messages: from then on, an init without names does not open a user turn. Older
+   * CLIs name none.
+   */
   #initsNameMessages = false;
-  /** Ends the newest turn seemed to answer when it began. */
+  /** Task ends that the newest turn seemed to answer when it began. */
   #guess: readonly TaskEnd[] = [];
-  /** The newest turn has content: late messages of the previous turn no longer count. */
+  /** True once the newest turn has content. Late messages of the previous turn then no longer count. */
   #hasActed = false;
-  /** The newest turn has a text, which its result repeats. */
+  /** True once the newest turn has a text, which its result repeats. */
   #hasText = false;
 
   /**
    * @param endOfRun looks up a task end by run, answered or not
-   * @param knowsDeliveries the source calls `ends.delivered`
+   * @param knowsDeliveries true if the source calls `ends.delivered`
    */
   constructor(writer: SessionWriter, endOfRun: (taskRunId: string) => TaskEnd | null, knowsDeliveries?: boolean) {
     this.ends = new PendingTaskEnds(knowsDeliveries);
@@ -84,7 +87,7 @@ export class TurnAttribution {
     const fields = fieldsOf(result);
     const runId = originRun(fields);
     const kind = this.#writer.turn?.kind ?? 'user';
-    // The model was never reached: the next turn gets the same notifications.
+    // The model was never reached, so the next turn gets the same notifications.
     const unanswered = end.kind === 'failed' && end.code === 'api_error';
     const { causes, folded } = this.ends.settle({ kind, runId, guess: this.#guess, unanswered });
     if (kind === 'between-run' && runId !== null && !causes.some((one) => one.runId === runId)) {
@@ -118,7 +121,7 @@ export class TurnAttribution {
     return { kind, trigger: guess.length > 0 ? taskTrigger(guess) : otherTrigger(message), parentRunId };
   }
 
-  /** An empty result, or one naming another cause, does not end the open turn. */
+  /** True for an empty result, or one that names another cause: it does not end the open turn. */
   #isForeign(result: Fields): boolean {
     const empty = result.num_turns === 0 && result.result === '' && result.is_error !== true;
     const { turn } = this.#writer;
@@ -157,7 +160,7 @@ export class ReplyMarks {
     this.#onRun = onRun;
   }
 
-  /** The open turn answers these messages. */
+  /** Notes the messages that the open turn answers. */
   answered(messageIds: readonly string[]): void {
     this.#replyTo.push(...messageIds);
   }
@@ -303,19 +306,19 @@ export interface TaskRef {
   runId: string | null;
 }
 
-/** A task end that some prompt reports to the agent. */
+/** A task end that a prompt reports to the agent. */
 export interface TaskEnd extends TaskRef {
   startedInRun: string | null;
-  /** Opens no turn: the next turn reports it. */
+  /** True if it does not open a turn: the next turn reports it. */
   quiet: boolean;
 }
 
 interface Waiting extends TaskEnd {
-  /** Its own result was empty: the next turn answers it. */
+  /** True if the result of its own turn was empty, so that the next turn answers it. */
   swallowed: boolean;
-  /** The open turn received it. */
+  /** True if the open turn received it. */
   received: boolean;
-  /** Reported to have opened the current turn, not guessed. */
+  /** True if the agent reported that it opened the current turn. */
   wakes: boolean;
 }
 
@@ -323,9 +326,9 @@ interface ResultCause {
   kind: 'user' | 'between-run';
   /** `origin.runId` of the result. */
   runId: string | null;
-  /** Ends the turn seemed to answer when it opened. */
+  /** Task ends that the turn seemed to answer when it opened. */
   guess: readonly TaskEnd[];
-  /** The model was never reached: the notification is sent again with the next turn. */
+  /** True if the model was never reached, so that the notification is sent again with the next turn. */
   unanswered: boolean;
 }
 
@@ -334,8 +337,8 @@ interface ResultCause {
  * these ways:
  * - in its own turn, whose result names the task's run (`origin.runId`);
  * - together with later ones: each but the last gets an init and an EMPTY result just before that turn;
- * - inside a running turn after a round of tools, named by no result;
- * - with the next user turn, if it opens none (a stopped shell) or its own turn failed at the API.
+ * - inside a running turn after a round of tools, without a result that names it;
+ * - with the next user turn, if it does not open a turn (a stopped shell) or its own turn failed at the API.
  *
  * A source that sees each prompt's notifications (a transcript) calls `delivered`, and nothing is guessed: a task that
  * ends while a turn opens waits for the next one.
@@ -346,7 +349,7 @@ class PendingTaskEnds {
   readonly #knowsDeliveries: boolean;
   #waiting: Waiting[] = [];
 
-  /** @param knowsDeliveries the source calls `delivered` */
+  /** @param knowsDeliveries true if the source calls `delivered` */
   constructor(knowsDeliveries = false) {
     this.#knowsDeliveries = knowsDeliveries;
   }
@@ -374,22 +377,22 @@ class PendingTaskEnds {
     return this.#waiting.filter((end) => !end.quiet || end.swallowed);
   }
 
-  /** An empty result arrived for this run; tasks of an earlier process have no run. */
+  /** Handles an empty result for this run. Tasks of an earlier process have no run. */
   discard(runId: string | null): void {
     for (const end of this.#waiting) if (end.runId === runId) end.swallowed = true;
   }
 
-  /** A turn opens: its prompt reports quiet ends and, in a user turn, swallowed ones. */
+  /** Opens a turn, whose prompt reports quiet ends and, in a user turn, swallowed ones. */
   opened(kind: 'user' | 'between-run'): void {
     for (const end of this.#waiting) if (end.quiet || (kind === 'user' && end.swallowed)) end.received = true;
   }
 
-  /** A user prompt joins the turn these ends opened. */
+  /** Notes that a user prompt joins the turn that these ends opened. */
   joined(): void {
     for (const end of this.#waiting) if (end.wakes) [end.wakes, end.received] = [false, true];
   }
 
-  /** The open turn continues after a tool result, which delivers all pending ends. */
+  /** Continues the open turn after a tool result, which delivers all pending ends. */
   boundary(): void {
     if (this.#knowsDeliveries) return;
     for (const end of this.#waiting) end.received = true;
@@ -406,7 +409,7 @@ class PendingTaskEnds {
     return { causes, folded };
   }
 
-  /** The queue is gone with the process. */
+  /** Forgets the queue, which has ended with the process. */
   clear(): void {
     this.#waiting = [];
   }

@@ -88,7 +88,7 @@ export class CodexAdapter implements WireAdapter {
     return this.#take();
   }
 
-  /** The connection is lost but the server runs: open work continues and is caught up with later. */
+  /** Handles a lost connection to a server that still runs: open work continues, and its events are read later. */
   disconnected(): void {
     this.#calls.clear();
     this.#histories.clear();
@@ -106,7 +106,7 @@ export class CodexAdapter implements WireAdapter {
       const turn = openTurnRunId === null || place.cause === null ? null : { runId: openTurnRunId, cause: place.cause };
       const parts = { texts: [], thoughts: [], calls: [] };
       thread.writer.resume({ turn, tasks: openTasks, requests: openRequests, ...parts });
-      // Codex repeats requests that still wait.
+      // Codex repeats requests that are still pending.
       for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner restarted.');
     }
     thread.restore(

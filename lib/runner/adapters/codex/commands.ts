@@ -31,7 +31,7 @@ const GONE_MS = 2_000;
 export class Commands {
   readonly #writer: SessionWriter;
   readonly #known = new Map<string, Command>();
-  /** Processes a person terminated through Interlude. */
+  /** Processes that a person terminated through Interlude. */
   readonly #stopped = new Map<string, true>();
   /** Unlisted commands, with the time they count as lost. */
   readonly #gone = new Map<string, number>();
@@ -125,7 +125,7 @@ export class Commands {
     });
   }
 
-  /** The command ended within its turn. */
+  /** Handles a command that ended within its turn. */
   answered(id: string): void {
     this.#known.delete(id);
   }

@@ -16,7 +16,7 @@ export interface ItemCall {
   edits: FileEdit[];
 }
 
-/** @returns null if the item is no call */
+/** @returns null if the item is not a call */
 export function callOf(item: Fields): ItemCall | null {
   const call = (name: string, args: object, result = '', more: Partial<ItemCall> = {}): ItemCall => ({
     ...{ name, args: compact(args), result, isError: item.status === 'failed', edits: [] },

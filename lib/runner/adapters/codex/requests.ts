@@ -21,7 +21,7 @@ export interface CodexRequest {
   decisions: readonly Decision[];
   /** Only for questions. */
   fields: readonly QuestionField[];
-  /** Answered and declined as an MCP elicitation form. */
+  /** True if it is answered and declined as an MCP elicitation form. */
   isForm: boolean;
 }
 
@@ -178,7 +178,7 @@ interface Pending {
 
 const MAX_KNOWN = 2_000;
 
-/** Requests an app-server waits for, by JSON-RPC id (restarting from 0 in each process). */
+/** Requests whose answers an app-server waits for, by JSON-RPC id (restarting from 0 in each process). */
 export class PendingRequests {
   readonly #pending = new Map<RpcId, Pending>();
   /** `changes` of running `fileChange` items: their approval requests omit them. */
@@ -195,7 +195,7 @@ export class PendingRequests {
     return this.#pending.get(rpcId)?.request ?? null;
   }
 
-  /** Interlude answered; another client may have been faster. */
+  /** Notes Interlude's answer. Another client may have been faster. */
   answered(rpcId: RpcId, result: unknown): void {
     const pending = this.#pending.get(rpcId);
     if (pending !== undefined && result !== undefined) pending.outcome = outcomeOf(result);
@@ -246,7 +246,7 @@ const USUAL = ['accept', 'acceptForSession', 'cancel'];
 export function decisionsOf(available: unknown): Decision[] {
   const listed = listOf(available);
   const offered = listed.length > 0 ? listed : USUAL;
-  // Always accepted though not listed: the turn continues without the action.
+  // Codex always accepts `decline`, although it does not list it: the turn continues without the action.
   const all = offered.includes('decline') ? offered : [...offered, 'decline'];
   const options: Decision[] = [];
   for (const decision of all.slice(-MAX_OPTIONS)) {

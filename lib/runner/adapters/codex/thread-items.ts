@@ -18,7 +18,7 @@ export interface ItemsProgress {
 const MAX_KNOWN = 4_000;
 /** Completed items of one turn kept in its progress. */
 const MAX_DONE = 512;
-/** Their arguments are complete at the start. */
+/** Types of items whose arguments are complete at the start. */
 const COMPLETE_AT_START = new Set(['commandExecution', 'mcpToolCall', 'dynamicToolCall', 'sleep']);
 
 /**
@@ -33,7 +33,7 @@ export class ThreadItems {
   readonly #open = new Map<string, Kind>();
   /** Started by another process; how much was written is unknown. */
   readonly #openBefore = new Map<string, true>();
-  /** Items whose start came on this connection: only their deltas are complete. */
+  /** Items whose start arrived on this connection. Deltas of other items are incomplete. */
   readonly #started = new Map<string, true>();
   #completedInTurn: string[] = [];
   #revision = 0;
@@ -148,7 +148,7 @@ export class ThreadItems {
     this.#revision += 1;
   }
 
-  /** A new connection may have missed items. */
+  /** Prepares for a new connection, which may have missed items. */
   reconnected(): void {
     this.#started.clear();
   }
@@ -215,7 +215,7 @@ export interface HistoryProgress {
   lastTurn: string | null;
   /** Turn left open. */
   openTurn: string | null;
-  /** Written from its first turn on. */
+  /** True if it was written from its first turn on. */
   isWhole: boolean;
 }
 
@@ -227,7 +227,7 @@ export interface HistoryEntry {
   at: number | null;
   /** `item`: the item; `turnCompleted`: the turn's end. */
   fields: Fields;
-  /** Already written; only the end of a task may be new. */
+  /** True if it was already written, so that only the end of a task may be new. */
   isOld: boolean;
 }
 

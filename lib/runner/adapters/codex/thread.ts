@@ -21,7 +21,7 @@ interface ThreadOptions {
   writer: SessionWriter;
   /** Parent of a subagent's thread. */
   parent: CodexThread | null;
-  /** The log lacks the messages Interlude sent. */
+  /** True if the log lacks the messages that Interlude sent. */
   isReplay: boolean;
 }
 
@@ -73,7 +73,7 @@ export class CodexThread {
     return this.#revision + this.turns.revision + this.items.revision;
   }
 
-  /** Created while connected: its history is complete. */
+  /** Notes that the thread was created while connected, so its history is complete. */
   isNew(): void {
     if (this.#isWhole || this.turns.last !== null || this.turns.open !== null) return;
     this.#isWhole = true;
@@ -133,7 +133,7 @@ export class CodexThread {
     else this.writer.plan(`${turnId ?? this.id}/plan`, entries);
   }
 
-  /** A subagent's thread started in this turn. */
+  /** Notes that a subagent's thread started in this turn. */
   spawns(item: Fields): void {
     const id = textOf(item.id) ?? '';
     const parts = this.writer.parts(this.turns.taskOf(this.turns.running));
@@ -164,7 +164,7 @@ export class CodexThread {
     this.turns.elapsed(now);
   }
 
-  /** The server is gone; the writer ends open work. */
+  /** Handles the end of the server. The writer ends open work. */
   isGone(): void {
     this.turns.gone();
     this.items.turnGone();

@@ -7,7 +7,7 @@ interface TurnsOptions {
   writer: SessionWriter;
   /** Turns of the parent thread, for a subagent. */
   parent: Turns | null;
-  /** The log lacks the messages Interlude sent. */
+  /** True if the log lacks the messages that Interlude sent. */
   isReplay: boolean;
   /** Called before a turn ends, to write its open work. */
   onEnding: (turnId: string) => void;
@@ -105,7 +105,7 @@ export class Turns {
     this.#name ??= name;
   }
 
-  /** While a goal is active, Codex begins turns by itself. */
+  /** Notes whether a goal is active. If so, Codex begins turns by itself. */
   forGoal(isActive: boolean): void {
     this.#isForGoal = isActive;
   }
@@ -136,7 +136,7 @@ export class Turns {
     }
   }
 
-  /** Content of an unknown turn opens it. */
+  /** Opens an unknown turn at its first content. */
   enter(turnId: string | null, item: Fields): void {
     if (this.#open?.turnId === turnId) this.#timers.delete('died');
     if (turnId === null || this.isOver(turnId) || this.#open?.turnId === turnId) return;
@@ -144,7 +144,7 @@ export class Turns {
     this.#begin(turnId, item);
   }
 
-  /** Writes a message that starts or steers a turn. @param isNew not in the log */
+  /** Writes a message that starts or steers a turn. @param isNew true if it is not in the log */
   userMessage(turnId: string | null, id: string, item: Fields, isNew: boolean): void {
     if (parseClientId(textOf(item.clientId))?.kind !== 'wake') {
       const messageId = this.#writeUser(turnId, id, item);
@@ -170,13 +170,13 @@ export class Turns {
     else this.#writer.notice(reason.message, 'error');
   }
 
-  /** The history is complete. @param isActive the thread's status is active */
+  /** Notes that the history is complete. @param isActive true if the thread's status is active */
   caughtUp(isActive: boolean, now: number): void {
     // The turn may have started after that status.
     if (!isActive && this.running !== null) this.#timers.set('died', now + DIED_MS);
   }
 
-  /** The parent reports that the subagent finished. */
+  /** Handles the parent's report that the subagent finished. */
   finished(): void {
     if (this.#open !== null && this.isSubagents) this.#end({ kind: 'success' });
   }
@@ -196,7 +196,7 @@ export class Turns {
     }
   }
 
-  /** The server is gone; the writer ends the open turn. */
+  /** Handles the end of the server. The writer ends the open turn. */
   gone(): void {
     if (this.#pending !== null) this.#begin(this.#pending, null);
     if (this.#open !== null) this.#forget(this.#open.turnId);

@@ -101,8 +101,8 @@ export class Conversation {
   }
 
   /**
-   * The server process restarted: idle sessions get no further events for their open work.
-   * @param isIdle for each session of this conversation
+   * Handles a restart of the server process: idle sessions get no further events for their open work.
+   * @param isIdle asked for each session of this conversation
    */
   processEnded(isIdle: (session: string) => boolean): void {
     if (isIdle(this.root)) this.#turns.processEnded();
@@ -113,7 +113,7 @@ export class Conversation {
     }
   }
 
-  /** Work is open, so idleness would end it. */
+  /** True while work is open, which idleness would end. */
   get isAtWork(): boolean {
     return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.requests.hasOpen;
   }
@@ -128,7 +128,7 @@ export class Conversation {
     this.#turns.restore(runId);
   }
 
-  /** The session or the connection is gone. */
+  /** Ends everything after the session or the connection is gone. */
   end(end: WireEnd): void {
     this.#turns.over();
     this.writer.end(end);
@@ -181,7 +181,7 @@ export class Conversation {
 
   #part(part: Fields, session: string): void {
     const message = this.#messages.get(idOf(part.messageID) ?? '');
-    // Late repeats, such as pruned outputs, are in the log.
+    // Late repeats, such as pruned outputs, are already in the log.
     if (message?.isOver) return;
     if (message === undefined) this.#custom('part', { type: part.type, id: part.id, message: part.messageID }, session);
     else if (message.role === 'user') this.#parsePromptPart(part, session);
@@ -240,7 +240,7 @@ export class Conversation {
     }
   }
 
-  /** The first text of a message takes the message's id, further ones their own. */
+  /** The first text of a message gets the message's id, further texts their own. */
   #firstPart(messageId: string, partId: string): string {
     const first = this.#firstParts.get(messageId) ?? partId;
     setBounded(this.#firstParts, messageId, first, MAX_MESSAGES);

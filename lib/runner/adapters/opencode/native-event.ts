@@ -9,18 +9,18 @@ import { truncateText } from '@interlude/protocol/text';
  * @see opencode-ai 1.18.33, `GET /doc`
  */
 export interface NativeEvent {
-  /** The same on every stream. */
+  /** Equal on every stream. */
   id: string | null;
   type: string;
   data: Fields;
   session: string | null;
   /** Position among the session's durable events, if known. */
   seq: number | null;
-  /** From a stream that repeats durable events with their position. */
+  /** True if it comes from a stream that repeats durable events with their position. */
   isWrapped: boolean;
 }
 
-/** Durable events: in the history, and repeated as `sync` by `/global/event`. */
+/** Matches durable events, which are in the history and which `/global/event` repeats as `sync`. */
 const LASTING = /^(session\.(created|updated|deleted)|message\.(part\.)?(updated|removed))$/;
 
 export function isLasting({ type }: NativeEvent): boolean {
@@ -109,7 +109,7 @@ type PromptPart =
   /** `messageId`: log id of a message sent by the dashboard. */
   | { kind: 'person'; messageId: string | null; text: string }
   | { kind: 'task'; notices: TaskNotice[] }
-  /** OpenCode's own text: file content, a reminder, a continuation prompt. */
+  /** Text by OpenCode itself: file content, a reminder, a continuation prompt. */
   | { kind: 'own' }
   | { kind: 'compaction'; isAuto: boolean };
 

@@ -38,7 +38,7 @@ export class OpencodeAdapter implements WireAdapter {
   /** Last read position of each native session. */
   readonly #places = new Map<string, number>();
   #request: NativeRequest | null = null;
-  /** The server repeats durable events with their position. */
+  /** True if the server repeats durable events with their position. */
   #hasPositions = false;
 
   constructor(options: WireAdapterOptions) {

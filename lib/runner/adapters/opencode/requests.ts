@@ -58,12 +58,12 @@ export class OpenRequests {
     this.#end(id, outcome ?? 'unknown');
   }
 
-  /** The call ended without a known answer. */
+  /** Handles the end of a call without a known answer. */
   callEnded(session: string, callId: string | null): void {
     if (callId !== null) this.#drop((ask) => ask.session === session && ask.callId === callId, 'unknown');
   }
 
-  /** The asking session is gone. */
+  /** Handles the end of the asking session. */
   sessionGone(session: string): void {
     this.#drop((ask) => ask.session === session, 'cancelled');
   }

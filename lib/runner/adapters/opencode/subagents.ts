@@ -79,7 +79,7 @@ interface NativeSession {
   updatedAt: number;
 }
 
-/** A server may hold the sessions of years. */
+/** Bounded, because a server may keep sessions for years. */
 const MAX_SESSIONS = 20_000;
 /** Nesting limit; a deeper chain of parents is a cycle. */
 const MAX_DEPTH = 32;

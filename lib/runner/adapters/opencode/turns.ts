@@ -8,15 +8,15 @@ const MAX_REMEMBERED = 2_000;
 export interface Message {
   session: string;
   role: 'user' | 'assistant';
-  /** The model's response has ended. */
+  /** True if the model's response has ended. */
   isDone: boolean;
-  /** Another message of the turn follows its tool calls, whatever the value of `finish`. */
+  /** True if another message of the turn follows its tool calls, whatever the value of `finish`. */
   usesTools: boolean;
-  /** A person rejected one of its calls without a message, so the agent stops. */
+  /** True if a person rejected one of its calls without a message, so that the agent stops. */
   isRejected: boolean;
-  /** Its turn has ended: later events are repeats. */
+  /** True if its turn has ended, so that later events are repeats. */
   isOver: boolean;
-  /** Its turn was closed early; it continues unless another turn has started. */
+  /** True if its turn was closed early. It continues unless another turn has started. */
   isLeft: boolean;
 }
 
@@ -25,7 +25,7 @@ type MessageAuthor = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds
 
 interface OpenTurn {
   parentId: string;
-  /** Messages people sent before the turn. */
+  /** Messages that people sent before the turn and that it answers. */
   answered: readonly string[];
   messages: Set<Message>;
   newest: Message | null;
@@ -70,15 +70,15 @@ export class Turns {
     return false;
   }
 
-  /** Work is open, so idleness would end it. */
+  /** True while work is open, which idleness would end. */
   get isAtWork(): boolean {
     return this.#open !== null || this.#unanswered.size > 0;
   }
 
   /**
    * @param info current state of the message
-   * @param isFirst first event of the message. OpenCode stores events late: the message may already have ended before
-   *   its parts arrive. The next event repeats the end, or the session goes idle.
+   * @param isFirst true for the first event of the message. OpenCode stores events late: the message may already have
+   *   ended before its parts arrive. The next event repeats the end, or the session goes idle.
    */
   goesOn(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
     const isOwn = this.#authors.get(parentId)?.kind === 'own';
@@ -126,7 +126,7 @@ export class Turns {
     return true;
   }
 
-  /** The server process ended: the open turn gets no further events. */
+  /** Handles the end of the server process: the open turn gets no further events. */
   processEnded(): void {
     const gone = 'OpenCode ended during this turn.';
     if (!this.idle()) this.#finish({ kind: 'failed', message: gone, code: 'agent_exited' });
@@ -170,7 +170,7 @@ export class Turns {
     this.#open = { parentId, answered, messages: new Set(), newest: null, error: null };
   }
 
-  /** Takes the message a turn answers and all earlier ones: the agent has read those too. */
+  /** Removes the message that a turn answers and all earlier ones, which the agent has read too. */
   #takeUnanswered(parentId: string): string[] {
     const waiting = [...this.#unanswered.keys()];
     const isTask = this.#authors.get(parentId)?.kind === 'task';

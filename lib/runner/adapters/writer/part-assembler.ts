@@ -17,7 +17,7 @@ import {
 
 /** Ended texts and calls kept for later corrections and results. */
 const MAX_REMEMBERED = 512;
-/** Texts and thoughts open at once; beyond it the oldest ends. */
+/** Texts and thoughts open at once; beyond this, the oldest ends. */
 const MAX_OPEN = 64;
 /**
  * Maximum length of a text kept for comparison. For longer texts only the length is known, and they can't be corrected
@@ -30,7 +30,7 @@ const MAX_REUSES = 64;
 interface CallOptions {
   /** Defaults to the open text. */
   parentMessageId?: string;
-  /** A known call that has a result or whose turn has ended is a new call under the same id. */
+  /** True if a known call that has a result, or whose turn has ended, is a new call under the same id. */
   isStart?: boolean;
   /** Complete arguments. Different arguments mean a new call under the same id. */
   args?: string | undefined;
@@ -45,13 +45,13 @@ interface Part {
   /** Text written so far; null once it is too long to keep. */
   shown: string | null;
   length: number;
-  /** Other parts may interleave. */
+  /** True if other parts may interleave. */
   staysOpen: boolean;
 }
 
 /**
  * Assembles the texts, thoughts and tool calls of one speaker, the agent or a subagent. A new part ends the open text,
- * so agents that send no ends or no message ids read correctly; parts with `staysOpen` may interleave.
+ * so agents without ends or message ids are handled correctly; parts with `staysOpen` may interleave.
  *
  * Some agents reuse call ids. Each call then gets its own id in the log, and a result goes to the oldest call without
  * one, in this turn if possible.
@@ -127,7 +127,7 @@ export class PartAssembler {
       keep(ended, whole, MAX_COMPARED.ended);
       return;
     }
-    // Write the rest as a new part: late, but not lost.
+    // Writes the rest as a new part, which is late but not lost.
     const length = shown === null || whole.startsWith(shown) ? ended.length : 0;
     if (whole.length <= length) return;
     const rest = this.#part(ended.kind, ended.name, about);
@@ -291,7 +291,7 @@ export class PartAssembler {
   close(): void {
     this.endText();
     for (const id of this.#calls.open) this.#abandon(id);
-    // From here on the id means a new call, whatever its arguments.
+    // From then on, the id means a new call, whatever its arguments.
     for (const id of this.#calls.ended) if (this.argsOf(id) !== '') this.#calls.take(id, 'cut', '');
   }
 

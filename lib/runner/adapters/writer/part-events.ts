@@ -9,7 +9,10 @@ const MAX_EDITS_BYTES = 128 * 1024;
 export interface TextOptions {
   /** Messages it answers. */
   replyTo?: string[];
-  /** The agent names the part with each delta, so other parts may interleave. It ends with its END or its turn. */
+  /**
+   * True if the agent names the part with each delta, so that other parts may interleave. The part ends with its END or
+   * its turn.
+   */
   staysOpen?: true;
   /** The native message, if it holds more than the text. */
   rawEvent?: unknown;
@@ -53,7 +56,7 @@ export function ofTask(event: AgUiEvent, taskId: string | null, runId: string | 
   return runId === null ? marked : withInterlude(marked, { taskRunId: runId });
 }
 
-/** @param isWhole replaces the text so far */
+/** @param isWhole true to replace the text so far */
 export function textContent({ kind, id: messageId }: Text, text: string, isWhole: boolean, raw: object): AgUiEvent[] {
   const type = kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT';
   return partsOf({ type, messageId }, text, isWhole).map((part) => ({ ...part, ...raw }));
@@ -76,7 +79,7 @@ export function userMessage(messageId: string, text: string, { name, ...raw }: U
   ];
 }
 
-/** @param isWhole replaces the arguments so far */
+/** @param isWhole true to replace the arguments so far */
 export function callArgs(toolCallId: string, args: string, isWhole: boolean): AgUiEvent[] {
   return partsOf({ type: 'TOOL_CALL_ARGS', toolCallId }, args, isWhole);
 }

@@ -28,7 +28,7 @@ export type TurnEnd = { kind: 'success' } | { kind: 'cancelled' } | { kind: 'fai
 export interface OpenTurn {
   readonly runId: string;
   readonly kind: TurnCause['kind'];
-  /** The agent has produced content in this turn. */
+  /** True if the agent has produced content in this turn. */
   readonly hasContent: boolean;
   /** User messages the turn answers. */
   readonly answers: ReadonlySet<string>;
@@ -37,7 +37,7 @@ export interface OpenTurn {
 }
 
 export interface TurnDetails {
-  /** The agent did not report the end. */
+  /** True if the agent did not report the end. */
   isInferred?: boolean;
   /** Stored with the turn. */
   result?: object | undefined;
@@ -62,9 +62,9 @@ export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
   isReplay?: boolean | undefined;
-  /** The agent reuses task ids for further runs, possibly while an earlier run is open. */
+  /** True if the agent reuses task ids for further runs, possibly while an earlier run is open. */
   reusesTaskIds?: boolean;
-  /** Subagent texts stay open past the end of a turn, until their task ends. */
+  /** True if subagent texts stay open past the end of a turn, until their task ends. */
   subagentsGoOn?: boolean;
   /** Outcome of a turn that was open when the next one began. Defaults to success. */
   unfinished?: TurnEnd;
@@ -353,7 +353,7 @@ export class SessionWriter {
 
   /**
    * Writes the end of a task, once.
-   * @param isGuess not reported by the agent: a later report corrects it
+   * @param isGuess true if the agent did not report the end: a later report corrects it
    * @returns false for a duplicate
    */
   taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
@@ -431,7 +431,7 @@ export class SessionWriter {
 
   /**
    * Closes everything with the process or connection: the turn fails, requests are cancelled, tasks are lost.
-   * @param keepsTasks tasks outlive the agent's process
+   * @param keepsTasks true if tasks outlive the agent's process
    */
   end(end: WireEnd, keepsTasks = false): void {
     if (this.#hasEnded) return;

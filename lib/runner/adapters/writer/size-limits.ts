@@ -5,7 +5,7 @@ import { truncateText } from '@interlude/protocol/text';
 
 /** UTF-16 units of one delta: below MAX_RECORD_BYTES even if JSON escapes every unit. */
 const MAX_DELTA = 128 * 1024;
-/** Worst case of a `\u0000` escape. */
+/** The longest escape, such as `\u0000`. */
 const MAX_BYTES_PER_UNIT = 6;
 
 /** Splits a text into parts that each fit a record, never inside a surrogate pair. */
@@ -141,7 +141,7 @@ function cutDown(value: unknown, text: number, entries: number, depth: number): 
   return Object.fromEntries(kept);
 }
 
-/** Bytes of JSON: an input beyond these limits fits no record and no person could review it. */
+/** Bytes of JSON: an input beyond these limits does not fit a record, and no person could review it. */
 const MAX_BYTES = 512 * 1024;
 const MAX_DEPTH = 36;
 const MAX_VALUES = 5_000;

@@ -11,12 +11,12 @@ export const ASSISTANT = 'talk-to-me';
 export const TESTS_COMMAND = 'node tests.mjs';
 export const TESTS_FILE = 'tests.mjs';
 export const TESTS_TASK = 'Run the tests';
-const QUESTION = 'Which colour shall the release have?';
+const QUESTION = 'Which colour should the release have?';
 const COLOURS = ['Red', 'Blue', 'None'] as const;
 
 const OFFERS = [
-  '- **“Run the tests”**: I ask you for permission, start them in the background, end my turn, and wake up by myself when they are done.',
-  '- **“Ask me a question”**: I ask one, and wait for what you choose.',
+  '- **“Run the tests”**: I ask you for permission, start them in the background, end my turn, and wake up when they are done.',
+  '- **“Ask me a question”**: I ask one and wait for your choice.',
   '- Anything else gets an answer, but not a clever one.',
 ].join('\n');
 
@@ -28,7 +28,7 @@ export const GREETING = `I am a scripted demo agent: there is no model behind me
 /** A test run that is fun to watch and needs no packages. @param restMs before each test */
 export const testsProgram = (
   restMs: number,
-) => `const names = ['adds to the cart', 'removes from the cart', 'keeps the cart over a reload', 'pays once'];
+) => `const names = ['adds to the cart', 'removes from the cart', 'keeps the cart across a reload', 'pays once'];
 for (const name of names) {
   await new Promise((resolve) => setTimeout(resolve, ${Math.round(restMs)}));
   console.log('ok', name);
@@ -50,7 +50,7 @@ export function answer({ text, results, notices }: ScriptInput): Block[] {
 function reply(prompt: string): [string, ...Block[]] {
   if (/\b(?:tests?|run|build|background)\b/.test(prompt)) {
     return [
-      'I will run the tests in the background. For that I need your permission.',
+      'I will run the tests in the background. I need your permission for that.',
       background(TESTS_COMMAND, TESTS_TASK),
     ];
   }
@@ -67,7 +67,7 @@ function reply(prompt: string): [string, ...Block[]] {
 function endWords(summary: string, status: string | undefined): string {
   const code = /exit code (\d{1,3})/.exec(summary)?.[1];
   if (status === 'completed') {
-    return `The tests are done${code === undefined ? '' : `, with exit code ${code}`}. Nobody asked me just now: their end woke me, and this turn says so.`;
+    return `The tests are done${code === undefined ? '' : `, with exit code ${code}`}. Nobody asked me just now: the end of the tests woke me, and this turn says so.`;
   }
   return `The tests ended ${code === undefined ? 'early' : `with exit code ${code}`}. Ask again if you want another run.`;
 }
@@ -75,7 +75,7 @@ function endWords(summary: string, status: string | undefined): string {
 function resultWords({ tool: name, text, isError }: ScriptInput['results'][number]): string {
   if (name === 'AskUserQuestion') {
     const chosen = COLOURS.find((label) => text.includes(label));
-    if (isError) return 'No answer, then. I go on without one.';
+    if (isError) return 'No answer, then. I’ll continue without one.';
     return chosen === undefined ? 'Thank you for the answer.' : `${chosen} it is. Thank you.`;
   }
   if (!isError) return 'The tests run in the background. My turn ends here; I will wake up when they are done.';

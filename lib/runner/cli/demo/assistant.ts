@@ -28,8 +28,8 @@ import { startModel, step } from './scripted-model.mjs';
 
 /**
  * The demo's answering agent: Claude Code if its Agent SDK is installed, else the built-in agent, both with the same
- * script and with the ordinary runner for Claude Code. Its project, home and settings are below the data directory;
- * nothing of the user's is read or run.
+ * script and with the ordinary runner for Claude Code. Its project, home and settings are below the data directory; the
+ * user's own files are neither read nor run.
  *
  * Ordering: the greeting is the first message of a session.
  * Failure: after a kill, the next demo resumes the session. After a normal end the session has ended, and the next demo
@@ -133,7 +133,7 @@ function greet({ emit }: SourceContext, sessionId: string): void {
 
 interface Workspace {
   project: string;
-  /** The output of its commands. */
+  /** Folder for the output of its commands. */
   output: string;
   home: string;
   config: string;
@@ -164,7 +164,7 @@ function createWorkspace(dataDir: string, speed: number): Workspace {
   return place;
 }
 
-/** Without keys, proxies, settings and accounts of the user. */
+/** The environment without the user's keys, proxies, settings and accounts. */
 function environmentOf(env: Environment, workspace: Workspace, modelUrl: string | undefined): Environment {
   const { home, config, temp } = workspace;
   const inherited = Object.fromEntries(
@@ -173,7 +173,7 @@ function environmentOf(env: Environment, workspace: Workspace, modelUrl: string 
   const path = env.PATH ?? env.Path ?? '';
   return {
     ...inherited,
-    // In case `node` is not on the PATH.
+    // Added in case `node` is not on the PATH.
     PATH: [path, dirname(process.execPath)].filter(Boolean).join(delimiter),
     HOME: home,
     USERPROFILE: home,

@@ -15,14 +15,14 @@ import type { Block } from './scripted-model.mjs';
 
 /**
  * The demo's answering agent without Claude Code: it plays the same script and sends the messages of the Agent SDK
- * (`@anthropic-ai/claude-agent-sdk` 0.3.332), so that runner and adapter are those of a real agent. Its two tools, a
- * shell command in the background and a question, need permission.
+ * (`@anthropic-ai/claude-agent-sdk` 0.3.332), so that the runner and adapter are the same as for a real agent. Its two
+ * tools, a shell command in the background and a question, need permission.
  *
  * Ordering: one turn at a time. The turn for a task that ended comes before the turn for waiting messages.
  * Failure: an interrupt stops texts and requests, but not background commands.
  */
 export interface BuiltInOptions {
-  /** Between two pieces of a text. */
+  /** Pause between two pieces of a text. */
   paceMs: number;
   outputDir: string;
 }
@@ -140,7 +140,7 @@ class BuiltInAgent implements ClaudeQuery {
     this.#turn = null;
   }
 
-  /** @returns the number of model calls until one used no tool, or an interrupt */
+  /** @returns the number of model calls, up to the first without a tool or an interrupt */
   async #answer(first: ScriptInput, answers: object, signal: AbortSignal): Promise<number> {
     let input = first;
     for (let steps = 1; ; steps += 1) {
@@ -216,7 +216,7 @@ class BuiltInAgent implements ClaudeQuery {
       const summary = `Background command "${description}" ${how}`;
       const about = { task_id: taskId, run_id: runId, tool_use_id: callId, status, summary, output_file: outputFile };
       this.#emit({ type: 'system', subtype: 'task_notification', ...about });
-      // A stopped task wakes no turn.
+      // A stopped task does not start a turn.
       if (!isStopped) this.#ended.push({ runId, status, summary });
       this.#notifyAgent();
     });
@@ -279,7 +279,7 @@ function startInBackground(
         if (HAS_PROCESS_GROUPS) process.kill(-child.pid, 'SIGTERM');
         else child.kill();
       } catch {
-        // It has just ended.
+        // The process group has just ended.
       }
     },
   };

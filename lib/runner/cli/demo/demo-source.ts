@@ -8,9 +8,10 @@ import { play, type Recording, sleepUntil } from '../recording';
  * One agent of the demo: plays one recording after another, each as a new session. Refuses every command except
  * log-level.set.
  *
- * Ordering: if the first recording starts in the middle, earlier events and log lines have the times they would have had.
- * Failure: the outbox stores the current session. It is ended when the demo stops, or starts again after a kill;
- * otherwise it would look busy forever.
+ * Ordering: if the first recording starts in the middle, earlier events and log lines carry the times at which they
+ * would have occurred.
+ * Failure: the outbox stores the current session. The session ends when the demo stops, or when it starts again after a
+ * kill; otherwise it would look busy forever.
  */
 export interface DemoSourceOptions {
   context: SourceContext;
@@ -110,7 +111,7 @@ export interface DemoAgent {
   agentId: string;
   /** Names of recordings, played in turn. */
   recordings: readonly string[];
-  /** Where its first recording starts. */
+  /** Offset at which its first recording starts. */
   beginsAtMs: number;
   /** The pause after each of its first sessions. */
   restMs: number;
@@ -118,7 +119,7 @@ export interface DemoAgent {
 
 /** The first sessions of an agent follow each other quickly, for people who have just opened the demo. */
 const LIVELY_SESSIONS = 2;
-/** Added to later pauses, so that a demo left alone does not fill the lists. */
+/** Added to later pauses, so that an unattended demo does not fill the lists. */
 const LATER_REST_MS = 18_000;
 
 /** @param round the number of earlier sessions */
@@ -127,8 +128,7 @@ export function restAfter(agent: DemoAgent, round: number): number {
 }
 
 /**
- * The starting points make several background tasks end and wake their agents at different moments in the first ten
- * seconds.
+ * The offsets make several background tasks end, and wake their agents, at different moments of the first ten seconds.
  */
 export const FLEET: readonly DemoAgent[] = [
   { agentId: 'checkout-service', recordings: ['test-run', 'folded', 'permission'], beginsAtMs: 7_500, restMs: 9_000 },

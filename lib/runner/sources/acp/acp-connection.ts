@@ -54,7 +54,7 @@ export class AcpConnection {
       onUnreadable: (why, line) => this.#unreadable(why, line),
     });
     stdout.on('data', (chunk: Buffer) => lines.write(chunk));
-    // A closed pipe shows as the exit of the process.
+    // A closed pipe is reported as the exit of the process.
     stdin.on('error', (error) => options.log('debug', `the agent’s input: ${error.message}`));
     stdout.on('error', (error) => options.log('debug', `the agent’s output: ${error.message}`));
     this.exited = this.#process.exited.then((exit) => {
@@ -91,7 +91,11 @@ export class AcpConnection {
   }
 
   refuse(id: unknown, method: string): void {
-    this.#send({ jsonrpc: '2.0', id, error: { code: METHOD_NOT_FOUND, message: `Interlude has no ${method}` } });
+    this.#send({
+      jsonrpc: '2.0',
+      id,
+      error: { code: METHOD_NOT_FOUND, message: `Interlude does not support ${method}` },
+    });
   }
 
   /** Ends the process group: closes stdin, then signals. */
@@ -101,7 +105,7 @@ export class AcpConnection {
     this.#killGroup('SIGTERM');
     if (await this.#exitsWithin(END_WITHIN_MS.bySignal)) return;
     this.#killGroup('SIGKILL');
-    // a process of another user ignores these signals
+    // a process of another user does not receive these signals
     await this.#exitsWithin(END_WITHIN_MS.bySignal);
   }
 
@@ -165,8 +169,8 @@ function quoted(msg: unknown): string {
 /**
  * Permission requests of an ACP agent, each with a time limit.
  *
- * Failure: each is answered once: by a person, by an interrupt, or on timeout with the agent's own “reject once”.
- * Requests of an exited process can't be answered.
+ * Failure: each request is answered once: by a person, by an interrupt, or on timeout with the agent's own “reject
+ * once”. Requests of an exited process can't be answered.
  * @see ACP v1, `session/request_permission`
  */
 export class PermissionRequests {
@@ -205,7 +209,7 @@ export class PermissionRequests {
     this.#requests.open(sessionId, value, give);
   }
 
-  /** @returns why the answer failed, or null */
+  /** @returns the reason for a failure, or null */
   answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
     return this.#requests.answer(command);
   }
@@ -216,7 +220,7 @@ export class PermissionRequests {
     for (const { id } of [...this.#open.values()]) this.#reply(id, { kind: 'cancelled' });
   }
 
-  /** The asking process has exited. */
+  /** Forgets all requests, because the asking process has exited. */
   clear(): void {
     this.#requests.clear();
     for (const { timer } of this.#open.values()) clearTimeout(timer);

@@ -31,10 +31,10 @@ import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCu
 /**
  * Runs one session of an ACP agent across processes.
  *
- * Ordering: one reader per process, also between prompts. Messages are prompted in order.
+ * Ordering: one reader per process, which also reads between prompts. Messages are prompted in order.
  * Failure: a dead agent is restarted and loads its session if it can. Unanswered messages are prompted again unless the
- * replay has them. An agent that lives but lost its session loads it again, or else is restarted. An agent that keeps
- * dying, loses its session again, or can't be set up is given up, with a note in the session.
+ * replay has them. An agent that is alive but lost its session loads it again, or else is restarted. An agent that
+ * keeps dying, loses its session again, or can't be set up is given up, with a note in the session.
  */
 export interface AcpSourceOptions {
   context: SourceContext;
@@ -50,7 +50,7 @@ export interface AcpSourceOptions {
   answerWithinMs: number;
   /** Wait before a slow session setup is reported. */
   patienceMs?: number;
-  /** The operator named a session of the agent, so a new one is not acceptable. */
+  /** True if the operator named a session of the agent, so that a new one is not acceptable. */
   mustLoad?: boolean;
   /** Prepended to the first message of a new session. */
   workspaceNote?: string | null;
@@ -83,16 +83,16 @@ export class AcpSource implements Source {
   stop?: Source['stop'];
   #session: AcpSession;
   #connection: AcpConnection | null = null;
-  /** Null until the agent announced them. */
+  /** Null until the agent announces them. */
   #promptCapabilities: PromptCapabilities | null = null;
   #trouble: string | null = null;
   /** Prepended to the next message. */
   #note: string | null = null;
   readonly #lost: SessionRecovery;
   #reload: OpenedSession['reload'] | null = null;
-  /** The adapter emitted the end of the session, which it can't before the agent has one. */
+  /** True once the adapter has emitted the end of the session, which it can't do before the agent has a session. */
   #emittedEnd = false;
-  /** Messages that the last process had and did not process. */
+  /** Messages that the last process received but did not process. */
   #unprocessed: readonly InFlightMessage[] = [];
 
   constructor(options: AcpSourceOptions) {
@@ -329,7 +329,7 @@ export class AcpSource implements Source {
     const past = this.#replay.finish();
     const replayed = how === 'loaded' ? past : [];
     const { workspaceNote = null } = this.#options;
-    // A loaded session without messages never got the note.
+    // A loaded session without messages never received the note.
     const isUnused = how === 'loaded' && replayed.length === 0;
     const { note } = how === 'new' ? { note: workspaceNote } : this.#session;
     this.#note = how === 'new' || isUnused ? note : null;
@@ -416,7 +416,7 @@ export class AcpSource implements Source {
 
   #isIdle(): boolean {
     const { turn, tasks } = this.#context.openWork(this.#session.sessionId);
-    // Tasks whose ends the agent never reports are not waited for.
+    // Does not wait for tasks whose ends the agent never reports.
     const { taskNote } = this.#adapter.about.profile;
     const awaited =
       taskNote === undefined ? tasks.length : this.#adapter.processes(this.#session.nativeId ?? '').length;

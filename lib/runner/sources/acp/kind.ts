@@ -89,13 +89,13 @@ export const kind: RunnerKind = {
   flags: ['resume', 'cwd', 'mode', 'model', 'auth', 'answer-within', 'end-within'],
   async prepare({ flag, seconds, usage, env, command }) {
     const [program, ...args] = command;
-    if (program === undefined) throw usage('name the command of the agent behind --, as in: -- gemini --acp');
+    if (program === undefined) throw usage('put the command of the agent after --, as in: -- gemini --acp');
     const named = { session: flag('session'), resume: flag('resume') };
     const answerWithinMs = seconds('answer-within', 600, 86_400);
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
     if (!(await isInstalled(program, cwd, env))) {
-      const next = 'install it, or name it with its whole path';
+      const next = 'install it, or give its full path';
       throw new CliError(EXIT.notInstalled, `there is no ${program} on this machine; ${next}`);
     }
     const choices = { mode: flag('mode'), model: flag('model'), auth: flag('auth') };

@@ -17,13 +17,13 @@ export interface PromptQueueOptions {
   inFlight: InFlightMessages;
   /** Writes immediately; resolves with the response. */
   prompt(message: InFlightMessage): Promise<RpcAnswer>;
-  /** A delivered message that will never be answered. */
+  /** Called for a delivered message that will never be answered. */
   failedAfterDelivery(messageId: string, reason: string): void;
 }
 
 interface Waiting {
   message: InFlightMessage;
-  /** It may have been prompted before. */
+  /** True if it may have been prompted before. */
   again: boolean;
   /** Resolves the delivery command. */
   settle: ((outcome: CommandOutcome) => void) | null;
@@ -35,7 +35,10 @@ export class PromptQueue {
   /** Prompted and unanswered. */
   readonly #prompted = new Set<string>();
   #acceptsParallel = false;
-  /** Messages cancelled unread are prompted again when idle; earlier they would be cancelled again. */
+  /**
+   * Messages that were cancelled unread are prompted again once the agent is idle. Earlier, they would be cancelled
+   * again.
+   */
   #untilIdle = false;
   #isReady = false;
   #replayed: readonly ReplayedMessage[] = [];
@@ -46,21 +49,21 @@ export class PromptQueue {
     this.#waiting = options.inFlight.all.map((message) => ({ message, again: true, settle: null }));
   }
 
-  /** Unanswered messages. */
+  /** Number of unanswered messages. */
   get pending(): number {
     return this.#options.inFlight.all.length;
   }
 
-  /** Messages not yet prompted. */
+  /** Number of messages not yet prompted. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Resolves once prompted. @param again an earlier attempt was interrupted */
+  /** Resolves once prompted. @param again true if an earlier attempt was interrupted */
   async add(message: InFlightMessage, again: boolean): Promise<CommandOutcome> {
     const { inFlight } = this.#options;
     if (this.#closedFor !== null) return failed(this.#closedFor);
-    // It is in the queue or already prompted.
+    // The message is in the queue or already prompted.
     if (inFlight.has(message.messageId)) return { state: 'delivered' };
     const noted = inFlight.put(message);
     const delivered = new Promise<CommandOutcome>((resolve) => {
@@ -73,7 +76,7 @@ export class PromptQueue {
   }
 
   /**
-   * The agent is ready for prompts.
+   * Starts prompting, because the agent is ready.
    * @param replayed user messages from the replay; empty without one
    */
   ready(acceptsParallel: boolean, replayed: readonly ReplayedMessage[]): void {
@@ -84,7 +87,7 @@ export class PromptQueue {
     this.#pump();
   }
 
-  /** The process exited: requeues its unanswered messages before the ones not yet prompted. */
+  /** Requeues the unanswered messages of an exited process, before the ones not yet prompted. */
   stopped(): void {
     this.#isReady = false;
     this.#untilIdle = false;
@@ -94,7 +97,7 @@ export class PromptQueue {
     this.#waiting.unshift(...given.map((message) => ({ message, again: true, settle: null })));
   }
 
-  /** Requeues messages first that the agent did not process, although a turn naming them failed. */
+  /** Requeues, ahead of the others, messages that the agent did not process although a turn that named them failed. */
   requeueFirst(messages: readonly InFlightMessage[]): void {
     const left = messages.filter(({ messageId }) => !this.#options.inFlight.has(messageId));
     for (const message of left) void this.#options.inFlight.put(message);
@@ -137,7 +140,7 @@ export class PromptQueue {
       this.answered([message.messageId]);
       this.#options.failedAfterDelivery(message.messageId, `the agent refused it: ${error.message}`);
     }
-    // Cancelled unread along with the previous turn, which the interrupt was meant for.
+    // Cancelled unread along with the previous turn, for which the interrupt was meant.
     if (error === null && result.stopReason === 'cancelled' && this.#options.inFlight.has(message.messageId)) {
       this.#untilIdle = true;
       this.#waiting.push({ message, again: false, settle: null });
@@ -164,7 +167,7 @@ export class PromptQueue {
 export interface SessionRecoveryOptions {
   nativeId(): string | null;
   send(message: InFlightMessage): Promise<RpcAnswer>;
-  /** Whether no turn has processed the message. */
+  /** True if no turn has processed the message. */
   isUnprocessed(message: InFlightMessage): boolean;
   /** Makes the agent load the session again. @returns the error, or null */
   reload(): Promise<RpcAnswer['error']>;
@@ -184,7 +187,7 @@ export class SessionRecovery {
   #loading: Promise<RpcAnswer['error']> | null = null;
   /** Set while the process is being restarted to recover. */
   #ended: { cause: string; unprocessed: InFlightMessage[] } | null = null;
-  /** The agent was restarted to recover and has accepted no prompt since. */
+  /** True if the agent was restarted to recover and has accepted no prompt since. */
   #isLastTry = false;
 
   constructor(options: SessionRecoveryOptions) {

@@ -102,8 +102,8 @@ export function promptText({ messageId, text, files = [] }: InFlightMessage): st
 }
 
 /**
- * Whether the replay has this message with exactly its attachments, compared by hash or text. If that can't be seen, it
- * counts as another message: a duplicate is better than a loss.
+ * True if the replay has this message with exactly its attachments, compared by hash or text. Without that evidence, it
+ * counts as another message, because a duplicate is better than a loss.
  */
 export function isReplayed(message: InFlightMessage, past: ReplayedMessage): boolean {
   const { text, files = [] } = message;

@@ -18,7 +18,7 @@ import { type PromptCapabilities, promptCapabilities } from './prompts';
 export interface SessionRequest {
   /** Session to continue; null for a new one. */
   nativeId: string | null;
-  /** Fails instead of creating a new session. */
+  /** True to fail instead of creating a new session. */
   mustLoad: boolean;
   cwd: string;
   mode?: string | undefined;
@@ -33,11 +33,11 @@ export interface SessionRequest {
 export interface OpenedSession {
   nativeId: string;
   promptCapabilities: PromptCapabilities;
-  /** Accepts prompts while one is unanswered. */
+  /** True if it accepts prompts while one is unanswered. */
   acceptsParallelPrompts: boolean;
   /** `loaded` replayed its history, `resumed` did not, `new` has none. */
   how: 'new' | 'loaded' | 'resumed';
-  /** Why the wanted session was not continued. */
+  /** Reason why the wanted session was not continued. */
   notLoaded: string | null;
   /** Reloads a lost session in the same process. @returns the error, or null */
   reload(): Promise<RpcAnswer['error']>;
@@ -60,7 +60,7 @@ export async function openSession(
     clientCapabilities: {
       fs: { readTextFile: false, writeTextFile: false },
       terminal: false,
-      // Otherwise some agents write both into their text.
+      // Otherwise, some agents write notices and compactions into their text.
       session: { notices: {}, compaction: {} },
       // codex-acp reports command output only to such clients.
       _meta: { ...AIR_CAPABILITIES, terminal_output_delta: true },
@@ -142,7 +142,7 @@ async function createOrLoadSession(
   const answer = await signIn.withSignIn(() => connection.request('session/new', about));
   if (isGone(answer)) return null;
   const created = textOf(answer.result.sessionId);
-  if (answer.error !== null) throw new SetupError(`the agent opened no session: ${answer.error.message}`);
+  if (answer.error !== null) throw new SetupError(`the agent could not open a session: ${answer.error.message}`);
   if (created === null) throw new SetupError('the agent opened a session without an id');
   return { nativeId: created, how: 'new', notLoaded };
 }
@@ -156,11 +156,11 @@ function mcpServers(server: ToolServer | null | undefined) {
 interface AuthMethod {
   id: string;
   name: string;
-  /** Uses an API key from the environment without prompting. */
+  /** True if it uses an API key from the environment without prompting. */
   isKey: boolean;
 }
 
-/** Authenticates as requested or, if the agent insists, with the only available API key. */
+/** Authenticates as requested or, if the agent requires it, with the only available API key. */
 class SignIn {
   readonly #connection: AcpConnection;
   readonly #methods: AuthMethod[];
@@ -218,7 +218,7 @@ async function selectOption(
   configId: string | null,
 ): Promise<void> {
   if (wanted === undefined) return;
-  if (offered.length === 0) throw new SetupError(`the agent offers no choice of a ${what}; leave --${what} out`);
+  if (offered.length === 0) throw new SetupError(`the agent offers no choice of a ${what}; omit --${what}`);
   const chosen = offered.find(({ id, name }) => id === wanted || name === wanted);
   if (chosen === undefined) {
     const list = offered.map(({ id }) => id).join(', ');

@@ -28,7 +28,7 @@ export type PostResult =
 
 const REQUEST_MS = 10_000;
 const UPLOAD_MS = 60_000;
-/** How long the selection on the screen may take to move. */
+/** Time for the selection on the screen to move. */
 const MOVE_MS = 3_000;
 const LOOK_MS = 50;
 const QUOTED = 400;
@@ -136,7 +136,7 @@ export class AgentApiServer {
     return this.#lastStatus;
   }
 
-  /** Feeds the state of the server to the adapter; one poll at a time. @returns why it failed, or null */
+  /** Feeds the state of the server to the adapter; one poll at a time. @returns the reason for a failure, or null */
   poll(): Promise<string | null> {
     const polled = this.#polling.then(async () => {
       const results = await Promise.all([this.#poll('status'), this.#poll('messages')]);
@@ -155,7 +155,7 @@ export class AgentApiServer {
     return parseScreenPrompt(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
   }
 
-  /** Waits for the prompt to satisfy a condition. @returns whether it did */
+  /** Waits for the prompt to satisfy a condition. @returns true if it did */
   async waitForPrompt(isSo: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
     const until = performance.now() + MOVE_MS;
     for (;;) {

@@ -21,7 +21,7 @@ import { AgentApiServer, KEYS, type PostResult } from './agentapi-server';
 /**
  * Runs the terminal agent behind an AgentAPI server as one session.
  *
- * Ordering: messages are typed one after the other, when the screen is stable and asks nothing.
+ * Ordering: messages are typed one after the other, when the screen is stable and shows no prompt.
  * Failure: a broken stream is reopened, and its replay is compared with what was emitted. While the stream is refused,
  * the server is polled. A message being posted when the runner was killed is looked up among the messages of the
  * server.
@@ -161,7 +161,7 @@ export class AgentApiSource implements Source {
     return this.#closing;
   }
 
-  /** The agent continues by itself, so there is nothing to wait for. */
+  /** Stops without waiting for the agent, which continues on its own. */
   async #end(): Promise<void> {
     this.#queue.length = 0;
     this.#ending.abort();
@@ -246,8 +246,8 @@ export class AgentApiSource implements Source {
     const content = withFileList(words, uploaded.files);
     const carried = files.length === 0 ? {} : { words };
     await this.#inFlight?.put({ ...inFlightMessage(messageId, content, files), ...carried });
-    // It may have asked something while the message was stored.
-    if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is asking something' };
+    // The terminal may have asked something while the message was being stored.
+    if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is waiting for an answer' };
     return await this.#server.post(content, messageId);
   }
 
@@ -284,15 +284,15 @@ export class AgentApiSource implements Source {
   /**
    * Answers with keys, and only while the screen shows exactly the approved question: the same options may belong to
    * another question by now.
-   * @returns why the answer failed, or null
+   * @returns the reason for a failure, or null
    */
   async #answerOnScreen(requestId: string, shown: string | null, answer: RequestAnswer): Promise<string | null> {
     const prompt = await this.#server.promptNow().catch(() => null);
     if (prompt === null || prompt.text !== shown || this.#adapter?.requestId !== requestId) {
-      return 'the terminal no longer asks this';
+      return 'the terminal no longer shows this question';
     }
     if (answer.kind !== 'option') {
-      // No option means no, but Escape does.
+      // None of the options means no, but Escape does.
       const isSent = await this.#server.keys(KEYS.escape, { keys: 'answer' });
       return isSent ? null : 'AgentAPI refused the keys';
     }
@@ -310,7 +310,7 @@ export class AgentApiSource implements Source {
       (now) => now?.text === shown && now.options.find(({ isMarked }) => isMarked)?.id === optionId,
     );
     if (!isThere)
-      return 'the selection in the terminal did not move to that answer, so nothing was confirmed; answer it there';
+      return 'the selection in the terminal did not move to that answer, so nothing was confirmed; answer in the terminal';
     return (await this.#server.keys(KEYS.enter, mark)) ? null : 'AgentAPI refused the keys';
   }
 
@@ -328,7 +328,7 @@ export class AgentApiSource implements Source {
         const parsed = parseJson(data);
         if (parsed === null) this.#context.log('warn', `AgentAPI sent invalid JSON: ${truncateText(data, QUOTED)}`);
         void this.#pass('in', { event, data: parsed ?? truncateText(data, QUOTED) });
-        // The status ends the replay, so it is now known what the agent has.
+        // The status ends the replay, which shows what the agent has.
         if (event === 'status_change') this.#replayed();
         this.#advance();
       },
@@ -355,7 +355,7 @@ export class AgentApiSource implements Source {
   #replayed(): void {
     if (this.#hasReplayed) return;
     this.#hasReplayed = true;
-    // Types missing messages again, once. Their files may have other paths now.
+    // Types missing messages again, once. Their files may have new paths.
     for (const _ of this.#uncertain) void this.#pass('in', NOT_RECEIVED);
     this.#queue.unshift(...this.#uncertain.values());
     this.#uncertain.clear();

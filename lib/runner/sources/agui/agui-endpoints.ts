@@ -77,12 +77,12 @@ export class RunControls {
     this.#options = options;
   }
 
-  /** Whether the server lists tasks, as far as known. */
+  /** True if the server is known to list tasks. */
   get hasTasks(): boolean {
     return this.#hasTasks;
   }
 
-  /** @returns whether the server accepted it */
+  /** @returns true if the server accepted it */
   async interrupt(): Promise<boolean> {
     const { addresses, pass } = this.#options;
     for (const { url, body } of addresses.interrupts) {
@@ -98,7 +98,7 @@ export class RunControls {
     return false;
   }
 
-  /** @returns why the task continues, or null */
+  /** @returns the reason why the task continues, or null */
   async stop(taskId: string): Promise<string | null> {
     const url = this.#options.addresses.stop(taskId);
     void this.#options.pass('out', { method: 'POST', path: pathOf(url) });
@@ -114,8 +114,8 @@ export class RunControls {
   /**
    * Feeds the task list to the adapter.
    * @param about known open tasks
-   * @param isDeaf whether events are missing too, so that nothing would report their ends
-   * @returns whether the server responded
+   * @param isDeaf true if events are missing too, so that nothing would report the ends of tasks
+   * @returns true if the server responded
    */
   async tasks(about: readonly string[], isDeaf: () => boolean): Promise<boolean> {
     const { addresses, pass, log } = this.#options;
@@ -130,7 +130,7 @@ export class RunControls {
       await pass('in', { answer: 'tasks', status, body, ...(isLost ? { isDeaf: true } : {}) });
       return true;
     } catch (error) {
-      log('debug', `the tasks of the server are unknown: ${connectionMessage(error)}`);
+      log('debug', `the server's task list could not be read: ${connectionMessage(error)}`);
       return false;
     }
   }
@@ -149,8 +149,8 @@ function pathOf(url: string): string {
 /**
  * Reads the event stream between runs for the life of the runner, as its only reader.
  *
- * Failure: never gives up. A server without such a stream is retried ever less often, up to every five minutes, and
- * `trouble` names what was tried.
+ * Failure: never gives up. A server without such a stream is retried less and less often, down to once every five
+ * minutes, and `trouble` names what was tried.
  */
 interface BackgroundEventsOptions {
   addresses: AgUiEndpoints;
@@ -159,9 +159,9 @@ interface BackgroundEventsOptions {
   onOpened(path: string, isOwn: boolean, unheardSince: number | null): void;
   /** @param data raw text, if it is not JSON */
   onEvent(event: unknown, data: string | null): void;
-  /** @param isReopened it will be reopened */
+  /** @param isReopened true if it will be reopened */
   onEnded(reason: string, isReopened: boolean): void;
-  /** The server has no such stream. */
+  /** Called when the server has no such stream. */
   onMissing(): void;
   onChanged(): void;
   log(level: 'info' | 'warn', message: string): void;
@@ -178,9 +178,9 @@ const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 const MISSING_MS = 5 * 60_000;
 /** After this many in a row, a server that had a stream counts as having none. */
 const MISSING_AFTER = 6;
-/** A shorter interruption needs no notice unless reopening failed. */
+/** A shorter interruption does not need a notice unless reopening failed. */
 const NOTICE_MS = 5_000;
-/** Heartbeats are more frequent. */
+/** Longer than the interval of heartbeats. */
 const SILENT_MS = 5 * 60_000;
 
 export class BackgroundEvents {
@@ -201,22 +201,22 @@ export class BackgroundEvents {
     return this.#isOpen;
   }
 
-  /** Why no events arrive, as a sentence; null while they do. */
+  /** Reason why no events arrive, as a sentence; null while they do. */
   get trouble(): string | null {
     return this.#trouble;
   }
 
-  /** The server has no such stream. */
+  /** True if the server has no such stream. */
   get isMissing(): boolean {
     return this.#isMissing;
   }
 
-  /** Status of the last response that was no stream. */
+  /** Status of the last response that was not a stream. */
   get lastStatus(): number | null {
     return this.#lastStatus;
   }
 
-  /** Resolves once the signal aborts. @param isKnown a previous process received events */
+  /** Resolves once the signal aborts. @param isKnown true if a previous process received events */
   async listen(isKnown: boolean): Promise<void> {
     if (isKnown) this.#interruption = { since: this.#now(), hasFailed: false };
     const { signal, random, longestMs, missingMs = MISSING_MS } = this.#options;

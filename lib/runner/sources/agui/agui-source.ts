@@ -23,15 +23,15 @@ import { QUOTED, RunRequest } from './run-request';
  * Runs one session of an AG-UI server: each message posts a run, and a stream is read between runs.
  *
  * Ordering: one run at a time. Messages wait in order; answers go first.
- * Failure: unsent runs are retried until the server responds. Runs with unknown fate are not repeated. A run whose
- * stream breaks has failed.
+ * Failure: unsent runs are retried until the server responds. Runs with an unknown outcome are not repeated. A run
+ * whose stream breaks has failed.
  */
 export interface AgUiSourceOptions {
   context: SourceContext;
   url: string;
   sessionId: string;
   eventsPath?: string | undefined;
-  /** Whether a run gets the whole conversation or only new messages. */
+  /** `all`: a run gets the whole conversation. `none`: it gets only new messages. */
   history: 'all' | 'none';
   headers: Record<string, string>;
   record?: ((frame: WireFrame) => void) | undefined;
@@ -48,14 +48,14 @@ interface Waiting {
   text: string;
   resume: ResumeEntry[];
   results: HistoryMessage[];
-  /** Read when its turn comes: a message may have become an answer by then. */
+  /** Called when its turn comes, because a message may have become an answer by then. */
   messages(): HistoryMessage[];
   settle(outcome: CommandOutcome): void;
 }
 
-/** How long a stream may stay open after its run while another run waits. */
+/** Time for which a stream may stay open after its run while another run waits. */
 const TRAIL_MS = 2_000;
-/** How long an interrupt may take before the stream is cut. */
+/** Time for an interrupt to take effect before the stream is cut. */
 const INTERRUPT_MS = 10_000;
 const REQUEST_MS = 15_000;
 const MAX_DELIVERIES = 1_000;
@@ -94,7 +94,7 @@ export class AgUiSource implements Source {
   #troubleText: string | null = null;
   /** After an outage, tasks missing from the list of the server are lost. Null before the first probe. */
   #wasLost: boolean | null = null;
-  /** Whether an event arrived since the last failed probe; null while probes succeed. */
+  /** True if an event arrived since the last failed probe; null while probes succeed. */
   #hasSentEvent: boolean | null = null;
   #workspaceNote: string | null;
 
@@ -278,7 +278,7 @@ export class AgUiSource implements Source {
     return outcomeOf(await this.#answers.answer(command));
   }
 
-  /** A message answers an open question, because its call needs a result first. */
+  /** Converts a message. It answers an open question, because the question's call needs a result first. */
   #messageOf(messageId: string, text: string): HistoryMessage[] {
     const { question } = this.#history;
     const content = this.#workspaceNote === null ? text : `${this.#workspaceNote}\n\n${text}`;
@@ -315,7 +315,7 @@ export class AgUiSource implements Source {
     }
   }
 
-  /** @returns why to retry, or null */
+  /** @returns the reason for a retry, or null */
   async #attempt({ messageId, text, resume, results, messages, settle }: Waiting): Promise<string | null> {
     const { url, headers, history } = this.#options;
     const added = messages();
@@ -393,7 +393,7 @@ export class AgUiSource implements Source {
     void this.#context.emit(this.#sessionId, [], cursors);
   }
 
-  /** The answer command has already succeeded, so the failure becomes a notice. */
+  /** Reports a lost answer with a notice, because the answer command has already succeeded. */
   #reportLostAnswer({ state, reason }: CommandOutcome): void {
     if (state !== 'failed') return;
     this.#answers.clear();
@@ -427,7 +427,7 @@ export class AgUiSource implements Source {
   }
 }
 
-/** Only a person can tell whether the agent has the message. */
+/** The outcome of a message that only a person can check at the agent. */
 function doubtful(reason: string): CommandOutcome {
   return { ...failed(reason), result: { mayHaveArrived: true } };
 }

@@ -17,7 +17,7 @@ export interface ResumeEntry {
 export interface GivenAnswer {
   resume: ResumeEntry[];
   messages: HistoryMessage[];
-  /** Messages for the history; the server adds them to the run by itself. */
+  /** Messages for the history; the server adds them to the run itself. */
   results: HistoryMessage[];
 }
 
@@ -36,12 +36,12 @@ export class InterruptAnswers {
     this.#give = give;
   }
 
-  /** The agent accepts nothing else until all are answered. */
+  /** True while the agent accepts nothing else until all interrupts are answered. */
   get isWaiting(): boolean {
     return this.#interrupts.size > 0;
   }
 
-  /** @returns why the answer failed, or null */
+  /** @returns the reason for a failure, or null */
   answer(command: AnswerCommand): Promise<string | null> {
     return this.#requests.answer(command);
   }
@@ -61,7 +61,7 @@ export class InterruptAnswers {
     });
   }
 
-  /** The agent refused the answers; drops all requests. */
+  /** Drops all requests, because the agent refused the answers. */
   clear(): void {
     this.#interrupts.clear();
     this.#requests.clear();
@@ -85,7 +85,7 @@ export class InterruptAnswers {
   }
 }
 
-/** CopilotKit interrupts use the ids of their calls. */
+/** True if a tool call opened the request. CopilotKit's interrupts use the ids of their calls. */
 function isCall({ request_id, tool_use_id, tool_name }: RequestOpenedValue): boolean {
   return tool_use_id === request_id && tool_name === QUESTION_TOOL;
 }

@@ -68,7 +68,7 @@ export const kind: RunnerKind = {
     const history = flag('history') ?? 'all';
     if (history !== 'all' && history !== 'none') throw usage('--history is all or none');
     const eventsPath = flag('events-path');
-    if (eventsPath !== undefined && !URL.canParse(eventsPath, url)) throw usage(`${eventsPath} is no path`);
+    if (eventsPath !== undefined && !URL.canParse(eventsPath, url)) throw usage(`${eventsPath} is not a path`);
     const endWithinMs = seconds('end-within', 30, 3_600);
     const authorization = env.INTERLUDE_AGENT_AUTHORIZATION;
     // A server may have several agents, each with its own address.

@@ -17,11 +17,11 @@ export interface RunRequestOptions {
   /** Feeds traffic to the adapter. @returns once stored */
   pass(dir: 'in' | 'out', msg: object): Promise<void>;
   log(level: 'warn', message: string): void;
-  /** Whether the event stream is open, on which the run may arrive. */
+  /** True if the event stream, on which the run may arrive, is open. */
   isStreamOpen(): boolean;
   /** Called when the run starts on the event stream before its POST is answered. */
   onStarted(): void;
-  /** How long the run may take to start on the event stream. */
+  /** Time for the run to start on the event stream. */
   beginMs?: number | undefined;
 }
 
@@ -39,7 +39,7 @@ const MAX_EXPLAINED = 16 * 1024;
 
 export class RunRequest {
   readonly id = randomUUID();
-  /** The run has ended; the stream may stay open. */
+  /** True once the run has ended. The stream may stay open. */
   isOver = false;
   readonly #options: RunRequestOptions;
   readonly #cut = new AbortController();
@@ -56,7 +56,7 @@ export class RunRequest {
     this.#cut.abort(reason);
   }
 
-  /** Its turn has started or ended, on either stream. */
+  /** Notes that its turn has started or ended, on either stream. */
   observed(what: 'started' | 'ended'): void {
     const isAnswered = this.#answer !== null;
     if (what === 'started') this.#started.abort();

@@ -17,7 +17,7 @@ interface Waiting {
 
 type WithContent = (message: UserMessage) => UserMessage;
 
-/** A CLI that does not confirm messages delays the next one by this much. */
+/** Delay of the next message if the CLI does not confirm the previous one. */
 const UNCONFIRMED_MS = 5_000;
 
 export class InputQueue {
@@ -28,7 +28,7 @@ export class InputQueue {
   #closed: Error | null = null;
   #wake = () => {};
 
-  /** @param wholeOf adds attachments, read when the turn of the message comes */
+  /** @param wholeOf adds the attachments, which are read when the message's turn comes */
   constructor(onHanded: (message: UserMessage) => void, wholeOf: WithContent = (message) => message) {
     this.#onHanded = onHanded;
     this.#wholeOf = wholeOf;
@@ -55,14 +55,14 @@ export class InputQueue {
     return this.#waiting.map(({ message }) => message.uuid);
   }
 
-  /** The CLI reported on the message, so it has it. */
+  /** Confirms a message on which the CLI has reported, which proves that the CLI has it. */
   confirmed(uuid: string): void {
     if (this.#unconfirmed !== uuid) return;
     this.#unconfirmed = null;
     this.#wake();
   }
 
-  /** No further process will start. */
+  /** Refuses further messages, because no further process will start. */
   close(reason: string): void {
     this.#closed = new Error(reason);
     for (const { failed } of this.#waiting.splice(0)) failed(this.#closed);

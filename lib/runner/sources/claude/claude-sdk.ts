@@ -112,7 +112,7 @@ export function wantedClaudeSdk(dataDir: string, named?: string): WantedPackage 
 
 export interface InstalledSdk {
   sdk: ClaudeSdk;
-  /** Whether a program, such as the bundled CLI, belongs to this install. */
+  /** True if a program, such as the bundled CLI, belongs to this install. */
   owns(program: string): boolean;
 }
 
@@ -137,7 +137,7 @@ export async function loadClaudeSdk(dataDir: string, named?: string): Promise<In
 
 let loads = 0;
 
-/** A failed module stays failed under its URL, so each retry gets a new one after a reinstall. */
+/** Node caches a failed module under its URL, so each retry after a reinstall uses a new URL. */
 async function load(file: string): Promise<ClaudeSdk | null> {
   const address = pathToFileURL(file);
   if (loads++ > 0) address.search = `?load=${loads}`;

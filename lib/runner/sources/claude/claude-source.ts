@@ -41,9 +41,9 @@ import { answerOf, PermissionRequests, resultOf } from './permission-requests';
  */
 export interface ClaudeSourceOptions {
   sdk: ClaudeSdk;
-  /** Whether the CLI that the SDK would start came with it; any other is refused. */
+  /** True if the CLI that the SDK would start is bundled with it. Any other CLI is refused. */
   owns?: (program: string) => boolean;
-  /** The agent runs in this process. */
+  /** True if the agent runs in this process. */
   isInProcess?: boolean;
   context: SourceContext;
   memory: ClaudeSession;
@@ -61,7 +61,7 @@ export interface ClaudeSourceOptions {
   answerWithinMs: number;
   /** Records the traffic with the Agent SDK. @see lib/runner/adapters/claude/recording.ts */
   record?: ((fields: { src: string; msg: unknown }) => void) | undefined;
-  /** Why the session can't be ended from the dashboard; absent if it can. */
+  /** Reason why the session can't be ended from the dashboard; absent if it can. */
   endRefusal?: string;
   now?: () => number;
 }
@@ -286,7 +286,7 @@ export class ClaudeSource implements Source {
       ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#mayUse }),
       spawnClaudeCodeProcess: (request: ConstructorParameters<typeof AgentProcess>[0]) => {
         if (this.#options.owns?.(request.command) === false) {
-          throw new Error(`the Agent SDK brings no Claude Code of its own, and ${request.command} is not used instead`);
+          throw new Error(`the Agent SDK includes no Claude Code, and ${request.command} is not used in its place`);
         }
         const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
@@ -297,7 +297,7 @@ export class ClaudeSource implements Source {
     };
   }
 
-  /** No permission needed: these tools talk only to Interlude. */
+  /** The tools need no permission, because they talk only to Interlude. */
   async #toolOptions() {
     const { toolServer } = this.#options;
     if (toolServer === undefined) return {};
@@ -346,7 +346,7 @@ export class ClaudeSource implements Source {
       return { behavior: 'deny', message: "The request has no id, so it can't be answered." };
     const { answerWithinMs } = this.#options;
     const { signal: _, suggestions: __, ...details } = context;
-    // Reusing an id opens a new request, so the first one is closed before.
+    // A reused id opens a new request, so the earlier request is withdrawn first.
     this.#requests.withdraw(requestId);
     const opened = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
     this.#record('canUseTool', opened);

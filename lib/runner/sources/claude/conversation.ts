@@ -61,7 +61,7 @@ export class Conversation {
     this.inFlight.remove(requestAnswered);
   }
 
-  /** A message is about to enter the input of the agent; it is in the log already. */
+  /** Notes a message, already in the log, that is about to enter the input of the agent. */
   delivering(messageId: string): void {
     this.#adapter.delivered(messageId);
   }
@@ -127,7 +127,7 @@ export async function readInFlight(outbox: Outbox, sessionId: string): Promise<I
 
 /**
  * Claude Code's own record of a conversation: JSON Lines in `<config>/projects/<folder>/<session>.jsonl`. A resumed
- * process knows exactly this, so it shows whether a message reached the agent.
+ * process knows exactly this record, so the record shows whether a message reached the agent.
  * @see Claude Code 2.1.329; user entries have the uuid we sent, messages read during a turn are attachments
  */
 export async function findConversation(
@@ -148,7 +148,7 @@ export async function findConversation(
 }
 
 interface ConversationContent {
-  /** The conversation has a message, so it can be resumed. */
+  /** True if the conversation has a message, so that it can be resumed. */
   hasMessages: boolean;
   /** The given ids that the agent received. */
   received: Set<string>;

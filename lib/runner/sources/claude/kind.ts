@@ -75,7 +75,7 @@ export const kind: RunnerKind = {
     const named = { session: flag('session'), resume: flag('resume') };
     const [model, permissionMode] = [flag('model'), flag('permission-mode') as PermissionMode | undefined];
     if (permissionMode !== undefined && !PERMISSION_MODES.includes(permissionMode)) {
-      throw usage(`--permission-mode is one of ${PERMISSION_MODES.join(', ')}`);
+      throw usage(`--permission-mode must be one of ${PERMISSION_MODES.join(', ')}`);
     }
     const answerWithinMs = seconds('answer-within', 600, 86_400);
     const endWithinMs = seconds('end-within', 30, 3_600);

@@ -61,7 +61,7 @@ export class PermissionRequests {
     });
   }
 
-  /** @returns why the answer is refused, or null */
+  /** @returns the reason why the answer is refused, or null */
   answer(command: AnswerCommand): Promise<string | null> {
     return this.#requests.answer(command);
   }
@@ -76,7 +76,7 @@ export class PermissionRequests {
 }
 
 const REFUSALS = {
-  expired: 'Nobody answered in time. Go on without it, or say what you need and end your turn.',
+  expired: 'Nobody answered in time. Continue without it, or say what you need and end your turn.',
   cancelled: 'The request was withdrawn.',
 } as const;
 

@@ -8,7 +8,7 @@ import { AgentProcess, agentEnvironment, exitText, JsonLines } from '../../host/
 /** Result of a request: the response, or why there is none. */
 export type RpcResult = { result: Fields } | { error: string; code: number | null; isGone: boolean };
 
-/** A server that does not answer within this time will not. */
+/** A server that does not answer within this time counts as hanging. */
 const ANSWER_WITHIN_MS = 30_000;
 /** JSON-RPC "method not found": this version lacks the method. */
 export const NO_SUCH_METHOD = -32_601;
@@ -74,7 +74,7 @@ export class AppServer {
     this.#send({ id, error: { code: NO_SUCH_METHOD, message } });
   }
 
-  /** @returns whether the message is a response to this runner */
+  /** @returns true if the message is a response to this runner */
   settle(message: Fields): boolean {
     if (typeof message.method === 'string' || typeof message.id !== 'number') return false;
     const settle = this.#waiting.get(message.id)?.settle;
@@ -131,7 +131,7 @@ export interface TransportEnd {
   reason: string;
   exitCode: number | null;
   signal: string | null;
-  /** The server itself is gone, not just the connection. */
+  /** True if the server itself is gone, not just the connection. */
   isServerGone: boolean;
 }
 
@@ -171,7 +171,7 @@ export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: Tr
     close: () => child.stdin.end(),
     kill: () => killGroup(child),
     ended: agent.exited.then((exit) => ({
-      // Its colored log does not explain a signal.
+      // After a signal, its colored log explains nothing.
       reason: visibleText(exitText(exit.signal === null ? exit : { ...exit, lastOutput: null })),
       exitCode: exit.exitCode,
       signal: exit.signal,
@@ -193,12 +193,12 @@ function killGroup(child: ChildProcess): void {
 /** Messages with images are far smaller. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const OPEN_WITHIN_MS = 10_000;
-/** A server or machine without a pong in this time hangs. */
+/** A server or machine that sends no pong in this time counts as hanging. */
 const PING_MS = 15_000;
 /** Error codes of a missing server. */
 const NO_SERVER = new Set(['ENOENT', 'ECONNREFUSED']);
 
-/** @returns why no connection is possible; null if a server listens */
+/** @returns the reason why no connection is possible; null if a server listens */
 export function probeSocket(path: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect(path, () => {

@@ -16,7 +16,7 @@ import type { ThreadStore } from './thread-store';
  * One connection to an app-server and the threads followed through it.
  *
  * Ordering: messages of a thread wait until its history is emitted.
- * Failure: unreadable parts are logged and skipped. A thread that can't be followed is retried when it does something.
+ * Failure: unreadable parts are logged and skipped. A thread that can't be followed is retried at its next activity.
  */
 export interface CodexConnectionOptions {
   open: (listener: TransportListener) => Transport;
@@ -24,12 +24,14 @@ export interface CodexConnectionOptions {
   feed: WireFeed;
   memory: ThreadStore;
   context: SourceContext;
-  /** Other clients are connected: their threads are followed, and requests not for us are left to them. */
+  /**
+   * True if other clients are connected. Their threads are followed, and requests that are not for us are left to them.
+   */
   isShared: boolean;
-  /** Our messages that Codex has, by `clientUserMessageId`. */
+  /** Messages of ours that Codex has, by `clientUserMessageId`. */
   receivedMessages: Map<string, true>;
   onThread(threadId: string, thread: Fields): Promise<void> | void;
-  /** The history of the thread is emitted. */
+  /** Called once the history of the thread is emitted. */
   onFollowed(threadId: string): void;
   onRequest(request: CodexRequest, server: AppServer): void;
   onResolved(rpcId: string | number): void;
@@ -141,7 +143,7 @@ export class CodexConnection {
     }
   }
 
-  /** Whether Codex has a message of ours, possibly queued. */
+  /** True if Codex has a message of ours, possibly queued. */
   async hasMessage(threadId: string, clientId: string): Promise<boolean> {
     if (this.#options.receivedMessages.has(clientId)) return true;
     const answered = await this.server.call('thread/queue/list', { threadId });
@@ -260,7 +262,7 @@ export class CodexRequests {
     if (held !== undefined) this.#requests.release(held.sessionId, held.requestId);
   }
 
-  /** The connection is gone; the next one repeats its requests. */
+  /** Forgets all requests, because the connection is gone. The next one repeats them. */
   clear(): void {
     this.#requests.clear();
     this.#byRpcId.clear();

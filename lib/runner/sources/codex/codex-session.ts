@@ -21,7 +21,7 @@ export interface CodexSessionOptions {
   ready: () => Promise<{ connection: CodexConnection; threadId: string }>;
 }
 
-/** How long Codex may take to start a queued turn. */
+/** Time for Codex to start a queued turn. */
 const QUEUE_MS = 300;
 
 /** Sends messages and commands to Codex in one session. */
@@ -34,7 +34,7 @@ export class CodexSession {
   note: string | null = null;
   readonly #options: CodexSessionOptions;
   #wakes: TaskWakes | null = null;
-  /** The queue of Codex may have a message of ours, possibly from an earlier process. */
+  /** True if the queue of Codex may have a message of ours, possibly from an earlier process. */
   #mayBeQueued = true;
 
   static async recall(options: CodexSessionOptions): Promise<CodexSession> {
@@ -54,7 +54,7 @@ export class CodexSession {
     return this.#wakes;
   }
 
-  /** @param isAgain Codex may have it already */
+  /** @param isAgain true if Codex may already have the message */
   async deliver(message: InFlightMessage, isAgain: boolean): Promise<CommandOutcome> {
     if (this.inFlight.has(message.messageId)) return { state: 'delivered' };
     const { connection, threadId } = await this.#options.ready();
@@ -154,7 +154,7 @@ export class CodexSession {
     const answered = isOpen
       ? await this.#queue(connection, threadId, clientId, input)
       : await this.#startTurn(connection, threadId, clientId, input);
-    // After a disconnect, the next connection checks whether it arrived.
+    // After a disconnect, the next connection checks whether the message arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
     this.inFlight.remove([messageId]);
     return failed(`Codex refused it: ${answered.error}`);
@@ -244,7 +244,7 @@ export class CodexSessions {
     return this.#ready !== null;
   }
 
-  /** The history of a thread is emitted, so its session accepts commands. */
+  /** Lets the session accept commands once the history of its thread is emitted. */
   isReady(connection: CodexConnection, sessionId: string, threadId: string): void {
     if (this.#ready?.connection !== connection) this.#ready = { connection, threads: new Map() };
     this.#ready.threads.set(sessionId, threadId);
@@ -261,7 +261,7 @@ export class CodexSessions {
     for (const { wakes } of this.#sessions.values()) wakes?.close();
   }
 
-  /** No session has open work or unanswered messages. */
+  /** True if no session has open work or unanswered messages. */
   get isQuiet(): boolean {
     return this.all.every(({ sessionId, inFlight }) => {
       const { turn, tasks } = this.#context.openWork(sessionId);

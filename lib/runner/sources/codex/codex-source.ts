@@ -30,7 +30,7 @@ export interface CodexSourceOptions {
   context: SourceContext;
   /** Connects to a running server, or starts one. */
   open: (listener: TransportListener) => Transport;
-  /** Why no server can be reached before the first attempt; null if one can. */
+  /** Returns the reason why no server can be reached before the first attempt; null if one can. */
   reach?: () => Promise<string | null>;
   /** The thread of its own server; null to follow those of the operator. */
   own: OwnThread | null;
@@ -49,7 +49,7 @@ export interface OwnThread {
   resume?: string | undefined;
   /** Sent with the first message of a new thread. */
   workspaceNote?: string | null;
-  /** `model`, `approvalPolicy`, `sandbox` as `thread/start` takes them. */
+  /** `model`, `approvalPolicy` and `sandbox` as parameters of `thread/start`. */
   params: object;
 }
 
@@ -68,20 +68,20 @@ export class CodexSource implements Source {
   readonly #receivedMessages = new Map<string, true>();
   readonly #supervisor: AgentSupervisor;
   readonly refusals: NonNullable<Source['refusals']> = {};
-  /** Only for its own thread. */
+  /** Present only for a thread of its own. */
   readonly end?: Source['end'];
-  /** Only for the operator's server. */
+  /** Present only for the operator's server. */
   readonly reach?: Source['reach'];
   #store: ThreadStore | null = null;
   #link: Transport | null = null;
   #provider: string | null = null;
   #trouble: string | null = null;
   #isStaleWorkClosed = false;
-  /** Why the operator's server is disconnected; null while connected, undefined before the first attempt. */
+  /** Reason why the operator's server is disconnected; null while connected, undefined before the first attempt. */
   #outage: string | null | undefined;
-  /** Its open work is closed. */
+  /** True once the open work of the outage is closed. */
   #isClosed = false;
-  /** Why a restart is pointless. */
+  /** Reason why a restart is pointless. */
   #fatal: string | null = null;
 
   constructor(options: CodexSourceOptions) {
@@ -341,7 +341,7 @@ export class CodexSource implements Source {
     this.#context.changed();
   }
 
-  /** The history of the thread is emitted, so it accepts messages. */
+  /** Lets a thread accept messages once its history is emitted. */
   #onFollowed(connection: CodexConnection, threadId: string): void {
     const followed = this.#adapter.thread(threadId);
     const session = followed === null ? undefined : this.#sessions.get(followed.writer.sessionId);
@@ -400,7 +400,7 @@ export class CodexSource implements Source {
   }
 }
 
-const UNKNOWN_SESSION: CommandOutcome = { state: 'failed', reason: 'this runner does not have the session' };
+const UNKNOWN_SESSION: CommandOutcome = { state: 'failed', reason: 'this runner has no such session' };
 
 function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -86,7 +86,7 @@ export const kind: RunnerKind = {
     const socket = resolve(flag('socket') ?? join(codexHome(env), 'app-server-control', 'app-server-control.sock'));
     const isShared = !has('start') && (flag('socket') !== undefined || (!wantsOwn(flag) && (await exists(socket))));
     const ofOwn = isShared ? OF_OWN.find((name) => flag(name) !== undefined) : undefined;
-    if (ofOwn !== undefined) throw usage(`--${ofOwn} is for a Codex that is started; leave --socket out`);
+    if (ofOwn !== undefined) throw usage(`--${ofOwn} applies only to a Codex that the runner starts; omit --socket`);
     const cwd = await folderOf(flag('cwd') ?? '.');
     const shared = { source: 'app-server-socket', host: hostname(), agentGoesOn: true };
     const program = { command: flag('command') ?? 'codex', cwd, env };
@@ -137,7 +137,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** An option needs a thread of its own. */
+/** True if an option needs a thread of its own. */
 function wantsOwn(flag: (name: string) => string | undefined): boolean {
   return OF_OWN.some((name) => flag(name) !== undefined);
 }
@@ -147,7 +147,7 @@ function codexHome(env: Record<string, string | undefined>): string {
 }
 
 function oneOf(value: string | undefined, values: readonly string[], name: string, usage: (problem: string) => Error) {
-  if (value !== undefined && !values.includes(value)) throw usage(`${name} is one of ${values.join(', ')}`);
+  if (value !== undefined && !values.includes(value)) throw usage(`${name} must be one of ${values.join(', ')}`);
 }
 
 function defined(params: Record<string, string | undefined>): object {

@@ -25,8 +25,8 @@ const TOGETHER_MS = 1_000;
  * Wakes the agent with results of background tasks, which Codex never reports to it: on request, or by a rule.
  *
  * Ordering: the end of a task is stored together with the pending wake, which is cleared once Codex has the message.
- * Failure: after a kill the next runner sends the wake. Codex knows wakes by name, so it is asked before resending. See
- * MOST_IN_A_ROW for loops.
+ * Failure: after a kill the next runner sends the wake. Codex stores wakes by name, so the runner asks Codex before it
+ * resends one. See MOST_IN_A_ROW for loops.
  */
 export class TaskWakes {
   readonly #context: SourceContext;
@@ -72,7 +72,7 @@ export class TaskWakes {
     for (const { id, status } of ended) if (status === 'running') this.#outputs.set(id, '');
   }
 
-  /** @param isTurnOpen after the events */
+  /** @param isTurnOpen true if a turn is open after the events */
   observe(events: readonly EmittedEvent[], isTurnOpen: boolean): void {
     for (const { event } of events) {
       if (event.type === 'RUN_STARTED' && event.metadata?.interlude?.turn === 'user') this.#resetCount();
@@ -91,7 +91,7 @@ export class TaskWakes {
     }
   }
 
-  /** A person stopped it, so the agent need not be woken. */
+  /** Notes that a person stopped the task, so the agent need not be woken. */
   stopped(taskId: string): void {
     this.#stopped.add(taskId);
   }
@@ -111,7 +111,7 @@ export class TaskWakes {
     return await this.#send(createWake(commandId, [task]));
   }
 
-  /** Codex is connected again: sends due wakes. */
+  /** Sends due wakes, because Codex is connected again. */
   resume(): void {
     if (this.#ended.some(({ isDue }) => isDue)) this.#arm();
   }
@@ -223,9 +223,9 @@ interface EndedTask {
   exitCode: number | null;
   /** Last part of its output. */
   output: string;
-  /** The rule must still wake the agent for it. */
+  /** True if the rule has yet to wake the agent for the task. */
   isDue: boolean;
-  /** Part of the last sent wake, whose delivery is unknown. */
+  /** True if it is part of the last sent wake, whose delivery is unknown. */
   isSent?: boolean;
 }
 

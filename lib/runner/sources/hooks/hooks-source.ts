@@ -20,8 +20,8 @@ import { SessionMirror } from './session-mirror';
  * Mirrors terminal sessions of Claude Code from their hooks and transcripts.
  *
  * Ordering: the events of a session follow its transcript; sessions are independent.
- * Failure: after a kill it continues from the stored position, including what the agent did meanwhile. Without the
- * server it buffers. Without the companion, agents work as if the hooks were not installed.
+ * Failure: after a kill, the source continues from the stored position and includes what the agent did meanwhile.
+ * Without the server, it buffers. Without the companion, agents work as if the hooks were not installed.
  */
 export interface HooksSourceOptions {
   context: SourceContext;
@@ -29,7 +29,7 @@ export interface HooksSourceOptions {
   sessionId?: string | undefined;
   /** Logs failures of the hooks themselves. */
   logger: Logger;
-  /** Whether idle agents get a hint that they can listen for messages. */
+  /** True if idle agents get a hint that they can listen for messages. */
   offersToListen?: boolean;
 }
 
@@ -104,7 +104,7 @@ export class HooksSource implements Source {
       .filter((mirror) => !mirror.hasEnded)
       .map(({ sessionId, process, isLeft, selfReport: state, provider }) => ({
         sessionId,
-        // A process that left the session may run another one by now.
+        // A process that left the session may already run another one.
         process: { state: 'running', pid: isLeft ? null : (process?.pid ?? null), exitCode: null },
         state,
         provider,
@@ -122,14 +122,14 @@ export class HooksSource implements Source {
     for (const timer of this.#timers) clearInterval(timer);
     this.#idle.close();
     this.#permissions.release(null);
-    // A hold still reaches the agent; the next source reports it.
+    // An open hold still reaches the agent, and the next source reports it.
     for (const mirror of this.#mirrors.values()) {
       this.#inbox.refuse(mirror.sessionId, 'the companion was stopped', (messageId) => mirror.isInFlight(messageId));
     }
     await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.step()));
   }
 
-  /** @param again an earlier source may have delivered it */
+  /** @param again true if an earlier source may have delivered it */
   async deliver(command: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const mirror = this.#mirrors.get(command.sessionId ?? '');
     const { messageId } = command.body;
@@ -247,7 +247,7 @@ export class HooksSource implements Source {
 
   #poll(): void {
     for (const [sessionId, mirror] of this.#mirrors) {
-      // The stored state suffices if the session is resumed.
+      // If the session is resumed, the stored state is enough.
       if (mirror.isLeft) this.#idle.left(sessionId);
       if (mirror.isStill) this.#mirrors.delete(sessionId);
       else void mirror.step();
@@ -266,8 +266,8 @@ export class HooksSource implements Source {
 
 /**
  * Applies each hook of a terminal session to its mirror and decides what the hook prints. The agent waits, so decisions
- * use memory only; just a hold is stored first, unless the disk is slow. A hook with a waiting time, which runs beside
- * a question in the terminal, is answered once a person has.
+ * use memory only. Only a hold is stored first, unless the disk is slow. A hook with a waiting time, which runs beside
+ * a question in the terminal, gets its response once a person has answered.
  *
  * @see the hooks' stdin, CLI 2.1.329 and 2.1.332: tests/fixtures/recordings/hooks
  */
@@ -310,7 +310,7 @@ type Route = (
   options: HookRouterOptions,
 ) => Promise<string> | undefined;
 
-/** How long the agent may wait for the disk. The hook gives up after 900 ms. */
+/** Time for which the agent may wait for the disk. The hook gives up after 900 ms. */
 const STORED_MS = 300;
 
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
@@ -358,7 +358,7 @@ function permissionRequested(
 
 function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, options: HookRouterOptions) {
   const { owed, inbox, log } = options;
-  // Concurrent hooks arrive in any order. After the end of the session there is no one to hold.
+  // Concurrent hooks arrive in any order. After the end of the session, there is no agent to hold.
   const text = lastWordsOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
   const tasks = Array.isArray(input.background_tasks) ? listOf(input.background_tasks) : undefined;

@@ -13,7 +13,7 @@ import type { SessionMirror } from './session-mirror';
 export interface IdleDeliveryOptions {
   inbox: MessageInbox;
   mirrors: ReadonlyMap<string, SessionMirror>;
-  /** Whether idle agents get a hint that they can listen. */
+  /** True if idle agents get a hint that they can listen. */
   offers: boolean;
   onChange: () => void;
   log: (level: 'warn', message: string) => void;
@@ -56,7 +56,7 @@ export class IdleDelivery {
     return null;
   }
 
-  /** A wait has shown its messages. @returns whether they were handed to it */
+  /** Confirms that a wait has shown its messages. @returns true if the messages were handed to it */
   async confirm(claim: string): Promise<boolean> {
     const handoff = this.#waits.confirm(claim);
     const mirror = this.#options.mirrors.get(handoff?.sessionId ?? '');
@@ -71,7 +71,7 @@ export class IdleDelivery {
     return true;
   }
 
-  /** Hands all waiting messages to the agent. @returns whether it listens */
+  /** Hands all waiting messages to the agent. @returns true if the agent listens */
   handTo(mirror: SessionMirror): boolean {
     const { sessionId } = mirror;
     if (!this.#waits.isListening(sessionId)) return false;
@@ -79,7 +79,7 @@ export class IdleDelivery {
     if (waiting.length === 0) return true;
     const { text, messageIds } = pendingReplyPrompt(waiting);
     const store = ({ claim }: Handoff) => {
-      // Immediately, so that no stop hook takes them.
+      // Recorded at once, so that no stop hook delivers the messages too.
       mirror.messages.waited.put(claim, messageIds, Date.now());
       return mirror.keep();
     };
@@ -87,7 +87,7 @@ export class IdleDelivery {
     return true;
   }
 
-  /** The turn ended without a stop hook taking the messages. */
+  /** Handles the end of a turn whose stop hook did not deliver the messages. */
   turnEnded(mirror: SessionMirror): void {
     if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be delivered');
   }
@@ -98,7 +98,7 @@ export class IdleDelivery {
     return isFor && !this.isListening(mirror.sessionId) ? LISTEN : null;
   }
 
-  /** The session was left, so there is no agent to wake. */
+  /** Handles a session that was left, so that there is no agent to wake. */
   left(sessionId: string): void {
     this.#waits.end(sessionId, 'the terminal session was left');
   }
@@ -123,13 +123,13 @@ export class IdleDelivery {
     if (refused > 0) mirror.offeredToListen(false);
   }
 
-  /** The wait ended without showing its messages. */
+  /** Handles a wait that ended without showing its messages. */
   async #returned({ claim, sessionId, messageIds }: Handoff): Promise<void> {
     const { mirrors, inbox, log } = this.#options;
     const mirror = mirrors.get(sessionId);
     if (mirror === undefined) return;
     await mirror.keep((messages) => messages.waited.returned(claim));
-    // The transcript may show by now that they were displayed.
+    // By now, the transcript may show that they were displayed.
     const back = messageIds.filter((messageId) => !mirror.wasDelivered(messageId));
     if (back.length > 0) log('warn', `a wait of ${sessionId} did not show ${back.length} message(s)`);
     inbox.returned(back);
@@ -142,13 +142,13 @@ export class IdleDelivery {
  * polls: a call without a message returns after a while and is repeated.
  *
  * Ordering: a handoff is stored before the wait gets it.
- * Failure: a wait confirms that it has shown its messages; without confirmation they are returned. A wait that dies in
- * between leads to a repeated message, which is marked as possibly repeated.
+ * Failure: a wait confirms that it has shown its messages; without confirmation, the messages are pending again. If a
+ * wait dies in between, the message is sent again and marked as possibly repeated.
  */
 interface WaitRegistryOptions {
-  /** Listening has started or stopped. */
+  /** Called when listening starts or stops. */
   onChange: (sessionId: string) => void;
-  /** A wait did not show its messages. */
+  /** Called when a wait did not show its messages. */
   onReturned: (handoff: Handoff) => void;
 }
 
@@ -218,7 +218,7 @@ class WaitRegistry {
   /**
    * Hands messages to the listening wait.
    * @param store stores the handoff before the wait gets it
-   * @returns whether an agent listened
+   * @returns true if an agent listened
    */
   async hand(
     sessionId: string,
@@ -255,7 +255,7 @@ class WaitRegistry {
     return { claim, sessionId, messageIds };
   }
 
-  /** The session was left, so there is no agent to wake. */
+  /** Handles a session that was left, so that there is no agent to wake. */
   end(sessionId: string, reason: string): void {
     const listener = this.#listeners.get(sessionId);
     if (listener?.answer) listener.answer({ kind: 'over', reason });
@@ -269,7 +269,7 @@ class WaitRegistry {
     this.#listeners.clear();
   }
 
-  /** Unless the wait has called again. */
+  /** Forgets the listener, unless its wait has called again. */
   #forget(sessionId: string, listener: Listener): void {
     if (this.#listeners.get(sessionId) !== listener || listener.answer !== null) return;
     this.#listeners.delete(sessionId);

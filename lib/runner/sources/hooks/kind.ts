@@ -74,7 +74,7 @@ export const kind: RunnerKind = {
       async open({ agentId, logger }) {
         const other = await readControlFile(controlFile);
         if (other !== null && other.pid !== process.pid && (await answers(other.url))) {
-          const problem = `another companion is running on this machine, as process ${other.pid}; stop that one first`;
+          const problem = `another companion is running on this machine, as process ${other.pid}; stop it first`;
           throw new CliError(EXIT.failed, problem);
         }
         return {
@@ -90,7 +90,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Whether a process listens: a killed companion leaves a file with a closed port. */
+/** True if a process listens: a killed companion leaves a file with a closed port. */
 async function answers(url: string): Promise<boolean> {
   return await fetch(url, { signal: AbortSignal.timeout(500) }).then(
     () => true,

@@ -12,17 +12,17 @@ type MessageCommand = Extract<Command, { type: 'message' }>;
 
 /**
  * Holds messages for terminal agents. Nothing can be typed into a terminal, but the stop hook can hand a message to the
- * agent at the end of its turn, so messages wait for the running turn. Without one they go to a listening wait or are
- * refused, instead of being kept silently for hours.
+ * agent at the end of its turn, so messages wait for the running turn. Without a running turn, they go to a listening
+ * wait or are refused, instead of being kept silently for hours.
  */
 export class MessageInbox {
-  /** Refused, so no longer pending, even if the server still lists them. */
+  /** Refused messages, which are no longer pending even if the server still lists them. */
   readonly #refused = new Map<string, true>();
   readonly #waiting = new Map<string, { command: MessageCommand; settle: (outcome: CommandOutcome) => void }>();
-  /** Returned by a wait, so the agent may or may not have them. */
+  /** Messages returned by a wait, which the agent may or may not have. */
   readonly #uncertain = new Map<string, true>();
 
-  /** @returns once the agent has it, or will not get it */
+  /** @returns once the agent has the message, or will not get it */
   put(command: MessageCommand): Promise<CommandOutcome> {
     return new Promise((settle) => this.#waiting.set(command.body.messageId, { command, settle }));
   }
@@ -40,7 +40,7 @@ export class MessageInbox {
       }));
   }
 
-  /** Their delivery is unknown. */
+  /** Marks messages whose delivery is unknown. */
   returned(messageIds: readonly string[]): void {
     for (const id of messageIds) setBounded(this.#uncertain, id, true, MOST_REFUSED);
   }
@@ -60,7 +60,7 @@ export class MessageInbox {
 
   /**
    * Refuses the messages that no stop hook delivered.
-   * @param isInFlight whether a later stop hook delivers the message
+   * @param isInFlight true if a later stop hook delivers the message
    * @returns the number of refused messages
    */
   refuse(sessionId: string, reason: string, isInFlight = (_messageId: string) => false): number {
@@ -83,9 +83,9 @@ export class MessageInbox {
  * so that an agent that does not answer is not held forever.
  */
 interface WaitingMessage extends Omit<PendingReply, 'sessionId'> {
-  /** Shown in full if the agent has not seen it; otherwise only its first line. */
+  /** True if the agent has not seen it. It is then shown in full, otherwise only its first line. */
   unseen: boolean;
-  /** It may have reached the agent before. */
+  /** True if it may have reached the agent before. */
   again?: boolean;
 }
 

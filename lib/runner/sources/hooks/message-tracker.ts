@@ -19,7 +19,7 @@ export class MessageTracker {
   #handed: readonly string[];
   /** Given to the agent since this process started, or in the turn open then. */
   readonly #reached = new Map<string, true>();
-  /** Answered, so no longer pending, even if the server still lists them. */
+  /** Answered messages, which are no longer pending even if the server still lists them. */
   readonly #answered = new Map<string, true>();
   #handedAt = 0;
 
@@ -36,7 +36,7 @@ export class MessageTracker {
     return this.#handedAt;
   }
 
-  /** In delivery, given to the agent, or answered. */
+  /** True if the message is in delivery, given to the agent, or answered. */
   has(messageId: string, now: number): boolean {
     const isComing = this.offers.has(messageId) || this.waited.has(messageId, now);
     return isComing || this.#handed.includes(messageId) || this.#answered.has(messageId);
@@ -56,7 +56,7 @@ export class MessageTracker {
     this.#handedAt = now;
   }
 
-  /** @param isItsOwn whether a stop hook belongs to this turn, which ends its hold */
+  /** @param isItsOwn true if a stop hook belongs to this turn, which ends its hold */
   turnEnded(isAnswer: boolean, isItsOwn: (moment: HookMoment) => boolean): void {
     if (isAnswer) for (const id of this.#handed) setBounded(this.#answered, id, true, MOST_MESSAGES);
     this.#handed = [];
@@ -106,7 +106,7 @@ class StopHookHolds {
     this.#open = [...open.map((offer) => ({ ...offer, since: now })), ...this.#open];
   }
 
-  /** @returns message ids confirmed by this stop-hook feedback; empty if it is not ours */
+  /** @returns message ids confirmed by this stop-hook feedback; empty if the feedback is not ours */
   confirm(feedback: string): string[] {
     const text = comparisonKey(feedback);
     const found = this.#open.find(({ reason }) => text.includes(comparisonKey(reason)));
@@ -124,7 +124,7 @@ class StopHookHolds {
   }
 }
 
-/** How long the agent may take to notice the end of its wait; afterwards the message is pending again. */
+/** Time for the agent to notice the end of its wait. Afterwards, the message is pending again. */
 const NOTICE_MS = 90_000;
 const MOST_WAITS = 64;
 /** Matches our command in whatever form the agent runs it. */

@@ -5,7 +5,7 @@ import type { HookMoment, PendingStop } from '../../adapters/claude/stop-hooks';
 import type { ProcessIdentity } from '../../host/process-lookup';
 import type { FilePosition } from './transcript-files';
 
-/** Why a session ended, and whether on purpose. */
+/** Reason for the end of a session, and whether it was left on purpose. */
 export interface SessionEnding {
   reason: string;
   isAsked: boolean;
@@ -87,13 +87,13 @@ const mirrorState = z.object({
   prompts: list(time),
   /** The prompt hook of the open turn arrived; the next one belongs to another turn. */
   isPromptHeard: flag,
-  /** The last turn closed by a stop hook; it may still get lines. */
+  /** The last turn closed by a stop hook, which may still receive lines. */
   closed: orNull(closed),
   /** The last command settled without a following line. */
   settled: textOrNull,
   /** The session was left and may still write. */
   ending: orNull(ending),
-  /** Last start of the session; earlier hooks end nothing. */
+  /** Last start of the session. Earlier hooks do not end a turn. */
   began: time.catch(0),
   /** The end of the session was emitted. */
   ended: flag,
@@ -113,7 +113,7 @@ const mirrorState = z.object({
   heardAt: time.catch(0),
   /** Tasks missing from a stop hook, until nothing else reports their end. */
   unlisted: orNull(z.object({ ids: list(text), at: time })),
-  /** Tasks presumed lost for that reason. */
+  /** Tasks presumed lost because they stayed unlisted. */
   lost: list(text),
 });
 
@@ -131,33 +131,35 @@ export function parseMirrorState(stored: string): MirrorState | null {
 /** Silence of the transcript that ends a turn after its last hook. */
 const QUIET_MS = 1_500;
 /**
- * How long a turn waits for the text from its stop hook to appear in the transcript; then the text from the hook is
- * used. Shorter after the next prompt, longer if the hook had no text.
+ * Time for which a turn waits for its stop hook's text to appear in the transcript. Afterwards, the text from the hook
+ * is used. Shorter after the next prompt, longer if the hook had no text.
  */
 const LAST_LINE_MS = { most: 5_000, prompted: 3_000, wordless: 12_000 };
-/** How long a turn waits for its lines after a hook of a later turn, and such a hook for its turn. */
+/**
+ * Time for which a turn waits for its lines after a hook of a later turn, and for which such a hook waits for its turn.
+ */
 const BEHIND_MS = 90_000;
-/** How long an ended session may still write. */
+/** Time for which an ended session may still write. */
 const LAST_WORDS_MS = { still: 500, most: 3_000 };
 /**
  * After this much silence in `busy` without a turn, or after the last text of a turn, the hook was killed or missed.
- * Ours takes 2 s at most.
+ * Our hook takes 2 s at most.
  */
 const STUCK_MS = 5_000;
-/** How long the response of a stop hook may take to reach the transcript, since other hooks run beside it. */
+/** Time for the response of a stop hook to reach the transcript, since other hooks run beside it. */
 const HELD_MS = 70_000;
 
-/** Times that decide about a silent session. Epoch milliseconds. */
+/** Times from which conclusions about a silent session are drawn. Epoch milliseconds. */
 export interface QuietPeriods {
   now: number;
   lastLineAt: number;
   /** Last activity report. */
   reportedAt: number;
-  /** When the session was left; null if it continues. */
+  /** Time at which the session was left; null if it continues. */
   leftAt: number | null;
-  /** The transcript lacks the text from the stop hook, or any end of the turn. */
+  /** True if the transcript lacks the text from the stop hook, or any end of the turn. */
   lacksFinalText: boolean;
-  /** The response of a stop hook is on its way. */
+  /** True if the response of a stop hook is in transit. */
   isHeld: boolean;
   /** Start of the search for a hold of the open turn; null without one. */
   heldSince: number | null;
@@ -165,7 +167,7 @@ export interface QuietPeriods {
   handedAt: number;
 }
 
-/** Whether a left session has nothing more to write. */
+/** True if a session that was left has nothing more to write. */
 export function isEndingOver({ now, lastLineAt, leftAt, lacksFinalText, heldSince }: QuietPeriods): boolean {
   if (leftAt === null) return false;
   const isQuiet = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still;
@@ -173,17 +175,17 @@ export function isEndingOver({ now, lastLineAt, leftAt, lacksFinalText, heldSinc
   return isComplete || now - leftAt >= LAST_WORDS_MS.most;
 }
 
-/** A command ends once the transcript is silent long enough for its output. */
+/** True if a command has ended: the transcript has been silent long enough for its output. */
 export function isCommandOver({ now, lastLineAt, reportedAt }: QuietPeriods): boolean {
   return now - Math.max(lastLineAt, reportedAt) >= QUIET_MS;
 }
 
-/** Whether a hold may continue the turn. */
+/** True if a hold may continue the turn. */
 function isHoldActive({ now, heldSince, leftAt }: QuietPeriods): boolean {
   return heldSince !== null && leftAt === null && now - heldSince < HELD_MS;
 }
 
-/** Whether a turn is complete after its stop hook. */
+/** True if a turn is complete after its stop hook. */
 export function isTurnOver({ heardAt, promptedAt, text, failure }: PendingStop, periods: QuietPeriods): boolean {
   const { now, lastLineAt, leftAt, lacksFinalText, handedAt } = periods;
   if (isHoldActive(periods)) return false;
@@ -194,14 +196,16 @@ export function isTurnOver({ heardAt, promptedAt, text, failure }: PendingStop, 
   return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - since >= most;
 }
 
-/** Whether a stop hook will never match a turn in the transcript. Without a time or prompt id it is given up sooner. */
+/**
+ * True if a stop hook will never match a turn in the transcript. A hook without a time or prompt id is given up sooner.
+ */
 export function isStopUnmatched({ heardAt, isClocked, promptId }: PendingStop, periods: QuietPeriods): boolean {
   const { now } = periods;
   if (isHoldActive(periods)) return false;
   return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);
 }
 
-/** Whether an expected hook is overdue: the end of a finished turn, or the start of a turn after `busy`. */
+/** True if an expected hook is overdue: the end of a finished turn, or the start of a turn after `busy`. */
 export function isHookOverdue({ now, lastLineAt, reportedAt, isHeld }: QuietPeriods): boolean {
   return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);
 }

@@ -14,11 +14,11 @@ import type { CommandOf } from '../../host/source';
  * @see measured in a terminal with CLI 2.1.332
  */
 export interface PermissionHooksOptions {
-  /** A hook started or stopped waiting. */
+  /** Called when a hook starts or stops waiting. */
   onChange: () => void;
-  /** A person answered; called before the agent gets the answer. */
+  /** Called when a person has answered, before the agent gets the answer. */
   onAnswered: (sessionId: string, requestId: string, answer: { behavior: 'allow' | 'deny'; message?: string }) => void;
-  /** The request can only be answered in the terminal from now on. */
+  /** Called when the request can only be answered in the terminal from now on. */
   onReleased: (sessionId: string, requestId: string) => void;
 }
 
@@ -88,19 +88,19 @@ export class PermissionHooks {
     this.#requests.hold({ sessionId, requestId, kind, tool: hook.tool, input, deliver: give });
   }
 
-  /** Answered in the terminal, or withdrawn. */
+  /** Handles a request that was answered in the terminal, or withdrawn. */
   resolved(sessionId: string, requestId: string): void {
     for (const hook of this.#waiting) {
       if (hook.sessionId === sessionId && hook.requestId === requestId) this.#end(hook, NO_OUTPUT);
     }
   }
 
-  /** Stops waiting when a session is left or the companion stops. @param sessionId null for all */
+  /** Stops waiting, because a session was left or the companion stops. @param sessionId null for all */
   release(sessionId: string | null): void {
     for (const hook of this.#waiting) if (sessionId === null || hook.sessionId === sessionId) this.#giveUp(hook);
   }
 
-  /** @returns why the answer failed, or null */
+  /** @returns the reason for a failure, or null */
   answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
     return this.#requests.answer(command);
   }

@@ -40,15 +40,15 @@ export interface SessionMirrorOptions {
   emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
   onDelivered: (messageIds: string[]) => void;
   onTurnEnded: () => void;
-  /** A request was opened. @param value of `request:opened` */
+  /** Called when a request is opened. @param value of `request:opened` */
   onRequestOpened?: (value: Fields) => void;
-  /** A request was answered or withdrawn. */
+  /** Called when a request is answered or withdrawn. */
   onRequestResolved?: (requestId: string) => void;
   log: (level: 'debug' | 'info' | 'warn', message: string) => void;
   now?: () => number;
 }
 
-/** How long an ended session is watched for late writes. */
+/** Time for which an ended session is watched for late writes. */
 const LATE_MS = 10_000;
 const MAX_REQUESTS = 64;
 
@@ -64,19 +64,22 @@ export class SessionMirror {
   readonly #files: TranscriptFiles;
   readonly #report: SelfReport;
   #state: MirrorState;
-  /** Rereading lines that the previous mirror emitted. */
+  /** True while lines that the previous mirror emitted are reread. */
   #isRecalling = false;
   #lastLineAt = 0;
   /** Program and version; null until a line has them. */
   provider: string | null = null;
-  /** A person uses it. `claude -p` would continue until its background work ends. */
+  /** True if a person uses the session. `claude -p` would continue until its background work ends. */
   isInteractive = false;
   #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
   #ended: (SessionEnding & { at: number }) | null = null;
-  /** When another process took over the session, until the open work of the old one is closed. Epoch milliseconds. */
+  /**
+   * Time at which another process took over the session, until the open work of the old process is closed. Epoch
+   * milliseconds.
+   */
   #replacedAt: number | null = null;
-  /** The previous process still runs. */
+  /** True if the previous process still runs. */
   #isShared = false;
   readonly messages: MessageTracker;
   /** Values of open requests. */
@@ -111,12 +114,12 @@ export class SessionMirror {
     return this.#state.ended;
   }
 
-  /** The session was left, so there is no agent to hold. */
+  /** True if the session was left, so that there is no agent to hold. */
   get isLeft(): boolean {
     return this.#ending !== null || this.#state.ended;
   }
 
-  /** Ended, including the time for late hooks and writes. */
+  /** True if the session has ended and the time for late hooks and writes has passed. */
   get isStill(): boolean {
     return this.#state.ended && (this.#ended === null || this.#now() - this.#ended.at >= LATE_MS);
   }
@@ -134,22 +137,22 @@ export class SessionMirror {
     return this.#adapter.openRunId;
   }
 
-  /** A turn is running, so a stop hook will follow. */
+  /** True while a turn is running, which a stop hook will follow. */
   get isBusy(): boolean {
     return !this.#state.ended && (this.#adapter.openRunId !== null || this.#report.activity === 'busy');
   }
 
-  /** Whether the message was typed in the terminal and is answered there. */
+  /** True if the message was typed in the terminal and is answered there. */
   wasTyped(messageId: string): boolean {
     return this.#files.has(messageId);
   }
 
-  /** Whether the message is in delivery, given to the agent, or answered. */
+  /** True if the message is in delivery, given to the agent, or answered. */
   isInFlight(messageId: string): boolean {
     return this.messages.has(messageId, this.#now());
   }
 
-  /** Whether the transcript shows the message. */
+  /** True if the transcript shows the message. */
   wasDelivered(messageId: string): boolean {
     return this.messages.hasReached(messageId);
   }
@@ -180,7 +183,8 @@ export class SessionMirror {
   }
 
   /**
-   * Runs while the hook waits, so the process still exists. A PID may have been reused.
+   * Identifies the process of a hook. Runs while the hook waits, so the process still exists. A PID may have been
+   * reused.
    * @param before process of the previous hooks
    * @param heardAt time of the last of those, epoch milliseconds
    */
@@ -199,7 +203,9 @@ export class SessionMirror {
     this.#emit([], true);
   }
 
-  /** Started or resumed by a process without open work. An out-of-order hook changes nothing. */
+  /**
+   * Handles a session that was started or resumed by a process without open work. An out-of-order hook changes nothing.
+   */
   began(claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
     if (this.#ending !== null && this.#ending.ranAt > at) return;
@@ -238,8 +244,8 @@ export class SessionMirror {
   }
 
   /**
-   * The stop hook ran without a hold. The turn ends when the transcript shows the last text, since the hook comes
-   * first.
+   * Handles a stop hook that ran without a hold. The turn ends when the transcript shows the last text, since the hook
+   * comes first.
    * @param text last text of the agent, from the hook
    * @param runs ids of continuing background work, from the hook
    */
@@ -259,14 +265,15 @@ export class SessionMirror {
     });
   }
 
-  /** A hook without a time counts as just run. */
+  /** A hook without a time counts as running now. */
   #momentOf({ at, promptId }: HookClaim = { at: null, promptId: null }): HookMoment {
     const now = this.#now();
     return { at: Math.min(at ?? now, now), isClocked: at !== null, promptId };
   }
 
   /**
-   * The stop hook holds the agent with these messages; the transcript will show whether that reached it.
+   * Holds the agent with these messages through its stop hook. The transcript will show whether the hold reached the
+   * agent.
    * @returns once stored, so that a later mirror recognizes the hold
    */
   async offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): Promise<void> {
@@ -321,14 +328,14 @@ export class SessionMirror {
     });
   }
 
-  /** Left on purpose, so open work has not failed. */
+  /** Ends a session that was left on purpose, so that its open work has not failed. */
   end(reason: string, claim?: HookClaim): void {
     this.#end({ reason, isAsked: true }, claim);
   }
 
-  /** The process is gone without a hook. */
+  /** Handles a process that ended without a hook. */
   died(): void {
-    // It may have died at any time, and another process may run the session by now.
+    // The process may have died at any time, and another process may already run the session.
     const at = Math.max(this.#state.heardAt, this.#began);
     this.#end({ reason: 'the terminal process exited', isAsked: false }, { at, promptId: null });
   }

@@ -74,7 +74,7 @@ export class TranscriptFiles {
     }
   }
 
-  /** @returns whether there is more */
+  /** @returns true if there is more to read */
   async #readSome(): Promise<boolean> {
     const { log } = this.#options;
     const read = await this.#newLines(this.#read.file, this.#read.main);
@@ -100,7 +100,7 @@ export class TranscriptFiles {
     if (!read?.restarted || this.#knownKeys.size < this.#mostKeys) return read;
     // Real ids only: bookkeeping may repeat the same text.
     const { found, end } = await scan(file, ({ fields }) => this.#knownKeys.has(textOf(fields?.uuid) ?? ''));
-    // The same file, truncated before all known lines, has nothing new.
+    // If the same file was truncated before all known lines, it has nothing new.
     const behind = found ?? (read.position.ino === position?.ino ? end : null);
     if (behind === null) return read;
     return { ...read, lines: [], position: { ino: read.position.ino, offset: behind }, more: true };
@@ -154,7 +154,7 @@ export class TranscriptFiles {
     let read = await readOn(file, null, position.offset);
     if (read === null) return position;
     const isSame = read.position.ino === position.ino;
-    // A replaced file is known up to the last emitted line, if it has that.
+    // In a replaced file, everything up to the last emitted line is known. Without that line, nothing is.
     const isLast = ({ fields, source }: LineSegment) => fields !== null && lineKey(fields, source) === last;
     if (!isSame && (last === null || (await scan(file, isLast)).found === null)) return null;
     for (;;) {
@@ -222,9 +222,9 @@ interface FileLine {
 interface LinesRead {
   lines: FileLine[];
   position: FilePosition;
-  /** The file was replaced or truncated, and read from its beginning. */
+  /** True if the file was replaced or truncated, and was read from its beginning. */
   restarted: boolean;
-  /** More lines are available. */
+  /** True if more lines are available. */
   more: boolean;
 }
 
@@ -236,7 +236,7 @@ const NEWLINE = 10;
 /**
  * Reads the complete new lines of a growing file.
  *
- * Ordering: in file order. A line counts once its newline is written.
+ * Ordering: in file order. A line is read once its newline is written.
  * Failure: a missing file has no lines. A file that shrank or was replaced is read from its beginning; callers skip
  * known lines.
  */

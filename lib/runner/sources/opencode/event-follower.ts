@@ -64,7 +64,7 @@ export class EventFollower {
     return this.#trouble;
   }
 
-  /** Caught up with the server. */
+  /** True once the runner has caught up with the server. */
   get isConnected(): boolean {
     return this.#isReady;
   }
@@ -96,7 +96,7 @@ export class EventFollower {
     await this.#tail;
   }
 
-  /** @returns whether the runner has caught up within the time */
+  /** @returns true if the runner catches up within the time */
   async isReady(withinMs: number): Promise<boolean> {
     if (this.#isReady) return true;
     await new Promise<void>((resolve) => {
@@ -156,7 +156,7 @@ export class EventFollower {
     await feed.pass({ dir: 'in', msg }, memory.of(event), this.sessions.idOf(root));
   }
 
-  /** Loads a session and its parents. @returns whether it exists */
+  /** Loads a session and its parents. @returns true if the session exists */
   async #lookUp(session: string): Promise<boolean> {
     const { adapter, server } = this.#options;
     while (!adapter.tree.isKnown(session)) {
@@ -250,7 +250,7 @@ class CatchUp {
   async read(roots: readonly string[]): Promise<void> {
     const { server, adapter, memory, context, sessions } = this.#options;
     const isOpen = (root: string) => !isNothing(context.openWork(sessions.idOf(root)));
-    // Open work needs its beginning, which this process has not read.
+    // The end of open work needs its beginning, which this process has not read.
     const anew = new Set(roots.filter((root) => !adapter.knows(root) && isOpen(root)));
     const after = new Map<string, number>();
     for (const { id } of adapter.tree.all) {
@@ -279,14 +279,14 @@ class CatchUp {
   /** Reads activity and open requests. */
   async readStates(roots: readonly string[]): Promise<void> {
     const { server, adapter, context, sessions } = this.#options;
-    // A server starts an instance for every folder it is asked about, so only active ones are.
+    // A server starts an instance for every folder of a request, so only active folders are requested.
     const atWork = roots.filter((root) => adapter.isAtWork(root) || !isNothing(context.openWork(sessions.idOf(root))));
     for (const directory of new Set(atWork.map((root) => sessions.directoryOf(root)))) {
       const paths = ['/session/status', '/permission', '/question'].map((path) => inDirectory(path, directory));
       const answers = await Promise.all(paths.map((path) => server.request('GET', path)));
       const busy = fieldsOf(answers[0]?.body);
       const here = atWork.filter((root) => sessions.directoryOf(root) === directory);
-      // A turn that just ended has its end in the history by now.
+      // The history already has the end of a turn that has just ended.
       if (here.some((root) => !Object.hasOwn(busy, root))) await this.read(here);
       for (const [at, path] of paths.entries()) {
         await this.#pass([

@@ -121,7 +121,7 @@ function decoded(text: string): string {
 }
 
 /**
- * @returns why the server does not respond, or null
+ * @returns the reason why the server does not respond, or null
  * @throws CliError if it requires another password
  */
 async function troubleWith(address: ServerAddress): Promise<string | null> {

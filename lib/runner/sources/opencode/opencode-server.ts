@@ -27,7 +27,7 @@ export interface Answer {
 }
 
 const ANSWER_WITHIN_MS = 10_000;
-/** Longer responses would not fit into memory. */
+/** Limit of a response, which must fit into memory. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 export class OpencodeServer {
@@ -137,7 +137,7 @@ export function promptParts({ messageId, text, files = [] }: InFlightMessage): o
   return [partOfMessage(messageId, withFileList(text, named, lost)), ...parts];
 }
 
-/** @returns why a remote OpenCode can't get these files, or null */
+/** @returns the reason why a remote OpenCode can't get these files, or null */
 export function remoteFileRefusal(files: readonly AttachmentFile[]): string | null {
   const name = files.find(isPathOnly)?.name;
   if (name === undefined) return null;

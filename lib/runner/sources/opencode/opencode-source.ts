@@ -44,11 +44,11 @@ export interface OpencodeSourceOptions {
   now?: () => number;
 }
 
-/** How long a command waits for a broken connection. */
+/** Time for which a command waits for a broken connection. */
 const CONNECTED_WITHIN_MS = 45_000;
 /** Messages searched for one of the dashboard. */
 const MAX_SEARCHED = 200;
-const UNKNOWN_SESSION = 'this runner does not follow that session';
+const UNKNOWN_SESSION = 'this runner does not follow this session';
 
 export class OpencodeSource implements Source {
   readonly refusals = {
@@ -65,7 +65,7 @@ export class OpencodeSource implements Source {
   readonly #inFlight = new Map<string, InFlightMessages>();
   readonly #ending = new AbortController();
   readonly #session: string | null;
-  /** The server runs on this machine and can read local files. */
+  /** True if the server runs on this machine and can read local files. */
   readonly #isHere: boolean;
   /** Null once the session has messages. */
   #workspaceNote: string | null;
@@ -97,7 +97,7 @@ export class OpencodeSource implements Source {
   get sessions(): SessionFacts[] {
     const { version, trouble, isConnected, sessions } = this.#follower;
     const provider = version === null ? null : `OpenCode ${version}`;
-    // Unknown while disconnected.
+    // The state of the process is unknown while disconnected.
     const process = isConnected ? { process: { state: 'running', pid: null, exitCode: null } as const } : {};
     return [...sessions.sessionIds].map(([root, sessionId]) => {
       const cwd = sessions.directoryOf(root);
