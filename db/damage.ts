@@ -53,14 +53,14 @@ export class Damage {
     return this.#checking === null ? damaged(cause) : inDoubt(cause);
   }
 
-  /** Notes an error like `see`, and returns the error for the caller. */
+  /** Records an error like `see`, and returns the error for the caller. */
   failure(error: unknown): unknown {
     this.see(error);
     const isDamage = databaseFault(error) === 'damaged';
     return (isDamage ? this.refusal(error) : null) ?? databaseFailure(error);
   }
 
-  /** Notes an error from the database. Logs damage once. */
+  /** Records an error from the database. Logs damage once. */
   see(error: unknown): void {
     if (this.#code !== null || databaseFault(error) !== 'damaged') return;
     this.#code = databaseErrorCode(error);
@@ -127,7 +127,8 @@ export function guardedReader(reader: Reader, damage: Damage): Reader {
     transaction: async (mode) => {
       let snapshot = await retried(() => reader.transaction(mode));
       let isStarted = false;
-      // A server's snapshot starts with its first statement: until that succeeds, a new snapshot is equivalent.
+      // On a server, a snapshot starts with its first statement, so until that statement succeeds a new snapshot is
+      // equivalent.
       const read = async <Result>(query: () => Promise<Result>): Promise<Result> => {
         if (isStarted) return await guard(query);
         isStarted = true;
