@@ -9,7 +9,7 @@ const known = new WeakMap<Database['reader'], Map<string, Uint8Array<ArrayBuffer
  * A key of the server for one purpose: 32 random bytes, shared by all instances on the database and created by the first
  * that needs it. It never leaves the server, and no credential derives from it.
  *
- * Ordering: instances that create the same key at once all get the one inserted first.
+ * Ordering: instances that create the same key concurrently all get the one inserted first.
  * Failure: throws the database's errors; the next call reads again.
  */
 export async function serverKey(

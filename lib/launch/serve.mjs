@@ -128,9 +128,10 @@ const LAST_ANSWERS_MS = 1_000;
 /**
  * Tracks open responses of HTTP servers, so they can close without cutting off clients.
  *
- * Ordering: stops accepting connections; answers open requests and closes their connections; then destroys the rest.
- * Failure: a response that takes too long is broken off, so that a part can't pass for the whole. No response leaves
- * after this resolves.
+ * Ordering: stops accepting connections; answers open requests and closes their connections; then destroys the
+ * remaining ones.
+ * Failure: a response that takes too long is aborted, so the client can't take it for complete. No response is sent
+ * after the promise resolves.
  *
  * @param {readonly import('node:http').Server[]} servers listening
  * @returns {() => Promise<void>} stops listening at once; resolves when no response is open

@@ -13,8 +13,8 @@ const NAME = 'server.json';
  *
  * @param {string} dataDir
  * @param {string} url
- * @param {string} [pages] where browsers on this machine find the pages, if different
- * @returns {() => void} withdraws it in favour of the newest other running server
+ * @param {string} [pages] URL at which browsers on this machine open the pages, if different
+ * @returns {() => void} withdraws the URL in favour of the newest other running server
  */
 export function publishServerFile(dataDir, url, pages = url) {
   const content = JSON.stringify({ url, pid: process.pid, ...(pages === url ? {} : { pages }) });

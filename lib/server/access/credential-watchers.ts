@@ -4,12 +4,12 @@ import { may, type Principal } from './principal';
 /** A stream, or another long use of a credential. */
 export interface Watcher {
   needs: Permission;
-  /** Its output is already redacted. */
+  /** True if the output is already redacted. */
   redacts: boolean;
   onEnd: () => void;
 }
 
-/** The uses in progress of each credential; each ends once the credential no longer covers it. */
+/** The uses in progress, by credential. A use ends once its credential no longer covers it. */
 export class CredentialWatchers {
   readonly #byCredential = new Map<string, Set<Watcher>>();
 

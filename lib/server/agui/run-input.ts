@@ -8,12 +8,12 @@ import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-r
 import type { Dialect } from './client-events';
 import { ClientParts, clientIdOf } from './client-parts';
 
-/** Default and longest time to follow. */
+/** Default and maximum seconds to follow a session. */
 export const FOLLOW_MS = 10 * 60_000;
 const MAX_FOLLOW_MS = 60 * 60_000;
-/** Most JSON values of an input: a client sends its whole history, some ten thousand messages. */
+/** Maximum JSON values of an input. A client sends its whole history, some ten thousand messages. */
 const MAX_INPUT_VALUES = 100_000;
-/** Most messages, and most answers, of one input. */
+/** Maximum new messages, and maximum answers, of one input. */
 const MAX_SENT = 50;
 
 interface SentMessage {
@@ -45,7 +45,7 @@ export interface RunInput {
 }
 
 /**
- * Parses an input. Yields to other requests, because a client sends its whole history.
+ * Parses an input. Yields to the event loop, because a client sends its whole history.
  * @throws AppError `malformed`, `invalid_argument`
  */
 export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
@@ -139,7 +139,7 @@ function idOf(fields: Fields, name: string): string {
   return id;
 }
 
-/** Limited, because each run repeats it. */
+/** Length is limited, because each run repeats the id. */
 function shortIdOf(fields: Fields, name: string): string {
   const id = idOf(fields, name);
   if (id.length > MAX_ID_LENGTH) throw invalid(`${name} is longer than ${MAX_ID_LENGTH} characters.`);
