@@ -90,7 +90,7 @@ export class DeferredEvents {
     this.#enforceLimits();
   }
 
-  /** Messages go last, directly before the run that answers them. */
+  /** Drops messages last, because a run may answer them. */
   #enforceLimits(): void {
     while (this.#others.length > MOST_OTHERS || (this.#size > MOST_TEXT && this.#others.length > 0)) {
       this.#discount(this.#others.splice(0, 1));

@@ -11,13 +11,13 @@ import type { RequestContext, ServerContext } from '@/lib/server/access/request-
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { conflict, dedupeKey, findRepeat, recordRequest } from './accept-command';
 
-/** Characters of a message that the event of its decision quotes. */
+/** Length of the excerpt of a message in the event about its decision. */
 const QUOTE_LENGTH = 80;
 
 type Place = 'sessionId' | 'messageId';
 
 /**
- * `POST /sessions/:id/obligations/:messageId/waive`: a message no longer needs a reply. Works without a runner.
+ * `POST /sessions/:id/obligations/:messageId/waive`: marks a message as needing no reply. Works without a runner.
  *
  * @returns once it is on disk; the same `clientId` again gets the same answer
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
@@ -64,7 +64,7 @@ export async function postAcceptReply(
 
 type Decision = Pick<ObligationAcceptedValue, 'message_id' | 'about' | 'by' | 'client_id'>;
 
-/** Appends the event of a decision, once a `clientId`. */
+/** Appends the event of a decision, once per `clientId`. */
 async function decide(
   { database, now: clock }: ServerContext,
   {

@@ -26,7 +26,7 @@ import { nameAttachments } from './attachments';
  * `POST /sessions/:id/messages`
  *
  * @returns once the message is on disk; the same `clientId` again gets the same answer and sends nothing
- * @throws AppError `not_found` for the session, `replyTo` or a task of `results`; `conflict` also for a running task;
+ * @throws AppError `not_found` for the session, `replyTo` or a task of `results`; `conflict`, also for a running task;
  *   `invalid_argument` for an attachment that the session does not have
  */
 export async function postMessage(
@@ -42,7 +42,7 @@ export async function postMessage(
   const { answer, sending } = await acceptCommand(server, {
     sessionId,
     clientId,
-    // Absent fields stay out of the digest: it must equal that of messages stored before these fields existed.
+    // Absent fields stay out of the digest, which must equal that of messages stored before these fields existed.
     request: {
       type: 'message',
       text,
@@ -78,7 +78,7 @@ export async function postMessage(
   return { messageId: answer.commandId, delivery: DELIVERY[answer.state], sending: sending ?? ALLOWED };
 }
 
-/** For messages stored before `sending` was. */
+/** For messages stored by versions without `sending`. */
 const ALLOWED: Sending = { kind: 'allowed', reason: null };
 
 const DELIVERY = {
@@ -89,10 +89,10 @@ const DELIVERY = {
   expired: 'failed',
 } as const;
 
-/** Rows of one read: a few milliseconds, then other requests get a turn. */
+/** Rows per read, which takes a few milliseconds before other requests get a turn. */
 const PAGE_ROWS = 5_000;
 
-/** Reads the log from its end, because most replies are to something new. */
+/** Reads the log backwards, because most replies are to new messages. */
 async function hasMessage(reader: Reader, sessionId: string, messageId: string): Promise<boolean> {
   const [session, message] = [columnText(sessionId), columnText(messageId)];
   let before = Number.MAX_SAFE_INTEGER;
@@ -111,7 +111,7 @@ async function hasMessage(reader: Reader, sessionId: string, messageId: string):
 
 /**
  * `POST /sessions/:id/interrupt`
- * @throws AppError `conflict`: `turn_ended` unless the open turn is the one meant; `no_open_turn`
+ * @throws AppError `conflict`: `turn_ended` unless the open turn is the requested one; `no_open_turn`
  */
 export async function postInterrupt(
   { ids: { sessionId }, body: { clientId, ...fields } }: RequestContext<'sessionId', { body: Interrupt }>,
@@ -195,11 +195,11 @@ async function findEndedTask(
   throw conflict('task_running', 'The task is still running, so it has no result yet.', { status });
 }
 
-/** About one line of the transcript. */
+/** Maximum characters, about one line of the transcript. */
 const MAX_DESCRIPTION = 200;
 const TASK = shapeOf(tasks, 'runId', 'status', 'position', 'body');
 
-/** One run of a task; by default the newest. */
+/** Finds one run of a task; by default the newest. */
 interface Run {
   runId?: string | undefined;
   position?: Position | undefined;

@@ -104,7 +104,7 @@ export function expiredCommands({ now, isTrusted }: ClockReading): DueRows {
 }
 
 /**
- * Settles commands whose term is over.
+ * Settles commands whose term has expired.
  * @returns the number of commands; call again until it is 0
  */
 export async function expireCommands(
