@@ -8,7 +8,7 @@ import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-r
 import type { Dialect } from './client-events';
 import { ClientParts, clientIdOf } from './client-parts';
 
-/** Default and maximum seconds to follow a session. */
+/** Default and maximum time to follow a session. */
 export const FOLLOW_MS = 10 * 60_000;
 const MAX_FOLLOW_MS = 60 * 60_000;
 /** Maximum JSON values of an input. A client sends its whole history, some ten thousand messages. */

@@ -53,7 +53,7 @@ function topicsOf(names: readonly string[]): Topic[] {
   return [...topics.values()];
 }
 
-/** Uses ids as the database stores them, as rows do. */
+/** Converts ids to the stored form, as in rows. */
 function storedAs(topic: Topic): Topic {
   if (topic.kind === 'session') return { ...topic, sessionId: columnText(topic.sessionId) };
   if (topic.kind === 'logs') return { ...topic, agentId: columnText(topic.agentId) };

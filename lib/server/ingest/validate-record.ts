@@ -42,8 +42,8 @@ const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
 };
 
 /**
- * Validates a record on its own, without looking at the session it names.
- * @param mayBeLarge false if the whole request is within the limit of one record, which saves measuring it
+ * Validates a record on its own, regardless of the session that it names.
+ * @param mayBeLarge false if the whole request is within the limit of one record, which saves measuring the record
  */
 export function validateRecord(raw: RawRecord, mayBeLarge: boolean): Validation {
   if (mayBeLarge && isTooLarge(raw)) {
@@ -74,7 +74,7 @@ function withComponent(record: IngestRecord): IngestRecord {
 
 const FAILED_HOOK = /^hook:(.*)$/s;
 
-/** A hook's FATAL line counts as a failure even if its runner sends no insights. */
+/** A hook's FATAL line counts as a failure even if the runner sends no insights. */
 function withInsight(record: IngestRecord): IngestRecord {
   if (record.kind !== 'log' || record.log.level !== 'fatal' || record.log.insight !== undefined) return record;
   const hook = FAILED_HOOK.exec(record.log.component)?.[1];

@@ -14,15 +14,18 @@ import * as z from 'zod';
 /** Documentation of a route beyond the route table. */
 export interface RouteDoc {
   summary: string;
-  /** The JSON answer; for `text/event-stream` the data of each frame by name, for other content one line or event. */
+  /**
+   * Schema of the JSON answer; for `text/event-stream`, of each frame's data by name; for other content, of one line or
+   * event.
+   */
   answer?: z.ZodType;
-  /** Other answers than JSON: media type and description of the content. */
+  /** Media type and description of an answer that is not JSON. */
   content?: Record<string, string>;
-  /** If not the route table's. */
+  /** Success status, if it differs from the route table. */
   status?: number;
   /** Statuses that may come with an HTML page for browsers. Refusals may be JSON as well. */
   pages?: readonly number[];
-  /** For routes that parse their requests themselves. */
+  /** Request schema of a route that parses its requests itself. */
   query?: z.ZodObject<z.ZodRawShape>;
   headers?: z.ZodObject<z.ZodRawShape>;
   body?: { types: readonly string[]; schema: z.ZodType; isOptional?: true };
@@ -31,7 +34,7 @@ export interface RouteDoc {
 interface Group {
   name: string;
   about: string;
-  /** By method and path; `/api/v1` is left out. */
+  /** By method and path, without `/api/v1`. */
   routes: Record<string, RouteDoc>;
 }
 
