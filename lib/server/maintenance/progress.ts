@@ -22,7 +22,7 @@ export class Progress {
     this.#isShown = true;
   }
 
-  /** Ends the progress line. Call before other output. */
+  /** Clears the progress line. Call before other output. */
   clear(): void {
     if (this.#isShown) process.stderr.write('\r\x1b[K');
     this.#isShown = false;

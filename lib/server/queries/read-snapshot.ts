@@ -4,7 +4,7 @@ import type { InValue, Row } from '@libsql/client';
 import type { Reader } from '@/db/reader';
 import { positionIn } from '@/db/scope-sql';
 
-/** A statement with a decoder of its rows. */
+/** A statement with a decoder for its rows. */
 export interface Query<T> {
   sql: string;
   args: InValue[];
@@ -21,8 +21,8 @@ export function rawRow(row: Row): Row {
 }
 
 /**
- * Runs queries on one snapshot. A stream opened `after` its position misses and repeats nothing. The position is the one
- * that the scope may see.
+ * Runs queries on one snapshot. A stream opened `after` the snapshot's position misses and repeats nothing. The
+ * position is the newest one that the scope may see.
  *
  * @returns the rows by query
  */

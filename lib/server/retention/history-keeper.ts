@@ -44,7 +44,7 @@ export class HistoryKeeper {
     this.#trust = new ClockTrust(server.now, server.steady);
   }
 
-  /** Starts, unless it has started. */
+  /** Starts, unless already started. */
   keep(): void {
     if (this.#timer !== null || this.#work.isClosed) return;
     const look = () => this.#work.begin('removing', () => this.retain());
@@ -61,14 +61,14 @@ export class HistoryKeeper {
 
   /** Applies the limits if the clock can be trusted. */
   async retain(): Promise<void> {
-    // On a per-request host, the platform keeps the clock.
+    // A per-request host is trusted to keep its clock right.
     const isTrusted = !this.#isLongLived || this.#trust.isTrusted(await newestReceivedAt(this.#database.reader));
     if (isTrusted) await this.removeOld();
   }
 
-  /** Applies the limits by any clock. */
+  /** Applies the limits even if the clock can't be trusted. */
   async removeOld(): Promise<void> {
-    // One time for all slices, even if the clock changes meanwhile.
+    // The same time for all slices, even if the clock is stepped meanwhile.
     const now = this.#now();
     const slices: RunSlice = async (slice) => {
       if (!this.#work.isClosed) await paced(slice);

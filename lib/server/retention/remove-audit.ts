@@ -5,15 +5,15 @@ import type { RunSlice } from './remove-history';
 
 const ENTRIES_AT_ONCE = 500;
 const READ_AT_ONCE = 2_000;
-/** Each removal adds an entry, so there is at most one a day. */
+/** Minimum interval of removals, because each adds an entry. */
 const MIN_INTERVAL_MS = 24 * 60 * 60_000;
 
 /**
  * Removes the oldest audit entries. The number and hash of the last removed one are kept, so the rest of the chain
  * can still be verified.
  *
- * Ordering: an entry first records up to which number entries are removed, then they are, oldest first.
- * Failure: a recorded removal that was not completed continues at the next call.
+ * Ordering: an entry first records the number up to which entries will be removed; then they are removed, oldest first.
+ * Failure: the next call continues a recorded removal that was not completed.
  *
  * @param before entries older than this are removed
  */
@@ -31,7 +31,9 @@ export async function removeAudit(database: Database, before: number, now: numbe
   }
 }
 
-/** The last entry of the oldest run: a younger entry keeps all after it. */
+/**
+ * Selects the last entry of the oldest run of removable entries. The first younger entry keeps all entries after it.
+ */
 async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number): Promise<number> {
   for (let last = 0; ; ) {
     const { rows } = await reader.execute({
@@ -46,7 +48,9 @@ async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number):
   }
 }
 
-/** Reads the number up to which the newest removal entry removes. `isMore`: some of those entries still exist. */
+/**
+ * Reads the number up to which the newest removal entry removes. `isMore`: true if some of those entries still exist.
+ */
 async function announced(reader: Pick<WriteTransaction, 'execute'>): Promise<{ upTo: number; isMore: boolean }> {
   const { rows } = await reader.execute({
     sql: `SELECT action, actor_kind, target, (SELECT min(number) FROM audit) AS first FROM audit
