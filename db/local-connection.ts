@@ -143,7 +143,8 @@ function checkIntegers(row: Row): void {
     const value = row[name];
     if (typeof value !== 'bigint') continue;
     const number = Number(value);
-    if (!Number.isSafeInteger(number)) throw new RangeError(`The integer ${value} is more than JavaScript can hold`);
+    if (!Number.isSafeInteger(number))
+      throw new RangeError(`The integer ${value} is beyond JavaScript’s safe integers`);
     row[name] = number;
   }
 }
@@ -156,8 +157,9 @@ function toArguments(args: InArgs): InArgs {
 /** A boolean would crash libSQL. */
 function toArgument(value: InValue): InValue {
   if (typeof value === 'boolean') return value ? 1 : 0;
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is no value for a database`);
-  if (value === undefined) throw new TypeError('undefined is no value for a database');
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new RangeError(`${value} can’t be stored in a database`);
+  if (value === undefined) throw new TypeError('undefined can’t be stored in a database');
   return value;
 }
 

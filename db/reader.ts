@@ -89,7 +89,7 @@ export class ReadQueue {
     const line = this.#lines.get(client) ?? [];
     const isFull = this.#waiting >= this.#limits.maxWaiting || line.length >= this.#limits.maxWaitingOfOne;
     if (isFull && !continues) {
-      const message = 'Too many reads are waiting. Ask again in a second.';
+      const message = 'Too many reads are waiting. Try again in a second.';
       throw new AppError('unavailable', message, { headers: { 'retry-after': '1' } });
     }
     return new Promise((resolve) => {

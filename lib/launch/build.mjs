@@ -72,7 +72,9 @@ async function build(basePath, hash) {
 function requirePacked(basePath) {
   if (existsSync(join(root, buildFolder(basePath), 'BUILD_ID'))) return;
   const other = basePath === '' ? 'with a base path' : `without the base path ${basePath}`;
-  throw new LaunchError(`this copy was packed ${other}; set INTERLUDE_BASE_PATH as when packing, or pack it again`);
+  throw new LaunchError(
+    `this copy was packed ${other}; set INTERLUDE_BASE_PATH to its value at packing, or pack again`,
+  );
 }
 
 /** @param {string} file */

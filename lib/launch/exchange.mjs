@@ -126,7 +126,7 @@ function unlessBroken(body, outgoing) {
   const reader = body.getReader();
   // Not in `pull`, which only runs while the client reads.
   reader.closed.catch((error) => {
-    if (error?.name !== 'AbortError' && !outgoing.destroyed) serverLog('error', 'an answer broke off', { error });
+    if (error?.name !== 'AbortError' && !outgoing.destroyed) serverLog('error', 'a response was cut off', { error });
     outgoing.destroy();
   });
   return new ReadableStream(

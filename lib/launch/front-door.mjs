@@ -149,7 +149,7 @@ const METHOD = {
   headers: { allow: METHODS.join(', ') },
 };
 /** @type {Refusal} */
-const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
+const EXPECTATION = { status: 417, code: 'malformed', message: 'The only supported expectation is "100-continue".' };
 /** @type {Refusal} */
 const NOT_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
 /** @type {Refusal} */
@@ -159,7 +159,7 @@ const CLIENT_ERRORS = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     code: 'too_large',
-    message: 'The address and headers are too long together. Send fewer or shorter ones.',
+    message: 'The URL and headers together are too long. Shorten the URL, or send fewer headers.',
   },
   ERR_HTTP_REQUEST_TIMEOUT: LATE,
 };
@@ -207,7 +207,11 @@ function stripBasePath(request, basePath) {
  * @returns {Refusal}
  */
 function outsideBasePath(basePath) {
-  return { status: 404, code: 'not_found', message: `There is nothing here: this Interlude is at ${basePath}.` };
+  return {
+    status: 404,
+    code: 'not_found',
+    message: `Nothing is served at this path. This Interlude is at ${basePath}.`,
+  };
 }
 
 /**

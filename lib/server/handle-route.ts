@@ -92,7 +92,7 @@ function readQuery(url: string, schema: Schema): unknown {
   const known = Object.keys(schema.shape).join(', ');
   const message =
     unknown !== undefined
-      ? `${JSON.stringify(name)} is not known here. Use ${known}, or leave it out.`
+      ? `${JSON.stringify(name)} is not an argument of this route. Use ${known}, or omit it.`
       : `${name}=${JSON.stringify(text.slice(0, MAX_QUOTED))} can’t be used: it must be ${issue?.message}.`;
   const details = { ...choicesOf(schema, [name]), [name]: text.slice(0, MAX_QUOTED) };
   throw new AppError('invalid_argument', message, { details });

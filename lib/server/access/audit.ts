@@ -210,5 +210,8 @@ async function requireLiveCredential(
   // last-used times are persisted later
   if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw credentialEnded();
   if (credential.role === role) return;
-  throw new AppError('forbidden', 'Your role changed during this request. Reload, and retry if you still may.');
+  throw new AppError(
+    'forbidden',
+    'Your role changed during this request. Reload the page, then retry if your role allows it.',
+  );
 }

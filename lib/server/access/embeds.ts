@@ -27,7 +27,7 @@ export async function postEmbedToken(
   const { role, parentOrigin, ttlSeconds, redact } = body;
   const scope = embedScope(body, principal.scope);
   if (scope.kind !== 'session' && role === 'operator') {
-    throw new AppError('invalid_argument', 'Only an embed of one session may act. Leave out "role" for the others.');
+    throw new AppError('invalid_argument', 'Only an embed of one session may act. Omit "role" for other embeds.');
   }
   if (!embedOrigins.includes(parentOrigin)) {
     throw new AppError(

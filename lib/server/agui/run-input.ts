@@ -61,7 +61,7 @@ export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   await yielder.yieldIfDue();
   const input = mayBeIllFormed(text) ? wellFormed(parsed) : parsed;
   await yielder.yieldIfDue();
-  if (!isObject(input)) throw invalid('The body is not a RunAgentInput, as an AG-UI client sends it.');
+  if (!isObject(input)) throw invalid('The body is not a RunAgentInput. Send one as AG-UI clients do.');
   const messages = listOf(input.messages).filter(isObject);
   const options = fieldsOf(fieldsOf(input.forwardedProps).interlude);
   return {
@@ -128,7 +128,7 @@ function followOf(value: unknown): number | null {
   if (value === true) return FOLLOW_MS;
   const seconds = numberOf(fieldsOf(value).seconds);
   if (seconds === null || seconds < 0) {
-    throw invalid('forwardedProps.interlude.follow is true, false or {"seconds": …}, a number from 0 to 3600.');
+    throw invalid('forwardedProps.interlude.follow must be true, false or {"seconds": n} with n from 0 to 3600.');
   }
   return Math.min(seconds * 1_000, MAX_FOLLOW_MS);
 }

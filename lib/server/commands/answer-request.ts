@@ -64,7 +64,7 @@ function requireOffered(options: readonly RequestOption[], optionId: string, beh
   const offered = options.map(({ id, kind }) => ({ optionId: id, behavior: kind }));
   const message =
     option === undefined
-      ? `The request does not offer ${JSON.stringify(optionId)}. Choose one of "offered", or leave optionId out.`
+      ? `The request does not offer ${JSON.stringify(optionId)}. Choose one of "offered", or omit optionId.`
       : `The option ${JSON.stringify(optionId)} means ${option.kind}. Send "behavior": "${option.kind}" with it.`;
   throw new AppError('invalid_argument', message, { details: { offered } });
 }

@@ -50,7 +50,7 @@ export async function postAttachment(
   await requireSession(database.reader, sessionId);
   const content = await readBody(request, MAX_ATTACHMENT_BYTES, BODY_LIMIT);
   if (content.byteLength === 0) {
-    throw new AppError('invalid_argument', 'The body is empty. Send the bytes of the attachment as they are.');
+    throw new AppError('invalid_argument', 'The body is empty. Send the attachment’s raw bytes.');
   }
   const mediaType = detectMediaType(request.headers.get('content-type'), content);
   const attachment = { hash: await sha256(content), name, mediaType, bytes: content.byteLength };
@@ -203,7 +203,7 @@ export async function nameAttachments(
   });
   const bytes = named.reduce((sum, attachment) => sum + attachment.bytes, 0);
   if (bytes <= MAX_MESSAGE_ATTACHMENT_BYTES) return named;
-  const message = `A message’s attachments may hold ${MAX_MESSAGE_ATTACHMENT_BYTES} bytes together, and these hold ${bytes}. Split them over several messages.`;
+  const message = `A message’s attachments may total ${MAX_MESSAGE_ATTACHMENT_BYTES} bytes, and these total ${bytes}. Split them across several messages.`;
   throw new AppError('invalid_argument', message, { details: { maxBytes: MAX_MESSAGE_ATTACHMENT_BYTES } });
 }
 

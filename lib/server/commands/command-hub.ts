@@ -339,7 +339,7 @@ export async function getCommands(
   if (!isPosition(after)) {
     throw new AppError(
       'invalid_argument',
-      `${JSON.stringify(after)} is not a position. Send the id of the last command you have, or leave it out to get all open ones.`,
+      `${JSON.stringify(after)} is not a position. Send the id of the last command you received, or omit it to get all open commands.`,
       { details: { after } },
     );
   }

@@ -84,7 +84,7 @@ function bodyJson(body: object): string {
   const json = stringifyWellFormed(body);
   // A UTF-16 unit takes at most three bytes.
   if (json.length * 3 <= MAX_RECORD_BYTES || utf8Length(json) <= MAX_RECORD_BYTES) return json;
-  throw new AppError('too_large', `A command may hold ${MAX_RECORD_BYTES} bytes as JSON. Shorten it.`, {
+  throw new AppError('too_large', `A command may have at most ${MAX_RECORD_BYTES} bytes as JSON. Shorten it.`, {
     details: { maxBytes: MAX_RECORD_BYTES },
   });
 }

@@ -55,7 +55,7 @@ export async function postMessage(
       if (repliesToNothing) {
         throw new AppError(
           'not_found',
-          `This session has no message ${JSON.stringify(replyTo)}. Reply to a message of its transcript, or leave replyTo out.`,
+          `This session has no message ${JSON.stringify(replyTo)}. Reply to a message of its transcript, or omit replyTo.`,
         );
       }
       const named = await nameAttachments(transaction, id, attachments, digests);
@@ -133,8 +133,8 @@ export async function postInterrupt(
 function turnToInterrupt({ openTurnId }: WritableSession, meant: string | undefined): string {
   if (openTurnId !== null && (meant === undefined || columnText(meant) === columnText(openTurnId))) return openTurnId;
   if (meant === undefined) throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');
-  const now = openTurnId === null ? 'none is open now' : 'another one is open; read what it does before you end it';
-  throw conflict('turn_ended', `The turn you meant has ended, and ${now}.`, { openTurnId });
+  const now = openTurnId === null ? 'none is open now' : 'another one is open; review it before you interrupt it';
+  throw conflict('turn_ended', `The turn to interrupt has already ended, and ${now}.`, { openTurnId });
 }
 
 /** `POST /sessions/:id/end` */

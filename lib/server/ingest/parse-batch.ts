@@ -40,7 +40,7 @@ export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<P
   }
   const { list } = scan;
   if (scan.valuesOutside > MAX_RECORD_VALUES) {
-    throw malformed(`The body holds more than ${MAX_RECORD_VALUES} values outside of its records.`);
+    throw malformed(`The body has more than ${MAX_RECORD_VALUES} values outside its records.`);
   }
   if (list === null) return read(decodeStart(bytes));
   const frame = read(decodeStart(bytes.subarray(0, list.start)) + decodeUtf8(bytes.subarray(list.end)));
@@ -182,7 +182,9 @@ class BatchScan {
   #endEntry(index: number): void {
     const { entries } = this.list as RecordList;
     if (entries.length === MAX_RECORDS_PER_REQUEST)
-      throw malformed(`records: A request may hold ${MAX_RECORDS_PER_REQUEST}. Send them in parts.`);
+      throw malformed(
+        `records: A request may have at most ${MAX_RECORDS_PER_REQUEST}. Split them across several requests.`,
+      );
     entries.push({ start: this.#entryStart, end: index, values: this.#values });
     this.#values = 0;
   }

@@ -66,7 +66,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const { values, tooDeepAt } = measureJson(bytes);
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);
-  if (values > MAX_RECORD_VALUES) throw malformed(`The body holds more than ${MAX_RECORD_VALUES} values.`);
+  if (values > MAX_RECORD_VALUES) throw malformed(`The body has more than ${MAX_RECORD_VALUES} values.`);
   return parseJsonText(decodeStart(bytes));
 }
 

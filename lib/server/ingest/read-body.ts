@@ -20,7 +20,7 @@ export async function readBody(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const encoding = (request.headers.get('content-encoding') ?? '').trim().toLowerCase();
   if (encoding !== '' && encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'x-gzip') {
-    throw new AppError('unsupported_encoding', 'The body must be sent as it is or with Content-Encoding: gzip.', {
+    throw new AppError('unsupported_encoding', 'The body must be uncompressed, or sent with Content-Encoding: gzip.', {
       headers: { 'accept-encoding': 'gzip' },
     });
   }
@@ -33,11 +33,11 @@ export async function readBody(
   const unpacked = await gunzip(raw, maxBytes);
   if (unpacked.kind === 'unpacked') return unpacked.bytes;
   if (unpacked.kind === 'too-large') throw tooLarge(maxBytes, wording);
-  throw new AppError('malformed', 'The body is not valid gzip. Pack it again or send it as it is.');
+  throw new AppError('malformed', 'The body is not valid gzip. Compress it again, or send it uncompressed.');
 }
 
 function tooLarge(maxBytes: number, { what, advice }: typeof REQUEST): AppError {
-  return new AppError('too_large', `${what} may hold ${maxBytes} bytes, unpacked. ${advice}`, {
+  return new AppError('too_large', `${what} may have at most ${maxBytes} bytes, uncompressed. ${advice}`, {
     details: { maxBytes },
   });
 }

@@ -47,7 +47,7 @@ const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
  */
 export function validateRecord(raw: RawRecord, mayBeLarge: boolean): Validation {
   if (mayBeLarge && isTooLarge(raw)) {
-    return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_BYTES} bytes as JSON. Send it in parts.`);
+    return rejection(raw, 'record_too_large', `A record may have at most ${MAX_RECORD_BYTES} bytes as JSON. Split it.`);
   }
   const schema =
     typeof raw.kind === 'string' && Object.hasOwn(SCHEMAS, raw.kind)
@@ -63,7 +63,7 @@ export function validateRecord(raw: RawRecord, mayBeLarge: boolean): Validation 
 }
 
 export function tooManyValues(raw: RawRecord): Validation {
-  return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_VALUES} values. Send it in parts.`);
+  return rejection(raw, 'record_too_large', `A record may have at most ${MAX_RECORD_VALUES} values. Split it.`);
 }
 
 /** `component` is optional on the wire. */

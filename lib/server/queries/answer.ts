@@ -37,7 +37,7 @@ function isLarge(value: unknown): boolean {
   return Object.values(value).some(isLongList);
 }
 
-/** A low limit, because each object may be as large as a record. */
+/** A single object makes a list long, because it may be as large as a record. */
 function isLongList(value: unknown): boolean {
   return Array.isArray(value) && (value.length > LONG || value.some(isObject));
 }

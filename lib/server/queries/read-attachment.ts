@@ -19,7 +19,7 @@ const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
  * Attachments may be hostile. The response has one of a few types and forbids sniffing and scripts
  * (`response-headers.mjs`). Browsers show only images, and download everything else.
  *
- * @throws AppError `not_found`, also for bytes of another session; `forbidden` for a redacted reader
+ * @throws AppError `not_found`, also for bytes of another session; `forbidden` for a redacted reader, except for images
  */
 export async function getAttachment(
   {

@@ -53,7 +53,7 @@ async function found<Model>(kind: string, id: string, reading: Promise<Model | n
   if (model !== null) return model;
   throw new AppError(
     'not_found',
-    `There is no ${kind} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
+    `There is no ${kind} ${JSON.stringify(id)}. GET /api/v1/sessions and /api/v1/agents list the existing ones.`,
   );
 }
 

@@ -158,7 +158,7 @@ class Scan {
         if (end !== null) return end;
         const last = rows.at(-1);
         if (isCut(rows, limit) && last !== undefined) {
-          // The statement ended at its byte limit, so the same chunks may hold more lines.
+          // The statement reached its limit of bytes or rows, so the same chunks may hold more lines.
           this.#edge = Number(last.position);
         } else {
           at += some.length;

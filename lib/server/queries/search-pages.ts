@@ -109,7 +109,7 @@ export function cursorOf(text: string, groups: readonly string[]): ListCursor | 
   const [, group = '', at = '', id = ''] = CURSOR.exec(text) ?? [];
   if (!groups.includes(group)) {
     const given = text.slice(0, 300);
-    const message = `after=${JSON.stringify(given)} is invalid. Send 0, or the \`next\` of an answer.`;
+    const message = `after=${JSON.stringify(given)} is invalid. Send 0, or the \`next\` of a response.`;
     throw new AppError('invalid_argument', message, { details: { after: given } });
   }
   return { group, at: Number(at), id };

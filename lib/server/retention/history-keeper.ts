@@ -84,7 +84,7 @@ export class HistoryKeeper {
     if (!isSmall && !this.#isTooLarge) {
       serverLog(
         'warn',
-        'the database exceeds INTERLUDE_RETENTION_MIB without its logs, and nothing more can be removed: the rest is open, less than an hour old, audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
+        'the database exceeds INTERLUDE_RETENTION_MIB even without its logs, and nothing more can be removed: the remaining history is open, less than an hour old, part of the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
       );
     }
     this.#isTooLarge = !isSmall;

@@ -67,7 +67,7 @@ export async function removeBySize(
   const isSmall = async () => ((await usedBytes(reader)) ?? 0) <= maxBytes;
   if (await isSmall()) return true;
   const most = await olderThan(reader, now - MIN_AGE_MS);
-  // Limited, so that other writers wait for seconds at most.
+  // Limited, so that a libSQL server answers within seconds.
   const { rows } = await reader.execute(
     `SELECT count(*) AS count FROM (SELECT 1 FROM events LIMIT ${PARTS * EVENTS_AT_ONCE})`,
   );

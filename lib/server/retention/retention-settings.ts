@@ -48,7 +48,7 @@ function limitSetting(env: Environment, name: string, byDefault: number): number
   if (limit !== null) return limit;
   serverLog(
     'error',
-    `${name}=${text} is neither a number above 0 nor "${FOREVER}": nothing is removed by it. Set it to one of these.`,
+    `${name}=${text} is neither a number above 0 nor "${FOREVER}", so it removes nothing. Correct it.`,
   );
   return Number.POSITIVE_INFINITY;
 }

@@ -19,7 +19,7 @@ interface ProcessMetrics {
   text(): Promise<string>;
 }
 
-/** Starts counting a process's work. Null in builds whose processes freeze between requests. */
+/** Starts counting a process's work. Returns null for a process that freezes between requests. */
 export type CountProcess = (state: () => ProcessState) => ProcessMetrics | null;
 
 /** Scrapes within this time share a result. */
