@@ -59,7 +59,7 @@ export class CommitBatcher {
     this.#limits = { ...BATCHER_LIMITS, ...limits };
   }
 
-  /** @throws LibsqlError of the first refused statement, and what the request throws */
+  /** @throws LibsqlError of the first refused statement, and errors of the request */
   async run(statements: readonly InStatement[], end: WholeTransaction['end']): Promise<ResultRows[]> {
     const transaction = wholeTransaction(statements, end);
     const outcome = await new Promise<TransactionOutcome>((settle) => {
@@ -196,7 +196,7 @@ export class TransactionRequests {
 
   /**
    * @returns the results of each transaction, or the LibsqlError of its first refused statement
-   * @throws LibsqlError if the server refuses the request, and what `fetch` throws; the outcome is unknown then
+   * @throws LibsqlError if the server refuses the request, and errors of `fetch`, after which the outcome is unknown
    */
   async send(transactions: readonly WholeTransaction[]): Promise<TransactionOutcome[]> {
     try {

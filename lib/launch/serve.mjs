@@ -142,7 +142,7 @@ function closeGracefully(servers) {
   let isClosing = false;
   let settled = () => {};
   for (const server of servers) {
-    // before other listeners: a started response can no longer announce the close
+    // registered before other listeners, because a started response can no longer announce the close
     server.prependListener('request', (_request, response) => {
       if (isClosing) response.shouldKeepAlive = false;
       underWay.add(response);

@@ -22,7 +22,7 @@ const PERSIST_USE_MS = 60_000;
 /** Cache size, including unknown secrets. */
 const MAX_ENTRIES = 20_000;
 
-/** Longest wait for a role refresh; then the stored role applies. */
+/** Maximum wait for a role refresh, after which the stored role applies. */
 const REFRESH_WAIT_MS = 2_000;
 
 /** Timeout of a database query. */
@@ -172,7 +172,7 @@ export class CredentialCache {
     // the owner's token can't be revoked while the process runs
     if (credentialId === OWNER.credentialId) return () => {};
     const watcher = { needs, redacts, onEnd };
-    // it may have changed since `find`
+    // the credential may have changed since `find`
     if (!isCovered(watcher, this.#live.get(credentialId))) this.#version = null;
     const stop = this.#watchers.add(credentialId, watcher);
     this.#startPolling();

@@ -396,7 +396,7 @@ export class RunProjector {
     if (!this.#follows) this.#conclude();
   }
 
-  /** Ends the stream between runs. A client without a run of its own gets an empty one. */
+  /** Ends the stream between runs. A client that has not had its own run gets an empty one. */
   #conclude(): void {
     if (this.#isOver) return;
     if (!this.#hasOwnRun) this.#beginOwn(undefined, { turn: 'none' });

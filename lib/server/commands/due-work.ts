@@ -80,7 +80,8 @@ export class DueWork {
   }
 
   /**
-   * Like `sweep`, but only if anything is due, and joins a sweep of another process. For requests that show the result.
+   * Like `sweep`, but only if anything is due, and joins a sweep of another process. Call before requests that show the
+   * result.
    */
   async sweepDue(): Promise<void> {
     const due = this.all(await this.readClock()).map((work) => work.due);

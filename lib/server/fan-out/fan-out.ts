@@ -67,7 +67,7 @@ const DEFAULTS: FanOutOptions = {
 const HEARTBEAT_CHUNK = encodeText(HEARTBEAT);
 
 /**
- * All streams of a database in this process. One tailer serves them, and runs while there are any.
+ * All streams of a database in this process. One tailer serves them, and runs while there are streams.
  *
  * Ordering: a stream sends `hello`, rows in position order, `up-to-date`, rows in position order.
  * Failure: a stream ends (planned, slow, shutdown, failed) but never skips a row; see Subscriber.

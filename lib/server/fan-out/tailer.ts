@@ -138,7 +138,7 @@ export class Tailer {
  */
 async function pauseAfter(chunkCount: number, tookMs: number): Promise<void> {
   const paceMs = chunkCount * PACE_MS_PER_CHUNK;
-  // `tookMs` includes disk time, which needs no pause.
+  // `tookMs` includes time on disk, which does not slow down other work.
   const pauseMs = Math.min(Math.max(paceMs - tookMs, Math.min(tookMs, 2 * paceMs)), MAX_PAUSE_MS);
   if (pauseMs >= 1) await pause(pauseMs);
 }

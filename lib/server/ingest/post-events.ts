@@ -62,7 +62,7 @@ export async function postEvents(
   const { value, hasHalves, tooWide } = await parseBatch(body, yielder);
   const { producer: source, records: raws } = await parseRequest(value, yielder);
   if (source.id === SERVER_PRODUCER_ID) {
-    throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
+    throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is reserved for the server. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
   authorizeProducer(reach, source);

@@ -24,7 +24,7 @@ import { cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from '.
 const QUARANTINE_SHOWN = 50;
 const PARKED_SHOWN = 50;
 const INSIGHTS_SHOWN = 50;
-/** Longer quarantined records are cut to an excerpt. */
+/** Longer quarantined records are truncated to an excerpt. */
 const RECORD_SHOWN_BYTES = 2_048;
 
 const QUARANTINED = shapeWithout(quarantine, 'record');

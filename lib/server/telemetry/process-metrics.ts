@@ -46,9 +46,9 @@ export const processMetrics: CountProcess = (state) => {
   const chunks = counter('interlude_fanout_chunks_total', 'Chunks sent to subscribers.');
   const lag = histogram('interlude_fanout_lag_seconds', 'Time from a row’s commit to its fan-out.', LAG_SECONDS);
   gauge('interlude_subscribers', 'Open streams of this process.', ({ subscribers }) => subscribers);
-  gauge('interlude_write_queue_jobs', 'Writes queued or running.', ({ writes }) => writes.jobs);
+  gauge('interlude_write_queue_jobs', 'Queued or running writes.', ({ writes }) => writes.jobs);
   gauge('interlude_write_queue_bytes', 'Request bytes of queued and running writes.', ({ writes }) => writes.bytes);
-  gauge('interlude_read_queue_jobs', 'Heavy reads queued.', ({ reads }) => reads);
+  gauge('interlude_read_queue_jobs', 'Queued heavy reads.', ({ reads }) => reads);
   return {
     telemetry: {
       answered({ method, route, status, tookMs }) {
