@@ -17,7 +17,7 @@ export interface Database extends Pick<Driver, 'reader' | 'tail' | 'follow' | 'l
   /** The only way to write. */
   writes: Writes;
   damage: Damage;
-  /** Calls back after each commit of this process that moved the counter. @returns unsubscribes */
+  /** Calls back after each commit of this process that moved the counter. @returns a function that unsubscribes */
   onCommit(listener: (position: Position) => void): () => void;
   /** Removes bookkeeping of old commits. */
   tidy(): Promise<void>;

@@ -33,7 +33,7 @@ export interface Driver {
    * Calls back after commits of other processes: at once on a server, every `pollMs` on a file. Some calls are
    * spurious, such as the first one on a server. All followers of a server share one request.
    *
-   * @returns stops the calls
+   * @returns a function that stops the calls
    */
   follow(onMove: () => void, pollMs: number): () => void;
   /** Each call returns a new lease. */

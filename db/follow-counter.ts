@@ -28,7 +28,7 @@ const OPEN_AGAIN_MS = 1_000;
  */
 const DEAD_AT = 3;
 
-/** @returns stops following */
+/** @returns a function that stops following */
 export function followCounter(
   { listenUrl, authToken, counter }: FollowedServer,
   onMove: () => void,
@@ -93,7 +93,7 @@ export function followCounter(
  *
  * Ordering: a new listener is called once for earlier commits, even if the other listeners already were.
  *
- * @param start starts a follower that calls back soon. @returns stops it
+ * @param start starts a follower that calls back soon, and returns a function that stops the follower
  */
 export function shareFollower(start: (onMove: () => void) => () => void): (onMove: () => void) => () => void {
   const listeners = new Set<() => void>();

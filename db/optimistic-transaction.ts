@@ -319,7 +319,7 @@ const AT_ONCE = 5_000;
  * Failure: a process that froze within a transaction may wake up much later. All pruned keys count as touched when the
  * newest of them was, so its transaction conflicts and runs again.
  *
- * @returns true while there is more to prune
+ * @returns true if there is more to prune
  */
 export async function pruneCommits(
   reader: Pick<Reader, 'execute'>,

@@ -18,7 +18,10 @@ export interface Writes {
    * @throws AppError `unavailable` (with Retry-After) if too many jobs wait, or the database is at fault
    */
   run<T>(job: WriteJob<T>, options?: JobOptions): Promise<T>;
-  /** Calls `listener` with the newest position after each commit that advanced it. @returns stops the calls */
+  /**
+   * Calls `listener` with the newest position after each commit that advanced it. @returns a function that stops the
+   * calls
+   */
   onCommit(listener: (position: Position) => void): () => void;
   /** Number of jobs that can run at once. */
   readonly atOnce: number;

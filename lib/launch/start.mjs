@@ -157,7 +157,7 @@ const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
  * ends with this process, because that closes the IPC channel.
  *
  * @param {NodeJS.ProcessEnv} env
- * @returns {() => Promise<void>} stops it; resolves once its sessions are closed
+ * @returns {() => Promise<void>} stops the demo; resolves once its sessions are closed
  */
 function startDemoFleet(env) {
   let ended = false;

@@ -166,7 +166,7 @@ export class CredentialCache {
    * Fires once when the credential is revoked, expires or loses a permission in use (including access to secrets).
    *
    * @param principal the permissions when the use started
-   * @returns stops watching
+   * @returns a function that stops watching
    */
   watch({ credentialId, redacts }: Principal, needs: Permission, onEnd: () => void): () => void {
     // the owner's token can't be revoked while the process runs

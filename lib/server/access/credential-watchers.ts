@@ -25,7 +25,7 @@ export class CredentialWatchers {
     return this.#byCredential.has(credentialId);
   }
 
-  /** @returns stops watching */
+  /** @returns a function that stops watching */
   add(credentialId: string, watcher: Watcher): () => void {
     const watchers = this.#byCredential.get(credentialId) ?? new Set();
     this.#byCredential.set(credentialId, watchers.add(watcher));

@@ -2,7 +2,7 @@ import { toAbortError } from '@interlude/protocol/errors';
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
-/** Calls back once if the reader loses access. @returns stops watching */
+/** Calls back once if the reader loses access. @returns a function that stops watching */
 export type WatchAccess = (onEnd: () => void) => () => void;
 
 /** The connection of one reader. */
@@ -131,7 +131,7 @@ export class OpenStreams {
     this.#onLast = onLast;
   }
 
-  /** @returns marks the stream as ended; safe to repeat */
+  /** @returns a function that marks the stream as ended; safe to repeat */
   begin(): () => void {
     this.#count += 1;
     if (this.#count === 1) this.#onFirst();

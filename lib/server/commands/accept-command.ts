@@ -47,7 +47,7 @@ interface SessionCommand<Type extends CommandType> {
 /**
  * Accepts a command for a session: deduplicates it, validates it, queues it and wakes the runner's stream.
  *
- * @returns once the command is on disk; the same again for the same `clientId`
+ * @returns once the command is on disk; idempotent per `clientId`
  * @throws AppError `not_found`, `conflict`: `session_ended`, `client_id_reused`, and the errors of `prepare`
  */
 export async function acceptCommand<Type extends CommandType>(

@@ -176,7 +176,10 @@ function requestFromEvent(
   };
 }
 
-/** True if the agent has continued without an answer: its process ended, or a turn open at `position` or later broke off. */
+/**
+ * True if the agent has continued without an answer: its process ended, or a turn that was open at `position` or later
+ * was cut off.
+ */
 async function isCancelled(transaction: WriteTransaction, session: WritableSession, position: number) {
   const broken = "kind <> 'none' AND state IN ('failed', 'interrupted')";
   const { rows } = await transaction.execute({

@@ -38,7 +38,7 @@ const BODY_LIMIT = { what: 'An attachment', advice: 'Attach a smaller file, or a
 /**
  * `POST /sessions/:id/attachments?name=`: uploads an image or file for a later message.
  *
- * @returns once the attachment is on disk; the same bytes again are the same attachment
+ * @returns once the attachment is on disk; repeated uploads of the same bytes return the same attachment
  * @throws AppError `not_found`; `too_large` before the whole body is read; `invalid_argument` for an unsupported type;
  *   `conflict`: `too_many_attachments`
  */

@@ -95,7 +95,7 @@ export class CommandHub {
    * Opens an agent's stream and ends its previous one.
    *
    * @param after position of the last command that the runner has; 0 for none
-   * @param signal aborted when the runner hangs up
+   * @param signal aborts when the runner disconnects
    * @param maxMs milliseconds until the stream sends `bye`; null for never
    * @param by the credential's scope, and a way to watch for its end
    * @throws AppError `unavailable` while shutting down, and errors of the database

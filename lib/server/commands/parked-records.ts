@@ -50,7 +50,7 @@ interface Settlement {
 /**
  * `POST /agents/:id/parked/:position/assign`
  *
- * @returns once it is on disk; the same `clientId` again gets the same answer
+ * @returns once the assignment is on disk; idempotent per `clientId`
  * @throws AppError `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
  *   `session_of_another_agent`
  */

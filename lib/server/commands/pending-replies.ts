@@ -19,7 +19,7 @@ type Place = 'sessionId' | 'messageId';
 /**
  * `POST /sessions/:id/obligations/:messageId/waive`: marks a message as needing no reply. Works without a runner.
  *
- * @returns once it is on disk; the same `clientId` again gets the same answer
+ * @returns once the decision is on disk; idempotent per `clientId`
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
  */
 export async function postWaive(
@@ -37,7 +37,7 @@ export async function postWaive(
 /**
  * `POST /sessions/:id/obligations/:messageId/accept`: accepts a text of the agent as the reply. Works without a runner.
  *
- * @returns once it is on disk; the same `clientId` again gets the same answer
+ * @returns once the decision is on disk; idempotent per `clientId`
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `candidate_changed`, `client_id_reused`
  */
 export async function postAcceptReply(

@@ -132,7 +132,7 @@ function absenceOf(
   // A process that returns within its grace period was never absent. An earlier process was, regardless of its streams.
   if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return nothing;
   if (isSame || (before.aliveUntil === null && before.missedAt !== null)) return before;
-  // A new process resumes sessions by reporting them. The others are absent as of now.
+  // A new process resumes sessions by reporting them. The sessions that it does not report are absent from now on.
   return { missedAt: now, missedPosition: position, absenceDueAt: now + RUNNER_GRACE_MS };
 }
 

@@ -25,7 +25,7 @@ import { nameAttachments } from './attachments';
 /**
  * `POST /sessions/:id/messages`
  *
- * @returns once the message is on disk; the same `clientId` again gets the same answer and sends nothing
+ * @returns once the message is on disk; idempotent per `clientId`
  * @throws AppError `not_found` for the session, `replyTo` or a task of `results`; `conflict`, also for a running task;
  *   `invalid_argument` for an attachment that the session does not have
  */

@@ -134,7 +134,7 @@ const QUARANTINED_ALONE = new RowWriter(quarantine, { same: [...OF_BATCH, 'recor
 
 /**
  * Stores rejected records whole. A record over the limit may be as large as a request and gets its own statement,
- * because extracting it from JSON would take the database five times as long, without interruption.
+ * because extracting it from JSON would take the database five times as long, in one blocking step.
  */
 function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Generator<InStatement> {
   const ofBatch = { producerId: source.id, epoch: source.epoch, receivedAt };

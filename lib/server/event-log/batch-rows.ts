@@ -6,7 +6,7 @@ import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } 
 import type { FoldedType, TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
 import type { agentLogs, events, insights, logLines, quarantine } from '@/db/schema';
 
-/** Everything one ingest request changes, decided before anything is written. Positions are numbers of the counter. */
+/** Everything that one ingest request changes, decided before any write. Positions are numbers of the counter. */
 export interface BatchRows {
   source: ProducerRef;
   receivedAt: number;
@@ -137,6 +137,6 @@ export interface SessionMemory {
   hasInbox?: true;
   /** Time of the row's last publication, on the server's clock. */
   announcedAt?: number;
-  /** Position of the newest failure that ever marked it. */
+  /** Position of the newest failure that ever marked the session. */
   markedUpTo?: number;
 }

@@ -104,7 +104,7 @@ export class FanOut {
   }
 
   /**
-   * @returns starts the stream on a sink
+   * @returns a function that starts the stream on a sink
    * @throws AppError `unavailable` while shutting down; errors of the database
    */
   async subscribe(subscription: Subscription): Promise<OpenStream> {

@@ -135,7 +135,7 @@ export interface SessionBatch {
   failures: FailureTally;
   /** Change in the number of the session's quarantined records. */
   quarantined: number;
-  /** Position of the newest failure that ever marked it. */
+  /** Position of the newest failure that ever marked the session. */
   markedUpTo: number;
   /** States that status records reported, each with the value of the counter at that record. */
   statuses: { position: number; status: ReportedStatus }[];

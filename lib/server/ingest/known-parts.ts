@@ -10,7 +10,7 @@ import type { Yielder } from '@/db/yield-to-loop';
 import { MAX_ROWS_PER_PART } from '@/lib/server/event-log/batch-lookups';
 import type { PartRow } from '@/lib/server/event-log/read-batch-state';
 
-/** The texts, thoughts and calls of a session that its snapshots may repeat. Bounded by the rows a batch reads. */
+/** The texts, thoughts and calls of a session that its snapshots may repeat. Bounded by the rows that a batch reads. */
 export class KnownParts {
   readonly #parts = new Map<string, KnownPart>();
   readonly #obligationIds: ReadonlySet<string>;

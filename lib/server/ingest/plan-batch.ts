@@ -47,7 +47,8 @@ interface BatchPlan {
 }
 
 /**
- * Decides everything a batch changes, from the stored state and without writing. Yields to the event loop in between.
+ * Decides everything that a batch changes, from the stored state and without writing. Yields to the event loop in
+ * between.
  *
  * Ordering: rows take positions in `seq` order. Then each changed reply, task, session, agent and inbox item takes one.
  * Failure: every record, with any content, becomes an event, a log line, a state change or a quarantine row.

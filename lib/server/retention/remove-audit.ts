@@ -71,7 +71,7 @@ async function announce(transaction: WriteTransaction, upTo: number, now: number
   if (rows[0] !== undefined) await appendAuditEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));
 }
 
-/** @returns true while there are more to remove */
+/** @returns true if there are more entries to remove */
 async function removeEntries(transaction: WriteTransaction, now: number): Promise<boolean> {
   transaction.touch('audit');
   const { upTo } = await announced(transaction);
