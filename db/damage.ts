@@ -104,7 +104,7 @@ function inDoubt(cause: unknown): AppError {
   return new AppError('unavailable', message, { cause, headers: { 'retry-after': '5' } });
 }
 
-/** A socket closed while idle fails only the first request sent through it. */
+/** A socket that was closed while idle fails only the first request sent through it. */
 const DEAD_SOCKET = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UNREACHABLE|HRANA_CLOSED_ERROR|HRANA_WEBSOCKET_ERROR)$/;
 
 /**

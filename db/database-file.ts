@@ -101,8 +101,8 @@ export class DatabaseFile {
   }
 
   /**
-   * Records the log's state. Call after each commit, or the next check takes the commit for foreign changes. Never
-   * throws.
+   * Records the log's state. Call after each commit, or the next check takes its log entries for another program's.
+   * Never throws.
    */
   committed(): void {
     try {

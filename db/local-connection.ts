@@ -127,7 +127,7 @@ function open(path: string, busyTimeoutMs: number): Sqlite {
     return new LoopSqlite(path, { timeout: busyTimeoutMs }) as unknown as Sqlite;
   } catch (error) {
     // libSQL sets no code for this error.
-    throw new LibsqlError('The file can not be opened', 'SQLITE_CANTOPEN', undefined, undefined, error as Error);
+    throw new LibsqlError('The file can’t be opened', 'SQLITE_CANTOPEN', undefined, undefined, error as Error);
   }
 }
 

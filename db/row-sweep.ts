@@ -67,7 +67,7 @@ export interface RowWork {
   /** Name of the rows, for the log. */
   kind: string;
   due: DueRows;
-  /** Processes some due rows. @returns their number. Called again until it returns 0 */
+  /** Processes some due rows. @returns the number of processed rows; the sweep calls again until it is 0 */
   work: (choice: RowChoice) => Promise<number>;
 }
 

@@ -100,9 +100,9 @@ export const events = sqliteTable(
     occurredAt: integer('occurred_at').notNull(),
     receivedAt: integer('received_at').notNull(),
     type: text('type').notNull(),
-    /** The message, tool call or task the event is about. */
+    /** The message, tool call or task that the event is about. */
     entityId: text('entity_id'),
-    /** The turn that shows it, `task:<id>` for a subagent; null if hidden. */
+    /** The turn that shows the event, `task:<id>` for a subagent; null if hidden. */
     turnId: text('turn_id'),
     /** The `name` of a CUSTOM event. */
     name: text('name'),
@@ -614,7 +614,7 @@ export const webhookDeliveries = sqliteTable(
     state: text('state').$type<WebhookDeliveryState>().notNull(),
     attempts: integer('attempts').notNull().default(0),
     createdAt: integer('created_at').notNull(),
-    /** Next attempt. */
+    /** Time of the next attempt. */
     dueAt: integer('due_at').notNull(),
     /** End of the sender's lease. */
     leaseUntil: integer('lease_until'),
@@ -705,7 +705,7 @@ export const members = sqliteTable(
     givenRole: text('given_role').$type<Role>(),
     createdAt: integer('created_at').notNull(),
     lastSignInAt: integer('last_sign_in_at').notNull(),
-    /** Blocked since, regardless of the provider. */
+    /** Time since which the member is blocked, regardless of the provider. */
     blockedAt: integer('blocked_at'),
   },
   (table) => [uniqueIndex('members_by_subject').on(table.issuer, table.subject)],

@@ -42,7 +42,7 @@ export function unscoped(database: Database): ReadScope {
   return readScope(database, EVERYTHING);
 }
 
-/** Dependencies and settings of every handler; lib/server adds the rest. */
+/** Dependencies and settings of every handler; lib/server adds more. */
 export interface ServerContext extends AccessSettings {
   database: Database;
   telemetry?: Telemetry | null;

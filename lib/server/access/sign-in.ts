@@ -68,7 +68,7 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
   // other programs than browsers may not resolve such names
   const isBrowser = initiator !== 'prefetch' && isDocumentRequest(request.headers);
   const own = localNameOrigin(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
-  // only with a valid code, because the redirect reveals the name, to which browsers send the cookie on every port
+  // only with a valid code: the redirect reveals the local name, and browsers send its cookie to every port
   if (own !== null && isBrowser && (await isValidCode(server, token)))
     return redirect(`${own}${withBasePath(`${url.pathname}${url.search}`)}`);
   return initiator === 'person'
@@ -211,7 +211,7 @@ async function redeemCode(transaction: WriteTransaction, code: string, now: numb
   const credential = credentialFromRow(row);
   if (!isLive(credential, now)) return null;
   await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
-  // the owner has no row, and sign-in rows are never deleted
+  // without a row, the parent is the owner's token: rows of other parents are never deleted
   const parent = await readCredential(transaction, credential.parentId);
   return parent === null ? OWNER : principalOf(parent);
 }

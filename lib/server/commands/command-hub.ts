@@ -273,7 +273,7 @@ export class CommandHub {
         for (const row of rows) this.wake(String(row.agent_id));
       }
     } catch {
-      // The next poll reports a lasting failure.
+      // Ignored: if the failure lasts, the next poll reports it.
     } finally {
       this.#isWaking = false;
     }

@@ -174,7 +174,7 @@ export function selectOpenSessions(agentIds: Iterable<string>): InStatement {
   };
 }
 
-/** Number of newest rows that hold a whole message or call, unless it has streamed many deltas since its start. */
+/** Newest rows to read per part. Enough for a whole message or call, except one that has streamed many deltas. */
 export const MAX_ROWS_PER_PART = 8;
 /** Approximate JSON size of an event without its text. */
 const EVENT_OVERHEAD_BYTES = 1_024;

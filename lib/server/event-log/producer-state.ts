@@ -29,7 +29,7 @@ type ProducerOutcome =
       /** Indexes of the new records in `seq` order. The others are already on disk. */
       fresh: number[];
     }
-  /** The batch starts beyond the next record. None of it must be stored. */
+  /** The batch starts beyond the next record. The caller must store none of its records. */
   | { kind: 'gap'; expectedSeq: number }
   /** A newer epoch has already written. */
   | { kind: 'fenced'; currentEpoch: number }

@@ -80,7 +80,9 @@ function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {
   return [...scope.sessionIds].some((id) => !sessions.has(id));
 }
 
-/** Covers all rows that were read. The plan stays valid as long as no other transaction touches these keys. */
+/**
+ * Touches the keys of all rows that were read. The plan stays valid as long as no other transaction touches these keys.
+ */
 function touchAll(transaction: WriteTransaction, scope: BatchScope, state: BatchState): void {
   if (scope.producerId !== SERVER_PRODUCER_ID) transaction.touch(`producer:${scope.producerId}`);
   for (const id of [...scope.agentIds, ...state.agents.keys()]) transaction.touch(`agent:${id}`);

@@ -82,7 +82,7 @@ interface RecordList {
   entries: Entry[];
 }
 
-/** Groups records to parse together. A record with too many values comes alone. */
+/** Groups records to parse together. A record with too many values gets its own group. */
 function* slices({ entries }: RecordList): Generator<{ start: number; end: number; isWide: boolean }> {
   let slice: Entry | null = null;
   for (const entry of entries) {

@@ -17,7 +17,7 @@ const RETENTION_EVERY_MS = 60_000;
  * with pauses in between, so ingest and readers go first.
  *
  * Ordering: none between agents; within an agent, see chunkNextLines and removeOldLines.
- * Failure: all state is in the database. The next run finds what is left to do.
+ * Failure: all state is in the database. The next run does the remaining work.
  */
 export class LogKeeper {
   readonly #database: Database;

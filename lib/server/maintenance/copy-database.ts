@@ -201,7 +201,7 @@ async function finish(
     await target.write([ours, ...last, ...triggers.rows.map(({ sql }) => String(sql))]);
   } catch (error) {
     if (!databaseErrorCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw error;
-    throw new CliError(EXIT.failed, 'another copy to the same target has started; copy to another one');
+    throw new CliError(EXIT.failed, 'another copy to the same target has started; choose another target');
   }
   return rows;
 }

@@ -134,7 +134,7 @@ export const GROUPS: readonly Group[] = [
             .max(MAX_TOPICS)
             .describe('`fleet`, `session:<id>` or `logs:<agentId>`, each at most once.'),
           after: Position.optional().describe(
-            'Resume after this position; 0 is the beginning. If absent: from now on.',
+            'Resume after this position; 0 is the beginning. If absent, the stream starts now.',
           ),
         }),
         headers: lastEventId,
@@ -235,7 +235,9 @@ export const GROUPS: readonly Group[] = [
         query: z.object({
           runner: z.string().optional().describe('The runner’s id. A newer runner of the same agent takes over.'),
           startedAt: z.int().min(0).optional().describe('Start of the runner in epoch milliseconds; with `runner`.'),
-          after: Position.optional().describe('Id of the last received command. If absent: all open commands.'),
+          after: Position.optional().describe(
+            'Id of the last received command. If absent, all open commands are sent.',
+          ),
         }),
         headers: lastEventId,
       },

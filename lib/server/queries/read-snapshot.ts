@@ -15,7 +15,7 @@ export function query<T>(toRow: (row: Row) => T, sql: string, ...args: InValue[]
   return { sql, args, toRow };
 }
 
-/** For rows that are only counted, or decoded later with yields in between. */
+/** A statement whose rows are only counted, or decoded later with yields in between. */
 export function rawRow(row: Row): Row {
   return row;
 }

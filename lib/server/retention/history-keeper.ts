@@ -17,7 +17,7 @@ const RETENTION_EVERY_MS = 10 * 60_000;
  * stays, regardless of its age.
  *
  * Ordering: oldest first within a session; see removeOldTurns.
- * Failure: all state is in the database. The next run finds what is left to do.
+ * Failure: all state is in the database. The next run does the remaining work.
  */
 export class HistoryKeeper {
   readonly #database: Database;

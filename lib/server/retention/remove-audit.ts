@@ -31,9 +31,7 @@ export async function removeAudit(database: Database, before: number, now: numbe
   }
 }
 
-/**
- * Selects the last entry of the oldest run of removable entries. The first younger entry keeps all entries after it.
- */
+/** Selects the last entry to remove: the one before the first entry that is too young. */
 async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number): Promise<number> {
   for (let last = 0; ; ) {
     const { rows } = await reader.execute({

@@ -22,7 +22,7 @@ import { callWebhook, openedBody } from './call-webhook';
 const POLL_MS = 1_000;
 /** Total of the delays after which a delivery is abandoned. */
 const GIVE_UP_MS = 24 * 60 * 60_000;
-/** Concurrent calls. */
+/** Maximum concurrent calls. */
 const CONCURRENCY = 5;
 /** Due deliveries to examine per transaction. */
 const MAX_EXAMINED = 50;

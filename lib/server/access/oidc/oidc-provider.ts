@@ -98,7 +98,7 @@ const MISMATCHES = [
   'OAUTH_KEY_SELECTION_FAILED',
 ];
 
-/** Error codes by which a provider reports its own failure. */
+/** Error codes with which a provider reports its own failure. */
 const PROVIDER_FAULTS = ['server_error', 'temporarily_unavailable'];
 
 /**

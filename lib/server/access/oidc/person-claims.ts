@@ -121,7 +121,7 @@ export async function fetchClaims(
   }
   const { issuer, userinfo_endpoint } = configuration.serverMetadata();
   if (idToken !== undefined && idToken.sub !== subject)
-    throw providerUnavailable(issuer, new Error('the ID token is about another subject than the sign-in'));
+    throw providerUnavailable(issuer, new Error('the ID token has a different subject than the sign-in'));
   const isWhole =
     idToken !== undefined && ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
   if (isWhole || (idToken !== undefined && userinfo_endpoint === undefined)) return idToken;
