@@ -144,7 +144,7 @@ interface LogState {
 const LOG_HEADER_BYTES = 32;
 const LOG_HEADER = /^377f068[23][0-9a-f]{56}$/;
 
-/** Reads header and size consistently. Closing this file releases no lock, because SQLite locks the log nowhere. */
+/** Reads header and size consistently. Closing this file releases no lock, because SQLite never locks the log file. */
 function logState(path: string): LogState {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return { header: '', bytes: 0 };
   const file = openSync(path, 'r');

@@ -94,7 +94,7 @@ async function quietly(prepare) {
 }
 
 /**
- * Replaces "all interfaces" by an address that can be connected to.
+ * Replaces "all interfaces" with an address that clients can connect to.
  *
  * @param {string} host
  */

@@ -29,7 +29,7 @@ export class TaskActivities {
     return [...this.#ledger.open()].filter(({ status }) => status === 'running').map(activityOf);
   }
 
-  /** Applies any event, because any may end every task. @returns the event's task */
+  /** Applies any event, because some events end all tasks. @returns the event's task */
   apply(entry: EventEntry): TaskActivity | null {
     for (const _ of this.#ledger.apply({ entry, turnId: null, turns: [] }));
     const { event } = entry;

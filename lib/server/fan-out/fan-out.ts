@@ -202,8 +202,8 @@ export class FanOut {
 type Start = Bounds & { resume: 'ok' | 'gap'; after: number };
 
 /**
- * Decides where a stream starts. For a position from another database, or one that retention has passed, sends a `gap`:
- * the stream starts now, and its client reloads its snapshot. Position 0 is always valid.
+ * Decides where a stream starts. A position from another database, or from before retention's last removal, results in
+ * a `gap`: the stream starts now, and its client reloads its snapshot. Position 0 is always valid.
  */
 export function resume(after: number | null, bounds: Bounds): Start {
   if (after === null) return { ...bounds, resume: 'ok', after: bounds.latest };
