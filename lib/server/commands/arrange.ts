@@ -73,7 +73,7 @@ export async function putRetirement(
     if (active > 0) {
       throw conflict(
         'agent_at_work',
-        `The agent has ${active} active ${active === 1 ? 'session' : 'sessions'}. Wait or interrupt, then retire the agent.`,
+        `The agent has ${active} active ${active === 1 ? 'session' : 'sessions'}. Wait until it is idle, or interrupt it, then retire it.`,
         { sessions: active },
       );
     }

@@ -59,7 +59,7 @@ async function db(argv: string[], env: Environment): Promise<ExitCode> {
     const [from, to] = [locate(names[0] ?? '', tokens.from, env), locate(names[1] ?? '', tokens.to, env)];
     if (isSame(from, to)) throw usageError('source and destination are the same database', 'db');
     return withDatabaseErrors(
-      `the copy of ${locationName(from)} to ${locationName(to)} is incomplete; run the command again`,
+      `the copy of ${locationName(from)} to ${locationName(to)} failed; correct the cause, then run it again`,
       null,
       () => copy(from, to),
     );
