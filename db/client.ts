@@ -17,22 +17,22 @@ export interface Database extends Pick<Driver, 'reader' | 'tail' | 'follow' | 'l
   /** The only way to write. */
   writes: Writes;
   damage: Damage;
-  /** Calls back after each commit of this process that moved the counter. @returns stops the calls */
+  /** Calls back after each commit of this process that moved the counter. @returns a function that unsubscribes */
   onCommit(listener: (position: Position) => void): () => void;
   /** Removes bookkeeping of old commits. */
   tidy(): Promise<void>;
   /**
    * Tries to write, without changing a row.
-   * @returns the failure, as the end of a sentence about the database; null for none
+   * @returns the failure as a clause, such as “its disk is full”; null on success
    */
   trouble(): Promise<string | null>;
-  /** Finishes waiting writes, moves them from the write-ahead log into the file, and closes it. */
+  /** Finishes queued writes, checkpoints the write-ahead log into the file, and closes the file. */
   close(): Promise<void>;
 }
 
 /**
  * Opens a database and checks its schema.
- * @throws AppError `unavailable` with one line that says what is wrong and what to do
+ * @throws AppError `unavailable` with the problem and its fix in one line
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const isFile = options.url.startsWith('file:');
@@ -78,7 +78,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 /** Reads from a server don't block this process. */
 const SERVER_READS = { atOnce: 16 };
 
-/** Writes without leaving anything behind. An UPDATE without changes would write no page. */
+/** Writes and rolls back. An UPDATE that changes nothing would not write a page. */
 const PROBE = ['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0'];
 
 async function writeTrouble(writes: Writes): Promise<string | null> {
@@ -132,7 +132,7 @@ async function requireSchema(reader: Reader, name: string): Promise<void> {
   const state = await schemaState(reader);
   if (state === 'current' || state === 'ahead') return;
   const message = `The database ${name} ${SCHEMA_REFUSALS[state]}`;
-  // Another process may migrate it, or complete the copy.
+  // Another process may still migrate the database, or complete the copy.
   throw new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
 }
 
@@ -140,8 +140,8 @@ async function requireSchema(reader: Reader, name: string): Promise<void> {
  * The lifetime of the process, chosen once at the start.
  *
  * `shared`: the process lives until it is stopped. Requests share connections, and timers do background work.
- * `perRequest`: the process may freeze after any response and never wake up. Each request has its own connection, does the
- * due background work before showing it, and leaves nothing running.
+ * `perRequest`: the process may freeze after any response and never wake up. Each request has its own connection, does
+ * due background work before it reads, and leaves nothing running.
  */
 export type ContextKind = 'shared' | 'perRequest';
 
@@ -154,7 +154,7 @@ export function contextKind(env: Record<string, string | undefined>): ContextKin
   return env.VERCEL === '1' ? 'perRequest' : 'shared';
 }
 
-/** @throws AppError `unavailable` for an unknown kind, or a database file on a host that keeps none between requests */
+/** @throws AppError `unavailable` for an unknown kind, or for a database file on a host without persistent files */
 export function checkContext(env: Record<string, string | undefined>, kind: ContextKind): void {
   const named = env.INTERLUDE_CONTEXT;
   if (named && KINDS[named] === undefined) {

@@ -13,7 +13,7 @@ import type { ResultRows } from './reader';
 import { pause, yieldToLoop } from './yield-to-loop';
 
 export interface BatcherLimits {
-  /** Most bytes and statements of a request. A larger transaction is sent alone. */
+  /** Limits of a request in bytes and statements. A larger transaction is sent alone. */
   maxBytes: number;
   maxStatements: number;
   /** Milliseconds a request waits for the response to the previous one. */
@@ -35,13 +35,13 @@ interface Waiting {
 }
 
 /**
- * Sends the transactions of this process to a libSQL server. The server has one write lock and is far away, so transactions
- * that become ready while a request is in flight wait, and share the next request. Sent separately, they would compete
- * for the lock, and each refusal costs a round trip.
+ * Batches the transactions of this process for a libSQL server. The server has one write lock and a long round trip, so
+ * transactions that become ready while a request is in flight share the next request. Sent separately, they would
+ * compete for the lock, and each refusal costs a round trip.
  *
  * Ordering: transactions are sent in the order they became ready, and are committed in that order.
  * Failure: each transaction has its own outcome. If a request fails, the outcome of its transactions is unknown. A late
- * response holds up the next request for `lateMs` at most.
+ * response delays the next request by at most `lateMs`.
  */
 export class CommitBatcher {
   readonly #requests: Pick<TransactionRequests, 'send'>;
@@ -51,7 +51,7 @@ export class CommitBatcher {
   #inFlight = 0;
   #isScheduled = false;
   #pauseMs = 0;
-  /** Transactions to send alone after a failed request: any one may be the cause. */
+  /** Transactions to send alone after a failed request, because any of them may be the cause. */
   #alone = 0;
 
   constructor(requests: Pick<TransactionRequests, 'send'>, limits: Partial<BatcherLimits> = {}) {
@@ -59,7 +59,7 @@ export class CommitBatcher {
     this.#limits = { ...BATCHER_LIMITS, ...limits };
   }
 
-  /** @throws LibsqlError of the first refused statement, and what the request throws */
+  /** @throws LibsqlError of the first refused statement, and errors of the request */
   async run(statements: readonly InStatement[], end: WholeTransaction['end']): Promise<ResultRows[]> {
     const transaction = wholeTransaction(statements, end);
     const outcome = await new Promise<TransactionOutcome>((settle) => {
@@ -120,7 +120,7 @@ export class CommitBatcher {
       outcomes = await this.#requests.send(batch.map(({ transaction }) => transaction));
     } catch (error) {
       if (batch.length > 1 && isRequestRejected(error)) {
-        // Bisects, in order. Transactions that were committed are recognised by their marks.
+        // Bisects, in order. The mark of a transaction shows if it was committed.
         const half = batch.length >> 1;
         const first = await this.#deliver(batch.slice(0, half));
         return [...first, ...(await this.#deliver(batch.slice(half)))];
@@ -149,7 +149,7 @@ function isLockedOut(outcome: TransactionOutcome): boolean {
 export interface WholeTransaction {
   readonly statements: readonly { sql: string; args: InValue[] }[];
   readonly end: 'COMMIT' | 'ROLLBACK';
-  /** Approximate share of a request. */
+  /** Approximate bytes of a transaction in a request. */
   readonly bytes: number;
 }
 
@@ -179,11 +179,12 @@ export function wholeTransaction(statements: readonly InStatement[], end: WholeT
 }
 
 /**
- * Sends requests with one or several whole transactions, for which libSQL's client has no call. A transaction ends within
- * its request, so others wait only while the server processes it.
+ * Sends several whole transactions in one request, which libSQL's client can't. A transaction ends within its request,
+ * so it blocks other writers only while the server processes it.
  *
- * Ordering: the transactions of a request run in order, and each sees the commits before it. Others may run in between.
- * Failure: a refused transaction does not affect the others of its request.
+ * Ordering: the transactions of a request run in order, and each sees the commits before it. Transactions of other
+ * clients may run in between.
+ * Failure: a refused transaction does not affect the others in its request.
  */
 export class TransactionRequests {
   readonly #client: HttpClient;
@@ -194,8 +195,8 @@ export class TransactionRequests {
   }
 
   /**
-   * @returns per transaction its results, or the LibsqlError of the first refused statement
-   * @throws LibsqlError if the server refuses the request, and what `fetch` throws; the outcome is unknown then
+   * @returns the results of each transaction, or the LibsqlError of its first refused statement
+   * @throws LibsqlError if the server refuses the request, and errors of `fetch`, after which the outcome is unknown
    */
   async send(transactions: readonly WholeTransaction[]): Promise<TransactionOutcome[]> {
     try {
@@ -262,7 +263,7 @@ async function addTo(batch: Batch, { statements, end }: WholeTransaction, texts:
   return { rows: rows.slice(0, statements.length) };
 }
 
-/** The size of the client's own cache. */
+/** Same size as the cache of libSQL's client. */
 const MAX_TEXTS = 30;
 
 /** Sends repeated SQL only once. */

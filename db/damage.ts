@@ -53,14 +53,14 @@ export class Damage {
     return this.#checking === null ? damaged(cause) : inDoubt(cause);
   }
 
-  /** Notes an error like `see`, and returns the error for the caller. */
+  /** Records an error like `see`, and returns the error for the caller. */
   failure(error: unknown): unknown {
     this.see(error);
     const isDamage = databaseFault(error) === 'damaged';
     return (isDamage ? this.refusal(error) : null) ?? databaseFailure(error);
   }
 
-  /** Notes an error from the database. Logs damage once. */
+  /** Records an error from the database. Logs damage once. */
   see(error: unknown): void {
     if (this.#code !== null || databaseFault(error) !== 'damaged') return;
     this.#code = databaseErrorCode(error);
@@ -104,7 +104,7 @@ function inDoubt(cause: unknown): AppError {
   return new AppError('unavailable', message, { cause, headers: { 'retry-after': '5' } });
 }
 
-/** A socket closed while idle fails only the first request sent through it. */
+/** A socket that was closed while idle fails only the first request sent through it. */
 const DEAD_SOCKET = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UNREACHABLE|HRANA_CLOSED_ERROR|HRANA_WEBSOCKET_ERROR)$/;
 
 /**
@@ -127,7 +127,8 @@ export function guardedReader(reader: Reader, damage: Damage): Reader {
     transaction: async (mode) => {
       let snapshot = await retried(() => reader.transaction(mode));
       let isStarted = false;
-      // A server's snapshot starts with its first statement: until that succeeds, a new snapshot is equivalent.
+      // On a server, a snapshot starts with its first statement, so until that statement succeeds a new snapshot is
+      // equivalent.
       const read = async <Result>(query: () => Promise<Result>): Promise<Result> => {
         if (isStarted) return await guard(query);
         isStarted = true;

@@ -6,14 +6,15 @@ import { RetryTransaction } from './writes';
  * Classifies database failures. Only this file distinguishes them.
  *
  * `soon`: the database is at fault, not the request (locked, full, unreachable, restarted): 503, and the same request
- * succeeds later. `refused`: the database will never accept this statement, so its cause must be set aside. `damaged`: the
- * file can't be trusted any more.
+ * succeeds later. `refused`: the database will never accept this statement, so the record behind it must be
+ * quarantined. `damaged`: the file can no longer be trusted.
  */
 type DatabaseFault = 'soon' | 'refused' | 'damaged';
 
 /**
- * The libSQL code (`SQLITE_BUSY`, `HRANA_WEBSOCKET_ERROR`, …) behind an error, however deep in `cause`. An unreachable
- * libSQL server has the network's code (`ECONNREFUSED`, …) or `UNREACHABLE`, since `fetch` throws no error of the client.
+ * The libSQL code (`SQLITE_BUSY`, `HRANA_WEBSOCKET_ERROR`, …) behind an error, however deep in `cause`. For an
+ * unreachable libSQL server, the network's code (`ECONNREFUSED`, …) or `UNREACHABLE`, since `fetch` doesn't throw the
+ * client's errors.
  *
  * @returns null if the error did not come from the database
  */
@@ -43,8 +44,8 @@ export function databaseFault(error: unknown): DatabaseFault | null {
 }
 
 /**
- * The input is at fault: the database refuses a statement made from it, or our own code fails on it, every time. Failures
- * caused by the database, the machine or another process are temporary.
+ * True if the input is at fault: each retry would make the database refuse a statement, or make our own code throw.
+ * Failures caused by the database, the machine or another process are temporary.
  */
 export function isInputsFault(error: unknown): boolean {
   const fault = databaseFault(error);
@@ -57,13 +58,13 @@ export function isInputsFault(error: unknown): boolean {
   return true;
 }
 
-/** Aborted work, or short memory. */
+/** Aborted work, or too little memory. */
 const OF_THE_MACHINE = /^(Abort|Timeout)Error: |\ballocation failed$/;
 
 /** SQLite reports these for a corrupt page and for a failed read. A corrupt index has its own code. */
 const READ_FAILURES: readonly unknown[] = [11, 26];
 
-/** A `damaged` error may be a failed read, which would not repeat. */
+/** True if a `damaged` error may be a failed read, which a retry may not repeat. */
 export function isReadFailure(error: unknown): boolean {
   for (let link = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
     if ('rawCode' in link && link.rawCode !== undefined) return READ_FAILURES.includes(link.rawCode);
@@ -100,7 +101,7 @@ function messageOf(code: string): string {
 }
 
 /**
- * Returns a one-line error for the person who starts a server: location of the database and next step.
+ * Returns a one-line error for the person who starts a server, with the location of the database and the next step.
  *
  * @param name path of a file, host of a server
  */
@@ -113,7 +114,7 @@ export function openError(error: unknown, name: string): AppError {
   return new AppError('unavailable', message, { cause: error, headers: { 'retry-after': '5' } });
 }
 
-/** Folder of a path in this machine's notation. */
+/** Folder of a path in this platform's syntax. */
 function folderOf(path: string): string {
   return path.replace(/[/\\][^/\\]*$/, '') || '/';
 }
@@ -134,19 +135,20 @@ const OPEN_ERRORS: Record<string, (name: string) => string> = {
   SQLITE_CANTOPEN: (name) =>
     `The database ${name} can't be opened. Check that its folder exists, that this user may write there, and that it may open more files ("ulimit -n").`,
   SQLITE_BUSY: (name) => `Another process holds the database ${name} locked. Stop it, then start again.`,
-  // A libSQL server limits a transaction to five seconds while another waits. At a start, only a migration takes longer.
+  // A libSQL server limits a transaction to five seconds while another waits. At start-up, only a migration takes
+  // longer.
   TRANSACTION_TIMEOUT: (name) =>
     `The database ${name} could not be migrated and is unchanged: the migration takes longer than the 5 s that its server allows while others write. Stop every Interlude that uses it, then run: npm run db:migrate`,
   SQLITE_FULL: diskFull,
   ENOSPC: diskFull,
   EDQUOT: (name) =>
     `The database ${name} can't be opened: this user's quota on the disk of ${folderOf(name)} is used up. ${ROOM}`,
-  // SQLite also reports an exceeded quota like this.
+  // SQLite also uses this code for an exceeded quota.
   SQLITE_IOERR: failing,
   EIO: failing,
   EMFILE: tooManyFiles,
   ENFILE: tooManyFiles,
-  // Creating a folder on a read-only disk fails like this.
+  // Creating a folder on a read-only disk fails with this code.
   ENOENT: readOnly,
   EROFS: readOnly,
   EACCES: readOnly,
@@ -178,7 +180,7 @@ function tooManyFiles(name: string): string {
  * Retries while another process has locked the database. Waits here and not in SQLite's busy handler, which would block
  * the event loop.
  *
- * @throws the last error, after `timeoutMs` or if it is any other error
+ * @throws the last error, after `timeoutMs`, or at once for any other error
  */
 export async function retryWhileBusy<T>(attempt: () => Promise<T>, timeoutMs: number): Promise<T> {
   const deadline = performance.now() + timeoutMs;

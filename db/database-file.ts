@@ -7,17 +7,17 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { LibsqlError } from '@libsql/client';
 
 /**
- * Watches the file that was opened as the database. SQLite continues to write to a deleted or replaced file, and past the
- * end of a truncated log. These writes are lost when the process ends. Only a check of the path reveals that.
+ * Watches the file that was opened as the database. SQLite continues to write to a deleted or replaced file, and past
+ * the end of a truncated log. These writes are lost when the process ends. Only a check of the path detects this.
  */
 export class DatabaseFile {
   readonly #path: string;
   readonly #log: string;
-  /** Paths that must keep leading to the same files. */
+  /** Paths that must keep pointing to the same files. */
   readonly #watched: ReadonlySet<string>;
   readonly #hasLogFrames: () => Promise<boolean>;
   readonly #onTruncated: () => Promise<void>;
-  /** By path: the identity of the file first seen there. */
+  /** Identity of the file first seen at each path. */
   readonly #known = new Map<string, string>();
   #lastLog: LogState = { header: '', bytes: 0 };
   #isLogTruncated = false;
@@ -38,7 +38,7 @@ export class DatabaseFile {
     this.#onTruncated = onTruncated;
   }
 
-  /** @returns the problem, as the end of a sentence about the database; null for none */
+  /** @returns the problem as a clause, such as “its disk is full”; null for none */
   async trouble(): Promise<string | null> {
     const changed = await this.changed();
     if (changed !== null) return changed;
@@ -51,7 +51,7 @@ export class DatabaseFile {
     return this.#isLogTruncated || this.#isEmptied;
   }
 
-  /** Only the log was deleted. This process can still read its content. */
+  /** Only the log was deleted, and this process can still read it. */
   lacksOnlyItsLog(): boolean {
     const known = this.#known.get(this.#path);
     try {
@@ -67,12 +67,14 @@ export class DatabaseFile {
     if (found?.size === 0) throw new LibsqlError('the file was emptied', 'SQLITE_IOERR');
   }
 
-  /** Like `trouble`, but only for changes by other programs. Takes microseconds, so it runs before every commit. */
+  /**
+   * Like `trouble`, but only checks for changes by other programs. Takes microseconds, so it runs before every commit.
+   */
   async changed(): Promise<string | null> {
     try {
       return await this.#changed();
     } catch (error) {
-      // Too many open files, or a failing disk: the path may lead to another file by now.
+      // Too many open files, or a failing disk: the path may point to another file by now.
       return `its files can't be checked (${error instanceof Error ? error.message : error})`;
     }
   }
@@ -98,7 +100,10 @@ export class DatabaseFile {
       : null;
   }
 
-  /** Call after each commit: the next check expects its additions in the log. Never throws. */
+  /**
+   * Records the log's state. Call after each commit, or the next check takes its log entries for another program's.
+   * Never throws.
+   */
   committed(): void {
     try {
       const now = logState(this.#log);
@@ -126,7 +131,7 @@ export class DatabaseFile {
   }
 }
 
-/** SQLite shortens a longer log to this size: a few of the largest transactions, so it seldom happens. */
+/** SQLite truncates a longer log to this size. It fits a few of the largest transactions, so SQLite seldom has to. */
 export const MAX_IDLE_LOG_BYTES = 32 * 1024 * 1024;
 
 interface LogState {
@@ -139,7 +144,7 @@ interface LogState {
 const LOG_HEADER_BYTES = 32;
 const LOG_HEADER = /^377f068[23][0-9a-f]{56}$/;
 
-/** Reads header and size consistently. Closing this file drops no lock: SQLite has none on the log. */
+/** Reads header and size consistently. Closing this file releases no lock, because SQLite never locks the log file. */
 function logState(path: string): LogState {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return { header: '', bytes: 0 };
   const file = openSync(path, 'r');
@@ -166,9 +171,9 @@ function identityOf(path: string): string | null {
 }
 
 /**
- * SQLite keeps the newest commits in a log beside the database (`-wal`), and applies any log it finds at the next start. If
- * the file was replaced by a backup meanwhile, that corrupts the backup. So a note records which files belong together, and
- * a log left behind by another database is set aside before opening.
+ * SQLite keeps the newest commits in a log beside the database (`-wal`), and applies any log it finds at the next
+ * start. If the file was replaced by a backup meanwhile, that corrupts the backup. So a note file records which files
+ * belong together, and a log left behind by another database is moved aside before opening.
  *
  * Ordering: the note is written before the first commit, so an outdated note never describes a log with commits.
  * Failure: nothing is deleted. If the note does not apply (none yet, a copied or remounted folder, a file system that
@@ -194,9 +199,9 @@ interface Identity {
   bornAt: string;
 }
 
-/** Sets aside a log that does not belong to the database, and reports that. Call before opening. */
+/** Moves aside a log that does not belong to the database, and logs a warning. Call before opening. */
 export async function setAsideForeignLog(path: string): Promise<void> {
-  // In this order: a log has no content before the database has its first page.
+  // Order matters: a log is empty until the database has its first page.
   const log = await statIfPresent(`${path}-wal`);
   if (log === null || log.size === 0n) return;
   const database = await statIfPresent(path);
@@ -221,7 +226,7 @@ export async function noteFiles(path: string, isLogCut = false): Promise<void> {
   const text = `${JSON.stringify({ ...identified, isLogCut } satisfies Note)}\n`;
   const name = noteOf(path);
   if ((await readFile(name, 'utf8').catch(() => null)) === text) return;
-  // Atomic: writes a draft, then renames it.
+  // Atomic: writes a draft and renames it.
   await removeStaleDrafts(name);
   const draft = `${name}.${randomUUID()}`;
   try {
@@ -233,7 +238,7 @@ export async function noteFiles(path: string, isLogCut = false): Promise<void> {
   }
 }
 
-/** Removes drafts of a writer that was killed. */
+/** Removes drafts left by killed writers. */
 async function removeStaleDrafts(note: string): Promise<void> {
   for (const name of await readdir(dirname(note))) {
     if (!name.startsWith(`${basename(note)}.`)) continue;
@@ -277,7 +282,7 @@ function fileIdentity({ ino, birthtimeNs }: BigIntStats): Identity {
   return { inode: String(ino), bornAt: String(birthtimeNs) };
 }
 
-/** An inode may be reused, so the birth time counts, too, if the system knows it. */
+/** An inode may be reused, so the birth time is compared as well, if the file system records it. */
 function isSame(known: Identity, found: BigIntStats): boolean {
   const { inode, bornAt } = fileIdentity(found);
   const isBirthKnown = found.birthtimeNs !== found.ctimeNs;

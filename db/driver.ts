@@ -9,7 +9,7 @@ export interface DatabaseOptions {
   /** `file:///…`, or `libsql://…` or `https://…` for a libSQL server. */
   url: string;
   authToken?: string;
-  /** Migrates the schema first. By default true for a file, false for a server. */
+  /** Migrates the schema first. Default: true for a file, false for a server. */
   migrates?: boolean;
   /** This process has already checked the schema. */
   isKnown?: boolean;
@@ -20,7 +20,7 @@ export interface DatabaseOptions {
 /** An opened file or server. */
 export interface Driver {
   reader: Reader;
-  /** For small, urgent reads. On a local file they run on the event loop. */
+  /** Runs small, urgent reads. On a local file they run on the event loop. */
   tail: Reader;
   /** For migrations. */
   transactions: TransactionSource;
@@ -30,17 +30,17 @@ export interface Driver {
   /** Path of the file; null for a server. */
   path: string | null;
   /**
-   * Calls back after commits of other processes: at once on a server, every `pollMs` on a file. Some calls report nothing
-   * new, such as one at the start on a server. All followers of a server share one request.
+   * Calls back after commits of other processes: at once on a server, every `pollMs` on a file. Some calls are
+   * spurious, such as the first one on a server. All followers of a server share one request.
    *
-   * @returns stops the calls
+   * @returns a function that stops the calls
    */
   follow(onMove: () => void, pollMs: number): () => void;
   /** Each call returns a new lease. */
   lease(work: string): Lease;
-  /** Notes the file, which must stay in place from then on. */
+  /** Records the file's identity. From then on the file must stay in place. */
   settle(): Promise<void>;
-  /** Copies the log into the file. Never rejects. */
+  /** Checkpoints the log into the file. Never rejects. */
   checkpoint(): Promise<void>;
   /** Checks the whole file; null for a server. */
   isIntact: (() => Promise<boolean>) | null;

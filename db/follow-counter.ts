@@ -5,9 +5,9 @@ import { pauseUnref } from './yield-to-loop';
  * Detects commits of other processes to a libSQL server: through its change feed if it has one, otherwise by polling the
  * counter four times a second.
  *
- * Ordering: a call means that the counter may have moved. The callee reads how far.
- * Failure: a feed that ends, or stays silent while the counter moves, is reopened. The counter is also polled meanwhile, and
- * beside an open feed.
+ * Ordering: a call means that the counter may have moved; the callee reads it.
+ * Failure: a feed that ends, or stays silent while the counter moves, is reopened. The counter is polled in the
+ * meantime, and less often while a feed is open.
  *
  * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
  */
@@ -20,13 +20,15 @@ interface FollowedServer {
 }
 
 const POLL_MS = 250;
-/** Beside an open feed. */
+/** Poll interval while a feed is open. */
 const SELDOM_MS = 1_000;
 const OPEN_AGAIN_MS = 1_000;
-/** Silent moves after which the feed counts as dead. Polling may see a few moves first. */
+/**
+ * Unreported moves after which the feed counts as dead. Polling may see a few moves before a live feed reports them.
+ */
 const DEAD_AT = 3;
 
-/** @returns stops following */
+/** @returns a function that stops following */
 export function followCounter(
   { listenUrl, authToken, counter }: FollowedServer,
   onMove: () => void,
@@ -51,11 +53,11 @@ export function followCounter(
         const isFeed = response.ok && response.headers.get('content-type')?.startsWith('text/event-stream') === true;
         if (!isFeed || response.body === null) {
           await response.body?.cancel();
-          // A server without a feed refuses for good. A failing one may have a feed later.
+          // A server without a feed refuses permanently. A failing server may have a feed later.
           if (response.status < 500) return;
         } else {
           isFed = true;
-          // Covers commits from before the feed was open.
+          // Covers commits before the feed opened.
           onMove();
           for await (const _ of response.body) {
             missed = 0;
@@ -87,11 +89,11 @@ export function followCounter(
 }
 
 /**
- * Shares one follower among all listeners, while there are any.
+ * Shares one follower among all listeners, for as long as there is one.
  *
- * Ordering: a new listener is called once for earlier commits, even if the others have been called for them.
+ * Ordering: a new listener is called once for earlier commits, even if the other listeners already were.
  *
- * @param start starts a follower that calls back soon. @returns stops it
+ * @param start starts a follower that calls back soon, and returns a function that stops the follower
  */
 export function shareFollower(start: (onMove: () => void) => () => void): (onMove: () => void) => () => void {
   const listeners = new Set<() => void>();

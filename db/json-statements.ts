@@ -5,13 +5,13 @@ import type { ResultRows } from './reader';
 import type { WriteTransaction } from './writes';
 import { Yielder } from './yield-to-loop';
 
-/** Most UTF-8 bytes of one argument. A libSQL server accepts about 4 MiB. */
+/** Maximum UTF-8 bytes of one argument. A libSQL server accepts about 4 MiB. */
 export const MAX_ARGUMENT_BYTES = 2 * 1024 * 1024;
 
 /** Building and copying a chunk of this size takes a few milliseconds on the event loop. */
 const CHUNK_BYTES = 256 * 1024;
 const MAX_ROWS = 500;
-/** A row that can't exceed this is not measured. */
+/** Rows that can't exceed this are not measured. */
 const SMALL_ROW_BYTES = 2048;
 
 /**
@@ -19,10 +19,10 @@ const SMALL_ROW_BYTES = 2048;
  * A row too large for a chunk becomes a chunk of its own. Chunks are built lazily, so `runStatements` can yield to the
  * event loop in between.
  *
- * Failure: no half of a surrogate pair gets into the JSON. Extracted again it would be invalid UTF-8, at which libSQL ends
- * the process.
+ * Failure: half surrogate pairs never get into the JSON. SQLite would extract one as invalid UTF-8, which crashes
+ * libSQL.
  *
- * @param toRow the values that the statement reads per row; by default the row itself
+ * @param toRow returns the values that the statement reads per row; by default the row itself
  */
 export function* chunkStatements<T>(
   rows: Iterable<T>,
@@ -49,7 +49,7 @@ export function* chunkStatements<T>(
 
 const MAX_BATCH_STATEMENTS = 256;
 
-/** Runs statements in order, small ones in one batch. Yields to the event loop between large or slowly built ones. */
+/** Runs statements in order, batching small ones. Yields to the event loop between large or slowly built ones. */
 export async function runStatements(
   transaction: Pick<WriteTransaction, 'batch'>,
   statements: Iterable<InStatement>,
@@ -62,7 +62,7 @@ export async function runStatements(
     group.push(statement);
     size += sizeOf(statement);
     if (size < CHUNK_BYTES && group.length < MAX_BATCH_STATEMENTS && !yielder.isDue) continue;
-    // Building a chunk from a record as large as a request takes as long as running it.
+    // Building a chunk from a record as large as a request takes as long as running the statement.
     if (size >= CHUNK_BYTES) await yielder.yieldIfDue();
     for (const result of await transaction.batch(group)) results.push(result);
     await yielder.yieldNow();

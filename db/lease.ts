@@ -6,12 +6,13 @@ import type { BatchServer } from './optimistic-transaction';
 /**
  * Assigns periodic work to one of several instances on a libSQL server: the one that holds the lease and renews it.
  *
- * Ordering: none. The work's writes are guarded like all others; a lease only avoids doing it twice at once.
+ * Ordering: none. The work's writes are guarded like all others; a lease only keeps two instances from doing the same
+ * work at once.
  * Failure: when a holder dies or freezes, another takes over at the end of its term. The server's clock counts terms, so
  * the instances' clocks need not agree.
  */
 const TERM_MS = 5_000;
-/** Renewed when less than this is left. */
+/** Remaining milliseconds below which the lease is renewed. */
 const RENEW_BELOW_MS = 3_000;
 
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
@@ -26,15 +27,15 @@ const RELEASE = `UPDATE leases SET holder = '${UNHELD}', until = ${NOW} - ?3 WHE
 const DONE = `SELECT ${NOW} - until AS started_ms FROM leases WHERE work = ? AND holder = '${UNHELD}'`;
 
 export interface Lease {
-  /** Takes the lease if it is free, or renews it. @returns true if this instance holds it */
+  /** Acquires the lease if it is free, or renews it. @returns true if this instance holds it */
   isHeld(): Promise<boolean>;
-  /** Releases the lease after the work, so others need not wait for the end of the term. */
+  /** Releases the lease after the work, so other instances need not wait for the end of the term. */
   release(tookMs: number): Promise<void>;
   /** Milliseconds since the last completed run started; null if one is in progress or none has completed. */
   doneSinceMs(): Promise<number | null>;
 }
 
-/** Every process on the same file does the work it finds. */
+/** Without a lease: every process on the same file does the due work it finds. */
 export const NO_LEASE: Lease = { isHeld: async () => true, release: async () => {}, doneSinceMs: async () => null };
 
 export class ServerLease implements Lease {
@@ -51,7 +52,7 @@ export class ServerLease implements Lease {
     try {
       return await this.#takeOrRenew();
     } catch (error) {
-      // Another instance is taking it.
+      // Another instance is acquiring it.
       if (/^SQLITE_(BUSY|LOCKED)/.test(databaseErrorCode(error) ?? '')) return false;
       throw error;
     }
@@ -79,9 +80,9 @@ export class ServerLease implements Lease {
 }
 
 /**
- * Background work for one process at a time, each kind once at a time.
+ * Runs background work in one process at a time, and each kind once at a time.
  *
- * Failure: logged once until something succeeds. The next run does what is left.
+ * Failure: logged once, until a run succeeds. The next run does the remaining work.
  */
 export class LeasedWork {
   readonly #lease: Lease;
@@ -93,7 +94,7 @@ export class LeasedWork {
 
   /**
    * @param failure log message for a failed run
-   * @param onClosed called when the database turns out to be closed
+   * @param onClosed called when the database is found closed
    */
   constructor(options: { lease: Lease; failure: string; onClosed: () => void }) {
     this.#lease = options.lease;
@@ -123,14 +124,14 @@ export class LeasedWork {
     return this.#isClosed;
   }
 
-  /** Starts nothing more. */
+  /** Starts no further work. */
   close(): void {
     this.#isClosed = true;
   }
 
   #failed(error: unknown): void {
     if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.#onClosed();
-    // The queue is full or closing. The senders of records have been informed.
+    // The queue is full or closing. The senders of records got that error.
     else if (error instanceof AppError && error.code === 'unavailable') return;
     else if (!this.#isFailing) serverLog('error', this.#failure, { error });
     this.#isFailing = true;

@@ -5,18 +5,18 @@ import type { ResultRows } from './reader';
 import { Yielder } from './yield-to-loop';
 
 /**
- * The place where SQLite runs. On the `loop` a small statement takes microseconds, but a large one blocks everything. On a libSQL
- * `thread` a statement runs up to its first row, which for a write, sort or aggregate is all of the work. Further rows are
- * read on the loop, a hundred at a time, yielding in between. The round trip to a thread takes as long as several small
- * statements, and on a busy loop the result waits for its turn.
+ * The place where SQLite runs. On the `loop` a small statement takes microseconds, but a large one blocks everything.
+ * On a libSQL `thread` a statement runs up to its first row; for a write, sort or aggregate that is all of the work.
+ * The loop reads the remaining rows, a hundred at a time, yielding in between. A round trip to a thread takes as long
+ * as several small statements, plus the wait for a busy event loop.
  */
 export type Place = 'loop' | 'thread';
 
 /**
  * A connection to a database file, for one user at a time. Statements stay prepared, since the same few dozen repeat.
  *
- * Failure: throws a LibsqlError with SQLite's code, like the client for servers. A failed statement may count as running
- * until it is garbage-collected, and keep a snapshot open: see `isSound`.
+ * Failure: throws a LibsqlError with SQLite's code, like the client for servers. SQLite may treat a failed statement as
+ * running until it is garbage-collected, which keeps its snapshot open: see `isSound`.
  */
 export class LocalConnection {
   readonly #sqlite: Record<Place, Sqlite>;
@@ -28,14 +28,14 @@ export class LocalConnection {
   constructor(path: string, busyTimeoutMs: number) {
     const loop = open(path, busyTimeoutMs);
     loop.defaultSafeIntegers(true);
-    // libSQL has one class for the loop and one for threads. This makes both from one native connection.
+    // libSQL has one class for the loop and one for threads. This wraps one native connection in both.
     const thread = Object.create(ThreadSqlite.prototype, { db: { value: loop.db } });
     this.#sqlite = { loop, thread };
   }
 
   /**
-   * Runs SQL without arguments or results, and finalizes its statements before returning. `BEGIN` needs that: if it stayed
-   * prepared after meeting a lock, it would count as running, and no transaction of the connection could commit.
+   * Runs SQL without arguments or results, and finalizes its statements before returning. `BEGIN` needs that: a
+   * prepared `BEGIN` that met a lock would count as running, and the connection could not commit any transaction.
    */
   async run(sql: string, place: Place): Promise<void> {
     try {
@@ -63,7 +63,7 @@ export class LocalConnection {
     }
   }
 
-  /** Every statement so far has ended. Otherwise readers move to another connection. */
+  /** True if every statement so far has ended. If not, readers move to another connection. */
   get isSound(): boolean {
     return this.#isSound;
   }
@@ -79,12 +79,12 @@ export class LocalConnection {
     this.#sqlite.loop.close();
   }
 
-  /** Takes the statement out of the cache: one that fails is not reset, so it must not be reused. */
+  /** Removes the statement from the cache: a failed statement is not reset, so it must not be reused. */
   async #prepare(sql: string, values: InArgs, place: Place): Promise<SqliteStatement> {
     const known = this.#prepared[place];
     const found = known.get(sql);
     known.delete(sql);
-    // With fewer arguments it would keep some of the previous ones.
+    // With fewer arguments the statement would keep some of the previous ones.
     if (found?.argumentCount === countOf(values)) return found.statement;
     const [leastRecentlyUsed] = known.keys();
     if (known.size >= MAX_PREPARED && leastRecentlyUsed !== undefined) known.delete(leastRecentlyUsed);
@@ -92,7 +92,7 @@ export class LocalConnection {
   }
 }
 
-/** More statements than the code has, apart from those built from a reader's filters. */
+/** More than the number of fixed statements in the code. Readers' filters build further ones. */
 const MAX_PREPARED = 128;
 /** A statement with longer text arguments, in UTF-16 units, is not kept. */
 const MAX_KEPT_LENGTH = 64 * 1024;
@@ -105,7 +105,9 @@ interface Prepared {
   argumentCount: number;
 }
 
-/** The used part of libSQL's classes, which are typed as `any`. The one for threads returns promises. */
+/**
+ * The part of libSQL's classes that this file uses; libSQL types them as `any`. The class for threads returns promises.
+ */
 interface Sqlite {
   readonly db: unknown;
   readonly inTransaction: boolean;
@@ -124,8 +126,8 @@ function open(path: string, busyTimeoutMs: number): Sqlite {
   try {
     return new LoopSqlite(path, { timeout: busyTimeoutMs }) as unknown as Sqlite;
   } catch (error) {
-    // libSQL has no code for this.
-    throw new LibsqlError('The file can not be opened', 'SQLITE_CANTOPEN', undefined, undefined, error as Error);
+    // libSQL sets no code for this error.
+    throw new LibsqlError('The file can’t be opened', 'SQLITE_CANTOPEN', undefined, undefined, error as Error);
   }
 }
 
@@ -141,7 +143,8 @@ function checkIntegers(row: Row): void {
     const value = row[name];
     if (typeof value !== 'bigint') continue;
     const number = Number(value);
-    if (!Number.isSafeInteger(number)) throw new RangeError(`The integer ${value} is more than JavaScript can hold`);
+    if (!Number.isSafeInteger(number))
+      throw new RangeError(`The integer ${value} is beyond JavaScript’s safe integers`);
     row[name] = number;
   }
 }
@@ -154,8 +157,9 @@ function toArguments(args: InArgs): InArgs {
 /** A boolean would crash libSQL. */
 function toArgument(value: InValue): InValue {
   if (typeof value === 'boolean') return value ? 1 : 0;
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is no value for a database`);
-  if (value === undefined) throw new TypeError('undefined is no value for a database');
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new RangeError(`${value} can’t be stored in a database`);
+  if (value === undefined) throw new TypeError('undefined can’t be stored in a database');
   return value;
 }
 
@@ -167,7 +171,7 @@ function sizeOf(args: InArgs): number {
   return Object.values(args).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 }
 
-/** libSQL reports SQLite's extended code, or a code of its own. Callers get the plain code. */
+/** libSQL reports SQLite's extended code, or its own. Callers get SQLite's primary code. */
 function withPlainCode(error: unknown): unknown {
   const { code, rawCode, message } = error as { code?: unknown; rawCode?: unknown; message: string };
   if (typeof code !== 'string' || typeof rawCode !== 'number') return error;

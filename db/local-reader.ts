@@ -3,7 +3,7 @@ import type { LocalConnection, Place } from './local-connection';
 import { type Reader, type ResultRows, runInOrder, type Snapshot } from './reader';
 import { Yielder } from './yield-to-loop';
 
-/** Most reads at once; further ones wait. Far fewer are heavy: see ReadQueue. */
+/** Maximum concurrent reads; further ones wait. Far fewer of them may be heavy: see ReadQueue. */
 const MAX_CONNECTIONS = 8;
 
 /**

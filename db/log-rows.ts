@@ -20,7 +20,7 @@ export function logLineFromRow(row: Row): LogLine {
 }
 
 /**
- * A chunk indexes a range of an agent's lines: it shows if a line in the range may match, but proves no match.
+ * A chunk indexes a range of an agent's lines: it can rule out a match in the range, but not prove one.
  *
  * Ordering: a chunk's id combines the agent's number with that of its first line, so an agent's chunks are adjacent
  * and in line order.

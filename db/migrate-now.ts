@@ -1,8 +1,8 @@
 import { checkContext, contextKind, databaseOptions, openDatabase } from './client';
 
 /**
- * `npm run db:migrate`: migrates the database that the environment names. `npm start` does so by itself; this is for
- * platforms that only build, and for a libSQL server shared by several instances.
+ * `npm run db:migrate`: migrates the database that the environment names. `npm start` migrates by itself; this command
+ * is for platforms that only build, and for a libSQL server shared by several instances.
  */
 try {
   checkContext(process.env, contextKind(process.env));

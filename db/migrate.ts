@@ -15,19 +15,19 @@ const NEWEST = 'SELECT max(created_at) AS newest FROM __drizzle_migrations';
 
 /**
  * `ahead`: a newer version migrated the database and allows this one to use it, so instances can be replaced one by
- * one. `newer`: a newer version does not allow it. `foreign`: older than the first of these migrations. `unfinished`: a
- * copy into the database was not completed.
+ * one. `newer`: a newer version migrated it and forbids use by this one. `foreign`: older than the first of these
+ * migrations. `unfinished`: a copy into the database was not completed.
  */
 export type SchemaState = 'current' | 'behind' | 'ahead' | 'newer' | 'foreign' | 'unfinished';
 
 /**
  * Start of the newest ledger row's hash while a copy is in progress. The row's time is later than any migration, and
- * `compatibility` has no row: versions that don't know this refuse the database as `newer`.
+ * `compatibility` has no row, so versions that don't know the marker refuse the database as `newer`.
  */
 export const UNFINISHED = 'unfinished copy';
 
 const times = journal.entries.map((entry) => entry.when);
-/** The time of the newest migration that this version knows. */
+/** Time of the newest migration that this version knows. */
 export const NEWEST_MIGRATION = Math.max(...times);
 
 /** Compares the database's schema with this version's. */
@@ -61,7 +61,7 @@ async function oldestWriter(reader: Pick<Reader, 'execute'>): Promise<number> {
 
 /**
  * @param readMigration returns the SQL of a migration by its tag
- * @returns how many migrations ran
+ * @returns the number of migrations that ran
  */
 export async function migrate(writes: Writes, readMigration: (tag: string) => Promise<string>): Promise<number> {
   const files = await Promise.all(

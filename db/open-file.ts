@@ -19,13 +19,13 @@ import { unref, Yielder } from './yield-to-loop';
 
 /** Databases in local files. On platforms without a file system, `no-file.ts` replaces this: see `imports` in package.json. */
 
-/** Short, to report a lock at once. The write queue waits without blocking the event loop. */
+/** Short, so a lock is reported at once: the write queue waits for it without blocking the event loop. */
 const LOCK_TIMEOUT_MS = 20;
 const OPEN_TIMEOUT_MS = 10_000;
 
 export async function openFile(name: string): Promise<Driver> {
   await mkdir(dirname(name), { recursive: true, mode: 0o700 });
-  // SQLite keeps the log of a linked file beside the target. A missing path is no link.
+  // SQLite keeps the log of a linked file beside the link's target. A missing path is not a link.
   const path = await realpath(name).catch(() => name);
   await setAsideForeignLog(path);
   await touch(path);
@@ -37,14 +37,14 @@ export async function openFile(name: string): Promise<Driver> {
   };
   const reader = new LocalReader(open, 'thread');
   const tail = new LocalReader(open, 'loop');
-  // Used by the queue alone, so its settings hold for every write.
+  // Only the queue uses this connection, so its settings apply to every write.
   let connection = open();
   const close = () => {
     for (const each of [connection, reader, tail]) each.close();
   };
   try {
     await retryWhileBusy(async () => {
-      // A statement that met a lock keeps its snapshot, in which nothing can be written later.
+      // A statement that met a lock keeps its snapshot, and no later write can succeed in that snapshot.
       if (!connection.isSound) {
         connection.close();
         connection = open();
@@ -84,7 +84,7 @@ export async function openFile(name: string): Promise<Driver> {
   };
 }
 
-/** Nothing reports another process's commits to a file. */
+/** SQLite doesn't notify processes of each other's commits. */
 function atIntervals(onMove: () => void, pollMs: number): () => void {
   const poll = setInterval(onMove, pollMs);
   unref(poll);
@@ -125,26 +125,27 @@ export function readMigration(tag: string): Promise<string> {
   return readFile(join(process.cwd(), 'db', 'migrations', `${tag}.sql`), 'utf8');
 }
 
-/** Only for a new file. For an existing one this would wait for its writers, and change nothing. */
+/** Only for a new file: on an existing one this would wait for its writers, and change nothing. */
 async function setUp(connection: LocalConnection): Promise<void> {
   const { rows } = await connection.execute('PRAGMA page_count', 'loop');
-  // Lets retention return pages in small steps.
+  // Lets retention return free pages to the disk in small steps.
   if (rows[0]?.page_count === 0) await connection.run('PRAGMA auto_vacuum = INCREMENTAL', 'thread');
   await connection.run('PRAGMA journal_mode = WAL', 'thread');
 }
 
-/** Copies the log into the file, as far as readers allow. */
+/** Checkpoints the log into the file, as far as readers allow. */
 const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';
 
-/** Time that the statements of a transaction may take on the event loop. The rest run on a thread. */
+/** Milliseconds that a transaction's statements may run on the event loop. The rest run on a thread. */
 const MAX_LOOP_MS = 10;
 
 /**
- * Write transactions over the one writing connection. Most take a few milliseconds on the event loop, where a thread would
- * only add overhead. Longer ones continue on a thread, and so does every commit, which waits for the disk.
+ * Write transactions on the only writing connection. Most take a few milliseconds on the event loop, where a thread
+ * would only add overhead. Longer transactions continue on a thread. Every commit runs on one, because it waits for the
+ * disk.
  *
- * Failure: a deleted or replaced file, or one with a truncated log, accepts writes and loses all of them with the process.
- * So no transaction is started then.
+ * Failure: a deleted or replaced file, or one with a truncated log, accepts writes and loses all of them when the
+ * process ends. So no transaction starts in that state.
  */
 export function localWriter(
   connection: LocalConnection,
@@ -180,7 +181,7 @@ export function localWriter(
           file.committed();
         },
         close: async () => {
-          // The transaction is over even if this fails.
+          // The transaction has ended even if the rollback fails.
           if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);
         },
       };
@@ -188,12 +189,12 @@ export function localWriter(
   };
 }
 
-/** These take microseconds, however much they cover. */
+/** These take microseconds, regardless of the transaction's size. */
 function isSavepoint(statement: InStatement): boolean {
   return typeof statement === 'string' && /^(SAVEPOINT|RELEASE) /.test(statement);
 }
 
-/** Does not name the path to API clients. The server's own log does, when /readyz is called. */
+/** Does not name the path to API clients. The server logs the path when /readyz is called. */
 function changedByOthers(): AppError {
   const message =
     "A file of the database was deleted, replaced or truncated while it was open, or can't be checked, and nothing was stored. Put it back, or restart Interlude. Then send this again.";
@@ -201,8 +202,8 @@ function changedByOthers(): AppError {
 }
 
 /**
- * Checks on a new connection that the whole file is readable and consistent. Opening an emptied file would delete its log
- * and find no error in the rest, so a file that others have changed is not opened.
+ * Checks on a new connection that the whole file is readable and consistent. Opening an emptied file would delete its
+ * log and find no error in the rest, so a file that another program has changed is not opened.
  */
 export async function isIntact(open: () => LocalConnection, file: Pick<DatabaseFile, 'changed'>): Promise<boolean> {
   if ((await file.changed()) !== null) return false;
@@ -215,13 +216,13 @@ export async function isIntact(open: () => LocalConnection, file: Pick<DatabaseF
   }
 }
 
-/** For an empty log: SQLite believes it has content, so another program emptied it. */
+/** The log is empty, but SQLite believes that it has content, so another program emptied it. */
 async function hasLogFrames(reader: Reader): Promise<boolean> {
   try {
     const { rows } = await reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
     return Number(rows[0]?.log) > 0;
   } catch (error) {
-    // Any other failure shows at the next check.
+    // The next check reports any other failure.
     return error instanceof LibsqlError && error.extendedCode === 'SQLITE_IOERR_SHORT_READ';
   }
 }

@@ -9,10 +9,10 @@ import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
 import type { TransactionSource } from './write-queue';
 
-/** Longer than a server lets a transaction wait for its next statement. */
+/** Longer than a server keeps a transaction open between two statements. */
 const BUSY_MS = 10_000;
 
-/** A server with the operations that writing needs. */
+/** A server, with the operations that writers need. */
 export interface Connection {
   client: Client;
   server: BatchServer & TransactionSource;
@@ -73,8 +73,8 @@ interface ServerAddress {
 }
 
 /**
- * Parses an address as libSQL's clients do: `libsql:`, `ws:` and `wss:` mean the same server as `http:` and `https:`, and
- * `?authToken=` and `?tls=0` are settings. Other settings stay, for the client to refuse.
+ * Parses an address as libSQL's clients do: `libsql:`, `ws:` and `wss:` mean the same server as `http:` and `https:`,
+ * and `?authToken=` and `?tls=0` are settings. Other settings stay in the URL, so the client refuses them.
  *
  * @throws TypeError for an invalid address
  */
@@ -88,18 +88,19 @@ export function serverAddress(address: string, authToken: string | undefined): S
   return { url: url.href.replace(/^(libsql|wss?):/, isPlain ? 'http:' : 'https:'), authToken: token };
 }
 
-/** Longer than a server lets a transaction last, and than any of our requests takes. */
+/** Longer than a server's transaction limit, and than any of our requests takes. */
 const ANSWER_MS = 10_000;
 /** For work on whole tables: migrations, copies, checks. */
 export const MAINTENANCE_MS = 15 * 60_000;
 
 /**
  * `fetch` with a timeout, for a libSQL server. A connection can die silently, on a broken line or behind a gateway, and
- * would hold up its request and all behind it for minutes.
+ * would block its request and all queued ones for minutes.
  *
- * @param encoding of responses; compressing small ones costs more than it saves. Null leaves it to the peers
- * @returns responses with a complete body. Invalid JSON fails as `fetch` does, since the outcome is unknown, too
- * @throws TypeError as `fetch` does, with the code `ETIMEDOUT` in its cause
+ * @param encoding of responses, because compressing small ones costs more than it saves; null leaves the choice to
+ * client and server
+ * @returns responses with a complete body. Invalid JSON fails like `fetch`, since the outcome is just as unknown
+ * @throws TypeError like `fetch`; on a timeout, its cause has the code `ETIMEDOUT`
  */
 function limitedFetch(
   answerMs = ANSWER_MS,
@@ -122,7 +123,7 @@ function limitedFetch(
   };
 }
 
-/** Reads its JSON once, for libSQL's client, where invalid JSON would be a bare SyntaxError. */
+/** Parses the JSON here: in libSQL's client, invalid JSON would become a bare SyntaxError. */
 class Answer extends Response {
   override async json(): Promise<unknown> {
     let value: unknown;

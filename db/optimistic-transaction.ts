@@ -19,10 +19,10 @@ export interface BatchServer {
   trial(statements: InStatement[]): Promise<ResultRows[]>;
 }
 
-/** The job needs fixed positions, and this transaction's are provisional. Nothing was written. */
+/** Thrown if the job needs fixed positions, and this transaction's are provisional. Nothing was written. */
 export class NeedsFixedPositions extends RetryTransaction {}
 
-/** Another transaction touched what this one read. Nothing was written. */
+/** Thrown if another transaction touched rows that this one read. Nothing was written. */
 export class Conflict extends RetryTransaction {}
 
 /**
@@ -38,8 +38,8 @@ export class Conflict extends RetryTransaction {}
  *
  * Ordering: the transaction's moment is its first read. Rows under the touched keys are unchanged since then, or the
  * commit fails.
- * Failure: nothing is written before `commit`, even if this process ends. The server refuses a statement when the
- * batch is sent, or when the job reads a table that an earlier statement changed.
+ * Failure: nothing is written before `commit`, even if this process ends. The server may refuse a statement when the
+ * batch is sent, or earlier, when the job reads a table that the statement changes.
  */
 export class OptimisticTransaction implements WriteTransaction {
   readonly #server: BatchServer;
@@ -125,7 +125,7 @@ export class OptimisticTransaction implements WriteTransaction {
   /**
    * Writes everything or nothing.
    * @returns the counter after the commit; null if there was nothing to write
-   * @throws Conflict, PositionCollision, and what the database throws
+   * @throws Conflict, PositionCollision, and errors of the database
    */
   async commit(): Promise<number | null> {
     const moves = this.#positions.taken > 0 || (this.#writes.length > 0 && this.#touched.size > 0);
@@ -135,7 +135,7 @@ export class OptimisticTransaction implements WriteTransaction {
     }
     const { isFixed, position } = this.#positions;
     const move = moves ? [this.#positions.moveToCommit()] : [];
-    // A batch sent twice must fail by its mark, and not by the counter it has moved itself.
+    // A batch sent twice must fail by its mark, not by the counter that it moved itself.
     const begin = isFixed
       ? [{ sql: NOTE_AT, args: [this.#mark, position] }, ...move]
       : [...move, { sql: NOTE, args: [this.#mark] }];
@@ -151,8 +151,8 @@ export class OptimisticTransaction implements WriteTransaction {
   }
 
   /**
-   * Sends the batch again if the connection breaks. Its mark shows if it was committed. The mark is queried like a
-   * write, since replicas that answer reads may lag behind.
+   * Sends the batch again if the connection breaks. The batch's mark shows if it was committed. The mark is read from
+   * the primary, since replicas may lag behind.
    */
   async #send(statements: InStatement[]): Promise<ResultRows[]> {
     let broken: unknown = null;
@@ -166,7 +166,7 @@ export class OptimisticTransaction implements WriteTransaction {
           if (found === undefined || found.rows.length === 0) throw broken ?? error;
           return [found];
         }
-        // Paused for so long that its mark is pruned: the outcome is unknown.
+        // The process paused for so long that the mark may have been pruned, so the outcome is unknown.
         if (isConflict(error) && broken !== null && (await this.#isForgotten())) throw broken;
         if (isConflict(error)) throw new Conflict('another transaction touched the same keys');
         if (isForbidden(error)) throw forbidden(error);
@@ -201,7 +201,7 @@ export class OptimisticTransaction implements WriteTransaction {
     return guards;
   }
 
-  /** Selects a row that no table accepts if a key was touched since the moment. */
+  /** Selects an unstorable row if a key was touched after the transaction's moment. */
   #touchedSince(): { sql: string; args: [string, number] } {
     return { sql: TOUCHED_SINCE, args: [JSON.stringify([...this.#touched, ...this.#relied]), this.#moment ?? 0] };
   }
@@ -229,8 +229,8 @@ export class OptimisticTransaction implements WriteTransaction {
   }
 
   /**
-   * Runs the collected writes on trial.
-   * @returns the results of the writes, and of `reads` after them
+   * Runs the collected writes in a trial that is rolled back.
+   * @returns the results of the writes, and of the `reads` after them
    */
   async #trial(reads: InStatement[]): Promise<ResultRows[]> {
     const first = this.#moment === null ? ['SELECT position FROM counter'] : [];
@@ -252,7 +252,7 @@ export class OptimisticTransaction implements WriteTransaction {
       this.#savepoints.length = found + 1;
       return;
     }
-    // A job releases a savepoint to find out if the server accepts its statements.
+    // Releasing a savepoint checks that the server accepts its statements.
     if (this.#writes.length > mark.at) await this.#trial([]);
     this.#savepoints.length = found;
   }
@@ -260,13 +260,13 @@ export class OptimisticTransaction implements WriteTransaction {
 
 const ATTEMPTS = 4;
 const RETRY_MS = 100;
-/** Marks are kept for longer than this. */
+/** Age up to which a mark is certain to exist. */
 const MARK_MS = 5 * 60_000;
 
 const SAVEPOINT = /^\s*(SAVEPOINT|RELEASE|ROLLBACK TO)\s+(\w+)\s*;?\s*$/i;
 const COUNTER = /\bcounter\b/;
 
-/** Represents all pruned keys. */
+/** Key that stands for all pruned keys. */
 const FORGOTTEN_KEY = 'forgotten';
 /** Selects an unstorable row if a key was touched after a moment. */
 const TOUCHED_SINCE = `SELECT 0, NULL FROM touched WHERE position > ?2
@@ -279,7 +279,7 @@ const FORGOTTEN = `SELECT position FROM touched WHERE key = '${FORGOTTEN_KEY}'`;
 const NOTE_AT = 'INSERT INTO commits (mark, position) VALUES (?, ?)';
 export const COMMITTED = 'SELECT position FROM commits WHERE mark = ?';
 
-/** The same batch was committed before. */
+/** The batch had already been committed. */
 function isRepeated(error: unknown): boolean {
   return error instanceof Error && /UNIQUE constraint failed: commits\.mark/.test(error.message);
 }
@@ -295,12 +295,12 @@ export function isBroken(error: unknown): boolean {
   return BROKEN.test(databaseErrorCode(error) ?? '');
 }
 
-/** The statement changes nothing. */
+/** True if the statement changes nothing. */
 export function isRead(sql: string): boolean {
   return /^\s*(SELECT|WITH|PRAGMA|EXPLAIN)\b/i.test(sql) && !/^\s*WITH\b[^;]*\b(INSERT|UPDATE|DELETE)\b/is.test(sql);
 }
 
-/** The names in places of table names. Some are not tables, which does no harm. */
+/** Names where SQL expects a table. Some are not tables, which is harmless. */
 function tablesOf(sql: string): Set<string> {
   return new Set(
     [...sql.matchAll(/\b(?:FROM|JOIN|INTO|UPDATE|,)\s+(?:OR \w+ )?(\w+)/gi)].map(
@@ -309,17 +309,17 @@ function tablesOf(sql: string): Set<string> {
   );
 }
 
-/** The newest commits to keep: about a quarter of an hour of a busy server. */
+/** Number of newest commits to keep: about 15 minutes of a busy server. */
 const KEPT_COMMITS = 100_000;
 const AT_ONCE = 5_000;
 
 /**
  * Prunes old marks, and keys touched long ago, which no running transaction can conflict with.
  *
- * Failure: a process that froze within a transaction may wake up any time later. Pruned keys count as touched at the
- * newest of them, so its transaction runs again.
+ * Failure: a process that froze within a transaction may wake up much later. All pruned keys count as touched when the
+ * newest of them was, so its transaction conflicts and runs again.
  *
- * @returns true while there is more to prune
+ * @returns true if there is more to prune
  */
 export async function pruneCommits(
   reader: Pick<Reader, 'execute'>,
@@ -337,7 +337,7 @@ export async function pruneCommits(
   });
 }
 
-/** The newest commit to prune. Rows follow the order of commits. */
+/** Selects the newest commit to prune. Rows are in commit order. */
 const BOUND = `SELECT rowid AS last, position FROM commits
   WHERE rowid <= (SELECT max(rowid) FROM commits) - ? ORDER BY rowid DESC LIMIT 1`;
 const REMOVE_MARKS = `DELETE FROM commits WHERE rowid IN (

@@ -36,14 +36,14 @@ import { pause } from './yield-to-loop';
  * batch, which changes nothing if another job touched the same keys in between. Then the job runs again.
  *
  * Ordering: jobs of this process that share a key run one after the other, in the order they arrived.
- * Failure: no lock is held between two requests, so a process that dies or freezes holds up no other. A job with too many
- * conflicts takes the server's lock, so it also completes.
+ * Failure: no lock is held between two requests, so a process that dies or freezes holds up no other. A job with too
+ * many conflicts takes the server's lock, so it completes as well.
  */
 export interface OptimisticLimits {
-  /** Most jobs that wait, and most that run at once. */
+  /** Maximum waiting jobs, and maximum jobs that run at once. */
   maxJobs: number;
   atOnce: number;
-  /** Most bytes of the requests behind waiting and running jobs. */
+  /** Maximum bytes of the requests behind waiting and running jobs. */
   maxBytes: number;
   /** Conflicts after which a job takes the lock. */
   mostConflicts: number;
@@ -73,7 +73,7 @@ export class OptimisticWrites implements Writes {
   readonly #damage: Damage | null;
   readonly #listeners = new CommitListeners();
   readonly #running = new Set<Promise<unknown>>();
-  /** The last job of each key. */
+  /** The last queued job of each key. */
   readonly #lines = new Map<WriteKey, Promise<unknown>>();
   readonly #turns: (() => void)[] = [];
   #busy = 0;
@@ -98,7 +98,7 @@ export class OptimisticWrites implements Writes {
   run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: JobOptions = {}): Promise<T> {
     if (this.#isClosed) return Promise.reject(shuttingDown());
     const isFull = this.#running.size >= this.#limits.maxJobs || this.#bytes + bytes > this.#limits.maxBytes;
-    // An empty queue accepts a single job of any size.
+    // An empty queue accepts one job of any size.
     if (isFull && this.#running.size > 0) return Promise.reject(queueFull());
     this.#bytes += bytes;
     const before = this.#limits.hasLines ? keys.map((key) => this.#lines.get(key)) : [];
@@ -162,7 +162,7 @@ export class OptimisticWrites implements Writes {
           continue;
         }
         if (!(error instanceof Conflict)) throw this.#failure(error);
-        // Jitter keeps two jobs from meeting again.
+        // Jitter keeps two jobs from conflicting again.
         await pause(Math.min(FIRST_PAUSE_MS * 2 ** conflicts, MAX_PAUSE_MS) * Math.random());
         conflicts += 1;
       }
@@ -197,7 +197,7 @@ export class OptimisticWrites implements Writes {
     return Number(found?.rows[0]?.position ?? 0);
   }
 
-  /** Responses may arrive in another order than their commits. */
+  /** Responses may arrive out of commit order. */
   #announce(position: number): void {
     if (position <= this.#newest) return;
     this.#newest = position;
@@ -211,8 +211,8 @@ type HeldTransaction = Awaited<ReturnType<TransactionSource['transaction']>>;
  * A write transaction that holds the server's write lock while its job runs, for a job with too many conflicts. Other
  * processes detect its writes like those of an optimistic commit.
  *
- * Failure: a process that freezes within it holds up all writers until the server ends the transaction, after seconds. So
- * it is the last resort.
+ * Failure: a process that freezes within it holds up all writers until the server ends the transaction, after seconds.
+ * So this is the last resort.
  */
 class LockedTransaction implements WriteTransaction {
   readonly #source: HeldTransaction;
@@ -252,14 +252,14 @@ class LockedTransaction implements WriteTransaction {
     this.#position = position;
   }
 
-  /** Positions are fixed already. */
+  /** Positions are already fixed. */
   fixPositions(): void {}
 
   touch(...keys: WriteKey[]): void {
     for (const key of keys) this.#touched.add(key);
   }
 
-  /** Nothing changes while the lock is held. */
+  /** No other transaction commits while the lock is held. */
   rely(): void {}
 
   async execute(statement: InStatement): Promise<ResultRows> {
@@ -301,7 +301,7 @@ class LockedTransaction implements WriteTransaction {
     await this.#source.close();
   }
 
-  /** Moves the counter before statements that may read it. */
+  /** Advances the counter before statements that may read it. */
   #moves(atEnd = false): InStatement[] {
     if (this.#counter === this.#position || (!atEnd && this.#position === this.#first)) return [];
     this.#counter = this.#position;

@@ -4,17 +4,17 @@ import { RetryTransaction } from './writes';
 /**
  * Stand-in positions of a transaction, until its commit decides the real ones.
  *
- * On a server each commit has a number, and its positions are `number × 100,000 + 1, 2, 3, …`. Provisional positions only
- * differ in their leading digits, which are random and greater than any commit's, so they sort last while the
- * transaction runs. The commit's statements replace them by the real ones, in numbers, texts and JSON alike.
+ * On a server each commit has a number, and its positions are `number × 100,000 + 1, 2, 3, …`. Provisional positions
+ * only differ in their leading digits, which are random and greater than any commit's, so they sort last while the
+ * transaction runs. The commit's statements replace them with the real ones, in numbers, texts and JSON alike.
  *
  * ```
  *  provisional   8123456 0042 00001   8123456 0042 00002      (head 7 digits, block 4, place 5)
  *  committed     number × 100000 + 1  number × 100000 + 2     by SQL, where `number` is known
  * ```
  *
- * Failure: a record may hold a number that looks like a provisional position. If it is one that the transaction has not
- * taken, the collision is detected, and the job runs again with other digits.
+ * Failure: a record may hold a number that looks like a provisional position. If the transaction has not assigned that
+ * position, the collision is detected, and the job runs again with other digits.
  */
 export const PER_COMMIT = 100_000;
 const PLACES = 5;
@@ -24,14 +24,19 @@ const REST = 10_000;
 /** Blocks of `PER_COMMIT` positions, far more than a request needs. */
 const MAX_BLOCKS = 100;
 const LENGTH = 16;
-/** Commits that may come before one with fixed positions. Random, so of two such commits the second often fits, too. */
+/**
+ * Range of a random offset for fixed positions, which leaves room for commits that come first. Random, so the second of
+ * two such commits often fits as well.
+ */
 const MIN_AHEAD = 256;
 const MAX_AHEAD = 1_024;
 
-/** Delimiters for replaced digits. A text uses the first that it does not contain; JSON contains none. */
+/**
+ * Delimiters for replaced digits. Each text uses the first one that it does not contain; JSON contains none of them.
+ */
 const MARKS = ['\u0001', '\u0002', '\u0003', '\u0004'];
 
-/** A record holds a number like a provisional position that was not taken. */
+/** Thrown if a record holds a number that looks like a provisional position, but was not assigned. */
 export class PositionCollision extends RetryTransaction {}
 
 export class ProvisionalPositions {
@@ -42,7 +47,10 @@ export class ProvisionalPositions {
   readonly isFixed: boolean = false;
   #taken = 0;
 
-  /** @param after fixes the positions: they are committed as they are, if the counter has not passed them */
+  /**
+   * @param after if set, positions after it are fixed: they are committed unchanged, or not at all if the counter has
+   * passed them
+   */
   constructor(after: number | null = null, random: () => number = Math.random) {
     if (after !== null) {
       this.isFixed = true;
@@ -55,7 +63,7 @@ export class ProvisionalPositions {
     this.#lead = head * REST + Math.floor(random() * (REST - MAX_BLOCKS));
   }
 
-  /** The newest position taken. Before the first, a position after everything stored. */
+  /** The newest assigned position; before the first, a position after everything stored. */
   get position(): number {
     return this.#lead * PER_COMMIT + this.#taken;
   }
@@ -71,12 +79,12 @@ export class ProvisionalPositions {
     this.#taken = taken;
   }
 
-  /** Moves the counter to the provisional positions, for a trial. */
+  /** Advances the counter to the provisional positions, for a trial. */
   moveForTrial(): InStatement {
     return { sql: MOVE_COUNTER, args: [this.position] };
   }
 
-  /** Moves the counter to the positions of the commit, and returns it. */
+  /** Advances the counter to the positions of the commit, and returns it. */
   moveToCommit(): InStatement {
     if (this.isFixed) return { sql: MOVE_ON, args: [this.position, this.#lead * PER_COMMIT] };
     const sql = `INSERT INTO counter (id, position) VALUES (1, ${PER_COMMIT} + ?1)

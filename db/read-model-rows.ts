@@ -17,7 +17,7 @@ import {
 } from './schema';
 import { shapeOf } from './table-rows';
 
-/** Rows of the read models. Values that queries filter or sort by have columns; the rest is JSON in `body`. */
+/** Rows of the read models. Values that queries filter or sort by have columns; other values are JSON in `body`. */
 export const AGENT_ROW = shapeOf(agents, ...AGENT_COLUMNS, 'body');
 export const SESSION_ROW = shapeOf(sessions, ...SESSION_COLUMNS, 'body');
 export const TASK_ROW = shapeOf(tasks, ...TASK_COLUMNS, 'body');

@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import type { InStatement, ResultSet } from '@libsql/client';
 import { Yielder } from './yield-to-loop';
 
-/** Use RETURNING to count changed rows: not every database reports a count. */
+/** Use RETURNING to count changed rows, because not every database reports a count. */
 export type ResultRows = Pick<ResultSet, 'rows'>;
 
 export interface Reader {
@@ -19,7 +19,7 @@ export interface Snapshot {
   close(): void;
 }
 
-/** A batch, where the driver has none. */
+/** A batch, for drivers without one. */
 export async function runInOrder(
   statements: readonly InStatement[],
   execute: (statement: InStatement) => Promise<ResultRows>,
@@ -39,7 +39,7 @@ export async function runInOrder(
  */
 interface ReadQueueLimits {
   atOnce: number;
-  /** Most waiting reads, in total and per client. */
+  /** Maximum waiting reads, in total and per client. */
   maxWaiting: number;
   maxWaitingOfOne: number;
 }
@@ -47,15 +47,15 @@ interface ReadQueueLimits {
 const LIMITS: ReadQueueLimits = { atOnce: 2, maxWaiting: 512, maxWaitingOfOne: 128 };
 
 interface ReadOptions {
-  /** Aborted when the result is no longer needed. */
+  /** Aborts when the result is no longer needed. */
   signal?: AbortSignal;
-  /** Continues a response that has started: it waits, but is not refused. */
+  /** True for a read that continues a started response: it may wait, but is never refused. */
   continues?: boolean;
 }
 
 export class ReadQueue {
   readonly #limits: ReadQueueLimits;
-  /** By client, next turn first. */
+  /** By client; the next in turn comes first. */
   readonly #lines = new Map<string, (() => void)[]>();
   readonly #yielder = new Yielder();
   #waiting = 0;
@@ -72,7 +72,7 @@ export class ReadQueue {
   /**
    * Runs `read` in its turn.
    * @param client id of the sender's credential, never a value the sender chooses
-   * @throws AppError `unavailable` if the queue is full, the signal's reason, and what `read` throws
+   * @throws AppError `unavailable` if the queue is full; the signal's reason; errors of `read`
    */
   async run<T>(client: string, read: () => Promise<T>, { signal, continues = false }: ReadOptions = {}): Promise<T> {
     if (this.#running >= this.#limits.atOnce) await this.#turn(client, continues);
@@ -89,7 +89,7 @@ export class ReadQueue {
     const line = this.#lines.get(client) ?? [];
     const isFull = this.#waiting >= this.#limits.maxWaiting || line.length >= this.#limits.maxWaitingOfOne;
     if (isFull && !continues) {
-      const message = 'Too many reads are waiting. Ask again in a second.';
+      const message = 'Too many reads are waiting. Try again in a second.';
       throw new AppError('unavailable', message, { headers: { 'retry-after': '1' } });
     }
     return new Promise((resolve) => {
@@ -99,7 +99,7 @@ export class ReadQueue {
     });
   }
 
-  /** Passes the place of a finished read to the next in line. */
+  /** Gives the slot of a finished read to the next in line. */
   async #next(): Promise<void> {
     await this.#yielder.yieldIfDue();
     const [first] = this.#lines;

@@ -30,9 +30,9 @@ export interface DueRows {
   order?: string;
 }
 
-/** Most rows of one transaction. */
+/** Maximum rows per transaction. */
 const MAX_DUE = 100;
-/** For work on single rows. */
+/** A choice of a single row. */
 export const ALL_DUE = -1;
 
 export function selectDue(
@@ -67,15 +67,15 @@ export interface RowWork {
   /** Name of the rows, for the log. */
   kind: string;
   due: DueRows;
-  /** Processes some due rows. @returns their number; called again until it is 0 */
+  /** Processes some due rows. @returns the number of processed rows; the sweep calls again until it is 0 */
   work: (choice: RowChoice) => Promise<number>;
 }
 
 /**
- * Processes due rows in bulk. A row that fails holds up no other: it is logged once, and skipped for the life of this
- * process.
+ * Processes due rows in bulk. A failing row does not block the others: it is logged once, and skipped for the life of
+ * this process.
  *
- * Failure: an error that no row causes, for example of the database itself, is thrown, and skips nothing.
+ * Failure: throws errors that no row causes, such as those of the database itself, and skips nothing for them.
  */
 export class RowSweep {
   readonly #reader: Pick<Reader, 'execute'>;
@@ -97,7 +97,7 @@ export class RowSweep {
         const before = skipped.size;
         const { rows } = await this.#reader.execute(selectDue(due, { only: null, except: [...skipped] }));
         for (const row of rows) await this.#runAlone(kind, skipped, String(row[due.key]), work);
-        // If each row succeeds alone, they should not fail together either.
+        // If each row succeeds alone, a repeated failure of all together has another cause.
         failures = skipped.size === before ? failures + 1 : 0;
         if (failures > 1) throw error;
       }

@@ -20,8 +20,8 @@ import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 
 /**
- * The tables and their column types. SQL is written by hand; table-rows.ts converts rows by these columns. Each field that SQL
- * filters, joins or sorts by has its own column. JSON is never queried.
+ * The tables and their column types. SQL is written by hand; table-rows.ts converts rows using these column types.
+ * Every field that SQL filters, joins or sorts by has its own column. SQL never queries JSON.
  *
  * Positions are integers here and strings on the wire. Times are epoch milliseconds.
  */
@@ -100,9 +100,9 @@ export const events = sqliteTable(
     occurredAt: integer('occurred_at').notNull(),
     receivedAt: integer('received_at').notNull(),
     type: text('type').notNull(),
-    /** The message, tool call or task the event is about. */
+    /** The message, tool call or task that the event is about. */
     entityId: text('entity_id'),
-    /** The turn that shows it, `task:<id>` for a subagent; null if hidden. */
+    /** The turn that shows the event, `task:<id>` for a subagent; null if hidden. */
     turnId: text('turn_id'),
     /** The `name` of a CUSTOM event. */
     name: text('name'),
@@ -112,7 +112,7 @@ export const events = sqliteTable(
     index('events_by_session').on(table.sessionId, table.position),
     index('events_by_turn').on(table.sessionId, table.turnId, table.position),
     index('events_lost').on(table.sessionId, table.position).where(sql`name = 'interlude:lost'`),
-    // reports by retention
+    // retention's own events
     index('events_of_retention')
       .on(table.sessionId, table.position)
       .where(sql`name IN ('interlude:removed', 'interlude:task-goes-on')`),
@@ -120,7 +120,7 @@ export const events = sqliteTable(
       .on(table.sessionId, table.entityId, table.position)
       .where(sql`name IN ('request:opened', 'request:resolved')`),
     index('events_of_output').on(table.sessionId, table.entityId, table.position).where(sql`name = 'task:output'`),
-    // parts of a snapshot by id
+    // finds the parts of a snapshot by id
     index('events_by_entity')
       .on(table.sessionId, table.entityId, table.position)
       .where(sql`entity_id IS NOT NULL AND type <> 'CUSTOM'`),
@@ -142,7 +142,7 @@ export const turns = sqliteTable(
     endedAt: integer('ended_at'),
     errorMessage: text('error_message'),
     errorCode: text('error_code'),
-    /** Its end was inferred, not reported. */
+    /** The turn's end was inferred, not reported. */
     inferred: boolean('inferred').notNull().default(false),
   },
   (table) => [
@@ -163,28 +163,28 @@ export const tasks = sqliteTable(
     status: text('status').$type<TaskStatus>().notNull(),
     startedAt: integer('started_at').notNull().default(0),
     endedAt: integer('ended_at'),
-    /** Reason to presume it lost; null for a reported loss, or if it is not lost. */
+    /** Reason to presume the task lost; null for a reported loss, or if the task is not lost. */
     presumed: text('presumed').$type<NonNullable<Task['presumed']>>(),
-    /** Since when its result has waited for a turn; null if not waiting or already overdue. */
+    /** Time since which the task's result has waited for a turn; null if not waiting or already overdue. */
     unansweredSince: integer('unanswered_since'),
-    /** The rest of Task. */
+    /** The other fields of Task. */
     body: json<TaskBody>('body').notNull(),
     updatedPosition: integer('updated_position').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.sessionId, table.position] }),
     index('tasks_by_id').on(table.sessionId, table.id, table.position),
-    // owner of a task that another session reports on
+    // finds the owner of a task that another session reports on
     index('tasks_by_agent').on(table.agentId, table.id, table.sessionId),
-    // the same for a run with or without an id
+    // finds runs with or without an id
     index('tasks_by_run').on(table.agentId, table.id, table.runId, table.sessionId, table.position),
-    // changes for a resuming stream
+    // finds changes for a resuming stream
     index('tasks_by_change').on(table.updatedPosition, table.status, table.position, table.sessionId),
     index('tasks_running').on(table.sessionId, table.position).where(sql`status = 'running'`),
-    // may turn out to be running
+    // finds tasks that are only presumed lost
     index('tasks_presumed').on(table.sessionId, table.position).where(sql`presumed IS NOT NULL`),
     index('tasks_unanswered').on(table.unansweredSince).where(sql`unanswered_since IS NOT NULL`),
-    // covers the query for tasks that ran at a time
+    // covers the query for tasks that ran at a given time
     index('tasks_by_start').on(table.sessionId, table.startedAt, table.endedAt, table.id),
   ],
 );
@@ -195,33 +195,33 @@ export const sessions = sqliteTable(
     /** Row id in `session_search`. */
     number: integer('number').primaryKey(),
     id: text('id').notNull().unique(),
-    /** The first agent that wrote to it. Never changes. */
+    /** The first agent that wrote to the session. Never changes. */
     agentId: text('agent_id').notNull(),
     state: text('state').$type<SessionState>().notNull(),
     lastEventAt: integer('last_event_at').notNull(),
-    /** Earliest expiry of its open requests. */
+    /** Earliest expiry of the session's open requests. */
     answerBy: integer('answer_by'),
-    /** Unseen failures that mark it, and those other than `hook_fatal`. */
+    /** Number of unseen failures that mark the session, and of those other than `hook_fatal`. */
     insightCount: integer('insight_count').notNull().default(0),
     otherFailureCount: integer('other_failure_count').notNull().default(0),
     /** The agent's process has ended. */
     hasEnded: boolean('has_ended').notNull().default(false),
     /** Time of the next state change that needs no event. */
     stateDueAt: integer('state_due_at'),
-    /** Its runner was missed, and no record of the session has arrived since. */
+    /** The session's runner was missed, and no record of the session has arrived since. */
     isAway: boolean('is_away').notNull().default(false),
     /** Position at which the runner was missed. */
     awayPosition: integer('away_position'),
     /** Time at which its requests expire unless a record arrives; null if nothing is pending. */
     givesUpAt: integer('gives_up_at'),
-    /** Time of its runner's last report, and the position before that report. */
+    /** Time of the runner's last report, and the position before that report. */
     seenAt: integer('seen_at'),
     seenPosition: integer('seen_position').notNull().default(0),
-    /** Retention removed its log up to here, except what later turns and running tasks show. */
+    /** Position up to which retention removed the session's log, except what later turns and running tasks show. */
     removedUpTo: integer('removed_up_to').notNull().default(0),
     /** Rule by which the runner wakes the agent; null if never set. */
     wakeRule: text('wake_rule').$type<WakeRule>(),
-    /** The rest of SessionSummary. */
+    /** The other fields of SessionSummary. */
     body: json<SessionBody>('body').notNull(),
     /** Search text in lower case. `session_search` has its trigrams while the session is not working. */
     words: text('words').notNull().default(''),
@@ -239,9 +239,9 @@ export const sessions = sqliteTable(
     index('sessions_by_answer').on(table.answerBy).where(sql`answer_by IS NOT NULL`),
     index('sessions_by_giving_up').on(table.givesUpAt).where(sql`gives_up_at IS NOT NULL`),
     index('sessions_by_due').on(table.stateDueAt).where(sql`state_due_at IS NOT NULL`),
-    // marked away with their runner
+    // finds sessions to mark as away with their runner
     index('sessions_present').on(table.agentId).where(sql`NOT has_ended AND NOT is_away`),
-    // for a runner that connects
+    // finds sessions of a runner that connects
     index('sessions_with_rule').on(table.agentId, table.lastEventAt).where(sql`wake_rule IS NOT NULL`),
     index('sessions_with_insights').on(table.agentId).where(sql`insight_count > 0`),
   ],
@@ -254,12 +254,12 @@ export const agents = sqliteTable(
     /** The runner that sent the newest status, and its reporting interval. */
     reportedBy: text('reported_by'),
     reportsEveryMs: integer('reports_every_ms'),
-    /** Its sessions were marked as unreachable. */
+    /** The agent's sessions were marked as unreachable. */
     isSilent: boolean('is_silent').notNull().default(false),
     /** Request and expiry of a log level. */
     levelRequestedAt: integer('level_requested_at'),
     levelExpiresAt: integer('level_expires_at'),
-    /** The rest of AgentSummary. */
+    /** The other fields of AgentSummary. */
     body: json<AgentBody>('body').notNull(),
     /** Search text in lower case. */
     words: text('words').notNull().default(''),
@@ -269,7 +269,7 @@ export const agents = sqliteTable(
   (table) => [
     index('agents_by_update').on(table.updatedPosition),
     index('agents_by_last_seen').on(table.lastSeenAt, table.id),
-    // may become unreachable
+    // finds agents that may become unreachable
     index('agents_by_silence').on(table.lastSeenAt, table.id).where(sql`NOT is_silent`),
     index('agents_by_level').on(table.levelExpiresAt).where(sql`level_requested_at IS NOT NULL`),
   ],
@@ -300,12 +300,12 @@ export const agentLogs = sqliteTable('agent_logs', {
   lastLine: integer('last_line').notNull().default(0),
   /** UTF-8 bytes of the retained messages. */
   bytes: integer('bytes').notNull().default(0),
-  /** Retention removed lines 1 to this. */
+  /** Number of the last line that retention removed. */
   removedLines: integer('removed_lines').notNull().default(0),
   removedBytes: integer('removed_bytes').notNull().default(0),
   /** The agent's number in its chunk ids; null until it has a chunk. */
   number: integer('number').unique('agent_logs_by_number'),
-  /** Lines up to this are in chunks. */
+  /** Number of the last line that a chunk covers. */
   indexedLine: integer('indexed_line').notNull().default(0),
   indexedPosition: integer('indexed_position').notNull().default(0),
 });
@@ -321,7 +321,7 @@ export const logComponents = sqliteTable(
   (table) => [primaryKey({ columns: [table.agentId, table.component] })],
 );
 
-/** Summary of consecutive lines, which lets a search skip them. `log_search` has their text under the same id. */
+/** Summary of consecutive lines, which lets a search skip them. `log_search` holds their text under the same id. */
 export const logChunks = sqliteTable('log_chunks', {
   /** Agent number and first line, see log-rows.ts. */
   id: integer('id').primaryKey(),
@@ -369,14 +369,14 @@ export const quarantine = sqliteTable(
     message: text('message').notNull(),
     record: json<unknown>('record').notNull(),
     receivedAt: integer('received_at').notNull(),
-    /** For a record whose task can't be assigned to one session: `parked`, then `assigned` or `discarded`. */
+    /** State of a record whose task can't be traced to one session: `parked`, then `assigned` or `discarded`. */
     parked: text('parked').$type<ParkedState['state']>(),
     taskId: text('task_id'),
     taskRunId: text('task_run_id'),
     settledAt: integer('settled_at'),
     settledBy: text('settled_by'),
     settledReason: text('settled_reason'),
-    /** The session it was assigned to. */
+    /** The session that the record was assigned to. */
     settledSessionId: text('settled_session_id'),
     /** `clientId` of the decision. */
     settledClientId: text('settled_client_id'),
@@ -388,7 +388,7 @@ export const quarantine = sqliteTable(
     index('quarantine_missing')
       .on(table.sessionId, table.agentId, table.position, table.parked, table.receivedAt)
       .where(sql`session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'`),
-    // may belong to any session of an outbox
+    // finds records that may belong to any session of an outbox
     index('quarantine_unnamed')
       .on(table.producerId, table.sessionId, table.agentId)
       .where(sql`session_id IS NULL OR agent_id IS NULL`),
@@ -399,7 +399,7 @@ export const quarantine = sqliteTable(
   ],
 );
 
-/** Sessions an outbox has written to. Its losses are reported there. */
+/** Sessions that an outbox has written to, and in which its losses are reported. */
 export const producerSessions = sqliteTable(
   'producer_sessions',
   { producerId: text('producer_id').notNull(), sessionId: text('session_id').notNull() },
@@ -451,9 +451,9 @@ export const attachments = sqliteTable(
     bytes: integer('bytes').notNull(),
     /** Time of the last upload. */
     sentAt: integer('sent_at').notNull(),
-    /** A message refers to it, so it is kept as long as that message. */
+    /** A message refers to the attachment, which is kept as long as that message. */
     isNamed: boolean('is_named').notNull().default(false),
-    /** The newest such message follows this position. Null in rows of older versions. */
+    /** Position before the newest message that refers to the attachment. Null in rows of older versions. */
     namedPosition: integer('named_position'),
   },
   (table) => [
@@ -475,7 +475,7 @@ export const attachmentParts = sqliteTable(
   (table) => [primaryKey({ columns: [table.sessionId, table.hash, table.part] })],
 );
 
-/** Requests of people to a session by `clientId`, which makes retries idempotent. */
+/** People's requests to a session by `clientId`, which makes retries idempotent. */
 export const asks = sqliteTable(
   'asks',
   {
@@ -485,14 +485,14 @@ export const asks = sqliteTable(
     digest: text('digest').notNull(),
     /** The resulting command; null if it needs no runner. */
     commandId: text('command_id'),
-    /** The rest of the response, which a retry gets again. */
+    /** The other fields of the response, which a retry gets again. */
     said: json<object>('said'),
-    /** The newest position before it. Null in rows of older versions. */
+    /** The newest position before the request. Null in rows of older versions. */
     askedPosition: integer('asked_position'),
   },
   (table) => [
     primaryKey({ columns: [table.sessionId, table.clientId] }),
-    // removed with the command, or by age if there is none
+    // finds requests to remove with their command, or by age if there is none
     index('asks_by_command').on(table.commandId, table.askedPosition),
   ],
 );
@@ -506,20 +506,20 @@ export const runners = sqliteTable('runners', {
   streamId: text('stream_id').notNull(),
   /** Renewed while the stream is open, so it expires if the server dies. Null once the stream ended. */
   aliveUntil: integer('alive_until'),
-  /** Time at which it was last missed or replaced. A session without records since then has no runner. */
+  /** Time at which the runner was last missed or replaced. A session without records since then has no runner. */
   missedAt: integer('missed_at'),
-  /** Time at which its sessions must be marked away; null if done or not needed. */
+  /** Time at which the runner's sessions must be marked as away; null if done or not needed. */
   absenceDueAt: integer('absence_due_at'),
-  /** It is gone, its sessions were marked, and the agent continues without a runner. */
+  /** The runner is gone, its sessions were marked, and the agent continues without a runner. */
   isOver: boolean('is_over').notNull().default(false),
-  /** Time of its process's first connection. Earlier absences concern another process. */
+  /** Time of the first connection of the runner's process. Earlier absences concern another process. */
   firstConnectedAt: integer('first_connected_at').notNull(),
-  /** Positions of both moments, which decide independently of clocks what came later. */
+  /** Positions of `missed_at` and `first_connected_at`, which decide independently of clocks what came later. */
   missedPosition: integer('missed_position'),
   firstConnectedPosition: integer('first_connected_position').notNull(),
 });
 
-/** Replies that are or were owed. */
+/** Pending and settled replies. */
 export const obligations = sqliteTable(
   'obligations',
   {
@@ -530,9 +530,9 @@ export const obligations = sqliteTable(
     state: text('state').$type<Obligation['state']>().notNull(),
     owedSince: integer('owed_since').notNull().default(0),
     isOverdue: boolean('is_overdue').notNull().default(false),
-    /** `is_overdue` is decided. Cleared when the session becomes able or unable to reply. */
+    /** True once `is_overdue` is decided. Cleared when the session becomes able or unable to reply. */
     isJudged: boolean('is_judged').notNull().default(false),
-    /** The rest of Obligation. */
+    /** The other fields of Obligation. */
     body: json<ObligationBody>('body').notNull(),
     updatedPosition: integer('updated_position').notNull(),
   },
@@ -540,7 +540,7 @@ export const obligations = sqliteTable(
     primaryKey({ columns: [table.sessionId, table.messageId] }),
     index('obligations_owed_by_agent').on(table.agentId, table.position).where(sql`state = 'owed'`),
     index('obligations_owed_by_session').on(table.sessionId, table.position).where(sql`state = 'owed'`),
-    // for the overdue sweep
+    // finds replies for the overdue sweep
     index('obligations_unjudged').on(table.owedSince).where(sql`state = 'owed' AND is_judged = 0`),
     // reply times
     index('obligations_answered').on(table.updatedPosition).where(sql`state = 'answered'`),
@@ -557,18 +557,18 @@ export const inbox = sqliteTable(
     kind: text('kind').$type<InboxKind>().notNull(),
     agentId: text('agent_id').notNull(),
     sessionId: text('session_id'),
-    /** A new version reopens the item; for kinds that count, only a greater one. */
+    /** A different version reopens the item; for kinds that count, only a greater version does. */
     version: integer('version').notNull(),
     since: integer('since').notNull(),
     seenAt: integer('seen_at'),
     snoozedUntil: integer('snoozed_until'),
     claim: json<InboxClaim>('claim'),
     doneAt: integer('done_at'),
-    /** The rest of InboxItem. */
+    /** The other fields of InboxItem. */
     body: json<InboxBody>('body').notNull(),
     /** Search text in lower case. */
     words: text('words').notNull(),
-    /** Positions at which it was first and last opened. */
+    /** Positions at which the item was first and last opened. */
     position: integer('position').notNull(),
     openedPosition: integer('opened_position').notNull(),
     updatedPosition: integer('updated_position').notNull(),
@@ -576,9 +576,9 @@ export const inbox = sqliteTable(
   (table) => [
     index('inbox_by_change').on(table.updatedPosition, table.doneAt, table.position, table.sessionId),
     index('inbox_open').on(table.kind, table.since, table.id).where(sql`done_at IS NULL`),
-    // opened since a position
+    // finds items opened since a position
     index('inbox_by_opening').on(table.openedPosition).where(sql`done_at IS NULL`),
-    // removed by age: other kinds have one item per session or agent
+    // finds items to remove by age; other kinds have one item per session or agent
     index('inbox_done')
       .on(table.updatedPosition)
       .where(sql`done_at IS NOT NULL AND kind IN ('permission', 'question', 'overdue-reply')`),
@@ -597,7 +597,7 @@ export const activity = sqliteTable(
   (table) => [primaryKey({ columns: [table.minute, table.agentId] })],
 );
 
-/** One row once a webhook was set: inbox items up to this position are handled. */
+/** One row once a webhook was configured: inbox items up to this position are handled. */
 export const webhookCursor = sqliteTable('webhook_cursor', {
   id: integer('id').primaryKey(),
   position: integer('position').notNull(),
@@ -614,7 +614,7 @@ export const webhookDeliveries = sqliteTable(
     state: text('state').$type<WebhookDeliveryState>().notNull(),
     attempts: integer('attempts').notNull().default(0),
     createdAt: integer('created_at').notNull(),
-    /** Next attempt. */
+    /** Time of the next attempt. */
     dueAt: integer('due_at').notNull(),
     /** End of the sender's lease. */
     leaseUntil: integer('lease_until'),
@@ -639,11 +639,11 @@ export const credentials = sqliteTable(
     scope: json<Scope>('scope').notNull(),
     /** The only origin that may embed it. */
     parentOrigin: text('parent_origin'),
-    /** Hides secrets from its user. */
+    /** Redacts responses to the credential's user. */
     redacts: boolean('redacts').notNull().default(false),
     /** The member who signed in. */
     memberId: text('member_id'),
-    /** The provider's session id, by which it ends the sign-in. */
+    /** The provider's session id, with which the provider ends the sign-in. */
     providerSessionId: text('provider_session_id'),
     /** The provider's refresh token, sealed with the server key of that name. Removed after the sign-in ended. */
     refreshToken: text('refresh_token'),
@@ -651,7 +651,7 @@ export const credentials = sqliteTable(
     roleCheckedAt: integer('role_checked_at'),
     /** Time of the next role refresh; null without a refresh token. */
     roleDueAt: integer('role_due_at'),
-    /** The credential that created it and revokes it with itself. */
+    /** The credential that created this one. Revoking it revokes this one. */
     parentId: text('parent_id'),
     createdAt: integer('created_at').notNull(),
     lastUsedAt: integer('last_used_at').notNull(),
@@ -705,7 +705,7 @@ export const members = sqliteTable(
     givenRole: text('given_role').$type<Role>(),
     createdAt: integer('created_at').notNull(),
     lastSignInAt: integer('last_sign_in_at').notNull(),
-    /** Blocked since, regardless of the provider. */
+    /** Time since which the member is blocked, regardless of the provider. */
     blockedAt: integer('blocked_at'),
   },
   (table) => [uniqueIndex('members_by_subject').on(table.issuer, table.subject)],
@@ -728,10 +728,10 @@ export const audit = sqliteTable(
     target: text('target').notNull(),
     /** SHA-256 of the request body. */
     digest: text('digest').notNull(),
-    /** Origin of the page, or address of the program. */
+    /** Origin of the page, or User-Agent of the program. */
     origin: text('origin').notNull(),
     result: text('result').notNull(),
-    /** Number of actions that it summarises. */
+    /** Number of actions that the entry summarises. */
     times: integer('times').notNull().default(1),
     /** SHA-256 over this entry and the previous hash. */
     hash: text('hash').notNull(),
@@ -772,7 +772,7 @@ export const refusals = sqliteTable(
   ],
 );
 
-/** Order in which the runner processes of an agent connected. */
+/** The runner processes of an agent, in the order in which they first connected. */
 export const runnerGenerations = sqliteTable(
   'runner_generations',
   {
@@ -793,7 +793,7 @@ export const OBLIGATION_COLUMNS = ['sessionId', 'agentId', 'state', 'owedSince',
 
 type AgentBody = Omit<AgentSummary, (typeof AGENT_COLUMNS)[number]>;
 type SessionBody = Omit<SessionSummary, (typeof SESSION_COLUMNS)[number]>;
-/** Has the id exactly as sent. The column may differ, see `columnText`. */
+/** Holds the id exactly as sent. The column may differ, see `columnText`. */
 type TaskBody = Omit<Task, (typeof TASK_COLUMNS)[number]>;
 type InboxBody = Omit<
   InboxItem,

@@ -23,7 +23,7 @@ export function sessionsIn(scope: Scope, sessionId: string, agentId = 'agent_id'
   return scope.kind === 'session' ? `${sessionId} = ${literal(scope.sessionId)}` : agentsIn(scope, agentId);
 }
 
-/** For sessions that lists include. */
+/** For sessions that appear in lists. */
 export function listedSessionsIn(scope: Scope, id = 'id'): string {
   return sessionsIn(listedScope(scope), id);
 }
@@ -34,10 +34,11 @@ export function logsIn(scope: Scope, agentId = 'agent_id'): string {
 }
 
 /**
- * The newest position that a reader may know: with a scope, that of the newest row in it. The counter would show how busy
- * others are.
+ * The newest position that a reader may know: with a scope, that of the newest row in the scope. The counter would
+ * reveal how busy other agents are.
  *
- * A session's row changes with nearly everything in it, so other tables are only searched from there on.
+ * Nearly every change in a session also changes the session's row, so other tables are only searched after that row's
+ * position.
  */
 export function positionIn(scope: Scope): string {
   if (scope.kind === 'everything') return 'SELECT position FROM counter';

@@ -2,15 +2,15 @@ import type { Database } from './client';
 
 const KEY_BYTES = 32;
 
-/** By database. Holds values, not promises: an aborted request must leave none pending. */
+/** By database. Holds values, not promises, because an aborted request must not leave one pending. */
 const known = new WeakMap<Database['reader'], Map<string, Uint8Array<ArrayBuffer>>>();
 
 /**
  * A key of the server for one purpose: 32 random bytes, shared by all instances on the database and created by the first
  * that needs it. It never leaves the server, and no credential derives from it.
  *
- * Ordering: instances that create the same key at once all get the one inserted first.
- * Failure: throws what the database throws; the next call reads again.
+ * Ordering: instances that create the same key concurrently all get the one inserted first.
+ * Failure: throws the database's errors; the next call reads again.
  */
 export async function serverKey(
   { reader, writes }: Pick<Database, 'reader' | 'writes'>,

@@ -5,7 +5,7 @@ import { getTableConfig, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm
 import { chunkStatements } from './json-statements';
 import type { ResultRows } from './reader';
 
-/** Table rows. SQL is written by hand, and the schema gives its rows their types. Nothing else converts column values. */
+/** Rows of the tables. SQL is written by hand, and the schema types its rows. No other code converts column values. */
 
 type RowOf<Table extends SQLiteTable> = Table['$inferSelect'];
 /** Every column has a value, or is listed in `lacks` and gets its default. */
@@ -44,7 +44,7 @@ export function shapeOf<
   };
 }
 
-/** All columns but some. */
+/** All columns except some. */
 export function shapeWithout<Table extends SQLiteTable, Key extends keyof RowOf<Table> & string>(
   table: Table,
   ...keys: Key[]
@@ -147,8 +147,8 @@ function cell(value: unknown): unknown {
 }
 
 /**
- * Makes text storable in a text column: libSQL truncates it at a NUL when reading. JSON columns escape it. Half a
- * surrogate pair, at which libSQL would crash, never gets here, since all input is made well-formed.
+ * Makes text storable in a text column: libSQL truncates it at a NUL when reading. JSON columns escape it. Half
+ * surrogate pairs, which would crash libSQL, never get here, because all input is made well-formed.
  */
 export function columnText(value: string): string {
   return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;

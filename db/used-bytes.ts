@@ -40,7 +40,7 @@ async function messageBytes(reader: Pick<Reader, 'execute'>): Promise<number> {
 }
 
 /**
- * Bytes of a table's or an index's pages. Takes about a second per gigabyte, on a thread if there is one.
+ * Bytes of a table's or an index's pages. Takes about a second per gigabyte, on a thread if the driver has them.
  *
  * @returns null if the database can't report it
  */

@@ -34,15 +34,15 @@ export interface TransactionSource {
 }
 
 interface WriteQueueLimits {
-  /** Most waiting jobs. */
+  /** Maximum waiting jobs. */
   maxJobs: number;
-  /** Most bytes of the requests behind waiting jobs. */
+  /** Maximum bytes of the requests behind waiting jobs. */
   maxBytes: number;
-  /** Most bytes of one transaction; a larger job runs alone. */
+  /** Maximum bytes per transaction; a larger job runs alone. */
   maxGroupBytes: number;
-  /** Most jobs of one transaction. */
+  /** Maximum jobs per transaction. */
   maxGroupJobs: number;
-  /** Milliseconds during which a transaction accepts jobs. The rest go first in the next one. */
+  /** Milliseconds during which a transaction accepts jobs. The remaining jobs go first in the next one. */
   maxGroupMs: number;
   /** Milliseconds to retry while another process has locked the database. */
   busyTimeoutMs: number;
@@ -86,7 +86,7 @@ export class WriteQueue implements Writes {
   #closed = false;
   #position: Position = '';
 
-  /** @param damage receives every error; once it reports damage, nothing more is written */
+  /** @param damage receives every error; once it reports damage, the queue writes nothing more */
   constructor(source: TransactionSource, limits: Partial<WriteQueueLimits> = {}, damage: Damage | null = null) {
     this.#source = source;
     this.#damage = damage;
@@ -98,7 +98,7 @@ export class WriteQueue implements Writes {
     const refusal = this.#damage?.refusal() ?? null;
     if (refusal !== null) return Promise.reject(refusal);
     const full = this.#waiting.length >= this.#limits.maxJobs || this.#waitingBytes + bytes > this.#limits.maxBytes;
-    // An empty queue accepts a single job of any size.
+    // An empty queue accepts one job of any size.
     if (full && this.#waiting.length > 0) return Promise.reject(queueFull());
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ job, bytes, resolve: resolve as (value: unknown) => void, reject });
@@ -122,8 +122,8 @@ export class WriteQueue implements Writes {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Small requests never yield to the event loop. Without this, requests that arrive together would never meet in
-      // the queue, and each would pay for a separate fsync.
+      // Waits one turn of the event loop. Small requests never yield to it, so without this, requests that arrive
+      // together would never meet in the queue, and each would pay for its own fsync.
       await yieldToLoop();
       const group = this.#takeGroup();
       this.#runningJobs = group.length;
@@ -230,7 +230,7 @@ export class WriteQueue implements Writes {
   }
 }
 
-/** The only writer: nothing that was read changes, and the counter is exact. */
+/** As the only writer, this transaction reads nothing that can change, and the counter is exact. */
 function exclusive(statements: Statements): WriteTransaction {
   return {
     execute: (statement) => statements.execute(statement),

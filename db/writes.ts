@@ -5,11 +5,12 @@ import type { InStatement, InValue } from '@libsql/client';
 import type { ResultRows } from './reader';
 
 /**
- * The only way to write. A file has one writer and a queue in front of it (WriteQueue). A server has many writers, and a
- * commit succeeds only if no other touched the same keys in between (OptimisticWrites). The same jobs run on both.
+ * The only way to write. A file has one writer with a queue (WriteQueue). A server has many writers, and a commit
+ * succeeds only if no other commit touched the same keys in between (OptimisticWrites). The same jobs run on both.
  *
  * Ordering: positions follow the order of commits. Jobs that share a key run in the order they arrived.
- * Failure: a job may run several times, and only its last run is kept. So it changes nothing outside its transaction.
+ * Failure: a job may run several times, and only its last run is kept. So a job must not change anything outside its
+ * transaction.
  */
 export interface Writes {
   /**
@@ -17,9 +18,12 @@ export interface Writes {
    * @throws AppError `unavailable` (with Retry-After) if too many jobs wait, or the database is at fault
    */
   run<T>(job: WriteJob<T>, options?: JobOptions): Promise<T>;
-  /** Calls `listener` with the newest position after each commit that moved it. @returns stops the calls */
+  /**
+   * Calls `listener` with the newest position after each commit that advanced it. @returns a function that stops the
+   * calls
+   */
   onCommit(listener: (position: Position) => void): () => void;
-  /** Number of jobs that run at once. */
+  /** Number of jobs that can run at once. */
   readonly atOnce: number;
   /** Waiting and running jobs, and the bytes of their requests. */
   readonly load: { jobs: number; bytes: number };
@@ -92,22 +96,24 @@ export class RetryTransaction extends Error {}
 export interface WriteTransaction {
   execute(statement: InStatement): Promise<ResultRows>;
   batch(statements: InStatement[]): Promise<ResultRows[]>;
-  /** The newest position that this transaction claimed, or the newest stored one. */
+  /** The newest position that this transaction has claimed; without one, the newest stored position. */
   position(): Promise<number>;
   /** Claims all positions up to this one. */
   moveTo(position: number): Promise<void>;
-  /** Needed before writing values derived from positions, such as digests. May restart the job. */
+  /**
+   * Makes the positions final. Call before writing values derived from positions, such as digests. May restart the job.
+   */
   fixPositions(): void;
-  /** The transaction changes rows that it read under these keys. */
+  /** Declares that the transaction changes rows that it read under these keys. */
   touch(...keys: WriteKey[]): void;
-  /** The transaction depends on rows that it read under these keys, without changing them. */
+  /** Declares that the transaction depends on rows that it read under these keys, without changing them. */
   rely(...keys: WriteKey[]): void;
 }
 
 /**
- * Checks within each write that this version may still write: meanwhile, a newer version may migrate the database, or a
- * copy into it may start. A version is the time of its newest migration. `compatibility` holds the oldest version that may
- * write, and no row during a copy.
+ * Checks within each write that this version may still write, because a newer version may migrate the database, or a
+ * copy into it may start, at any time. A version is the time of its newest migration. `compatibility` holds the oldest
+ * version that may write, and no row during a copy.
  */
 const ALLOWED = 'SELECT 1 FROM compatibility WHERE oldest_writer <= ?';
 

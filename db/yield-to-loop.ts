@@ -1,6 +1,6 @@
 /**
- * Gives the event loop a turn. Small statements, and writes to streams with room, complete without one, so a long series
- * would hold up every other request.
+ * Gives the event loop a turn. Small statements, and writes to streams with room, complete without one, so a long
+ * series of them would block every other request.
  */
 export function yieldToLoop(): Promise<void> {
   return new Promise((resolve) => {
@@ -9,10 +9,10 @@ export function yieldToLoop(): Promise<void> {
   });
 }
 
-/** Milliseconds that work may hold the event loop. */
+/** Milliseconds that work may block the event loop. */
 const WORK_MS = 10;
 
-/** Yields to the event loop during long work, between pieces of a few milliseconds. Otherwise a call only reads the clock. */
+/** Yields to the event loop during long work, every few milliseconds. In between, a call only reads the clock. */
 export class Yielder {
   #startedAt = performance.now();
 
@@ -20,7 +20,7 @@ export class Yielder {
     return performance.now() - this.#startedAt >= WORK_MS;
   }
 
-  /** Yields if the work has held the event loop for long enough. */
+  /** Yields if the work has blocked the event loop for long enough. */
   async yieldIfDue(): Promise<void> {
     if (this.isDue) await this.yieldNow();
   }
@@ -68,7 +68,7 @@ export function pauseUnref(ms: number): Promise<void> {
   });
 }
 
-/** Leaves two thirds of the time to others, also on a slow machine. */
+/** Leaves two thirds of the time to other work, even on a slow machine. */
 const PAUSE_RATIO = 2;
 const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 40;

@@ -27,10 +27,10 @@ const SOURCES = [
 const NOT_SOURCES = new Set(['lib/runner', 'lib/launch']);
 
 /**
- * Builds the dashboard unless the build has exactly these sources. Compares content: checkouts change file times, and
- * branch switches restore old files.
+ * Builds the dashboard unless the existing build is from exactly these sources. Compares content, because checkouts
+ * change file times and branch switches restore old files.
  *
- * Under a base path it builds once for any path, and leaves the plain build unchanged.
+ * With a base path, one placeholder build serves every path. The plain build stays unchanged.
  *
  * @param {string} [basePath]
  */
@@ -65,14 +65,16 @@ async function build(basePath, hash) {
 }
 
 /**
- * A packed copy has a single build for its base path.
+ * Checks that the base path is the one of a packed copy, which has a single build.
  *
  * @param {string} basePath
  */
 function requirePacked(basePath) {
   if (existsSync(join(root, buildFolder(basePath), 'BUILD_ID'))) return;
   const other = basePath === '' ? 'with a base path' : `without the base path ${basePath}`;
-  throw new LaunchError(`this copy was packed ${other}; set INTERLUDE_BASE_PATH as when packing, or pack it again`);
+  throw new LaunchError(
+    `this copy was packed ${other}; set INTERLUDE_BASE_PATH to its value at packing, or pack again`,
+  );
 }
 
 /** @param {string} file */
@@ -96,7 +98,7 @@ function sourcesHash() {
  */
 function addTo(hash, path) {
   const name = relative(root, path);
-  // no page is made of documentation
+  // documentation is no input of any page
   if (NOT_SOURCES.has(name) || name.endsWith('.md') || !existsSync(path)) return;
   if (statSync(path).isDirectory()) {
     for (const entry of readdirSync(path).sort()) addTo(hash, join(path, entry));
@@ -106,10 +108,13 @@ function addTo(hash, path) {
   hash.update(`${name}\n${content.length}\n`).update(content);
 }
 
-/** Next bakes the base path into code, manifests and patterns; these copies replace the placeholder at start. */
+/**
+ * Files into which Next bakes the base path: code, manifests and patterns. Start-up replaces the placeholder in copies
+ * of them.
+ */
 
 const STAMP = 'interlude-placed';
-/** Only needed for building. */
+/** Only needed by the next build. */
 const LEFT_OUT = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
 const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
 
@@ -135,7 +140,7 @@ function rebaseBuild(basePath, sources) {
     rmSync(draft, { recursive: true, force: true });
     copy(from, draft, (text) => withBasePath(text, basePath), LEFT_OUT);
     writeFileSync(join(draft, STAMP), stamp);
-    // a concurrent start may have created it and be running from it
+    // a concurrent start may have created this folder and be running from it
     if (readIfPresent(join(to, STAMP)) !== stamp) {
       rmSync(to, { recursive: true, force: true });
       renameSync(draft, to);
@@ -159,7 +164,7 @@ function copy(from, to, change, leftOut = new Set()) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
     if (leftOut.has(entry.name)) continue;
     if (entry.isDirectory()) copy(source, target, change);
-    // a link to packages, from a folder of the same depth
+    // a relative link to packages stays valid: both folders have the same depth
     else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);
     else {
       const content = readFileSync(source);

@@ -5,7 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { serverLog } from '../protocol/server-log.mjs';
 import { DATA_POLICY, SECURITY_HEADERS } from '../server/access/response-headers.mjs';
 
-/** Smaller bodies hardly shrink. */
+/** Smaller bodies are not worth compressing. */
 const MIN_COMPRESSED_BYTES = 1024;
 
 const compress = promisify(gzip);
@@ -17,7 +17,7 @@ const compress = promisify(gzip);
  * Answers one Node request with a Fetch handler, through Hono's adapter. Adds the security headers and compresses.
  *
  * Failure: a disconnect aborts the request's signal and cancels the response body. A failing body breaks the
- * connection, so that a part can't pass for the whole.
+ * connection, so the client can't take a partial response for a complete one.
  *
  * @param {(request: Request) => Promise<Response>} handle never rejects
  * @param {IncomingMessage} incoming
@@ -38,7 +38,8 @@ export async function exchange(handle, incoming, outgoing) {
     },
     { hostname: 'localhost', overrideGlobalObjects: false },
   );
-  // The next request of the connection follows a body that the handler gave up; its reader holds back the rest.
+  // The next request on the connection follows a body that the handler abandoned, and the body's reader holds back the
+  // rest.
   outgoing.once('finish', () => incoming.readableEnded || incoming.removeAllListeners('data').resume());
   await listener(incoming, outgoing);
 }
@@ -46,7 +47,7 @@ export async function exchange(handle, incoming, outgoing) {
 /** @typedef {import('../server/access/streamed-response').StreamedResponse} StreamedResponse */
 
 /**
- * Bypasses the body's stream, which costs more per frame than the write.
+ * Bypasses the body's stream, whose overhead per frame exceeds the write itself.
  *
  * @param {StreamedResponse} response
  * @param {ServerResponse} outgoing
@@ -115,7 +116,7 @@ async function encoded({ status, headers: given, body }, incoming, outgoing) {
 }
 
 /**
- * Destroys the connection when the body fails: the adapter would append the error to what was sent.
+ * Destroys the connection when the body fails: the adapter would append the error to the data already sent.
  *
  * @param {ReadableStream<Uint8Array>} body
  * @param {ServerResponse} outgoing
@@ -123,9 +124,9 @@ async function encoded({ status, headers: given, body }, incoming, outgoing) {
  */
 function unlessBroken(body, outgoing) {
   const reader = body.getReader();
-  // Not in `pull`, which waits for a client that reads.
+  // Not in `pull`, which only runs while the client reads.
   reader.closed.catch((error) => {
-    if (error?.name !== 'AbortError' && !outgoing.destroyed) serverLog('error', 'an answer broke off', { error });
+    if (error?.name !== 'AbortError' && !outgoing.destroyed) serverLog('error', 'a response was cut off', { error });
     outgoing.destroy();
   });
   return new ReadableStream(

@@ -14,7 +14,9 @@ import { isStrict, STRICT_TRANSPORT } from '../server/access/response-headers.mj
  */
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** Every path except pages. These handlers read or refuse a request's body; Next would buffer one sent to a page. */
+/**
+ * Paths that are not pages. Their handlers read or refuse a request's body; Next would buffer a body sent to a page.
+ */
 const API_PATHS = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
 
 /** @param {import('node:http').IncomingMessage} request */
@@ -32,11 +34,11 @@ function hasBody({ headers }) {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Timeout of the headers, and of a body without a valid credential. */
+/** Timeout for the headers, and for a body without a valid credential. */
 const STRANGER_TIMEOUT_MS = 10_000;
-/** Timeout of a body with a valid credential. */
+/** Timeout for a body with a valid credential. */
 const UPLOAD_TIMEOUT_MS = 300_000;
-/** Node's check interval for late requests. */
+/** Interval at which Node checks for late requests. */
 const CHECK_MS = 1_000;
 
 /** @typedef {(request: import('node:http').IncomingMessage) => Promise<boolean>} CredentialCheck */
@@ -105,7 +107,7 @@ export function frontDoor(
   server.on('clientError', (error, socket) => {
     const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NOT_HTTP;
     if (refusal !== LATE) return refuseRaw(socket, refusal, unfinished.get(socket));
-    // after a suspend, Node checks its timers before it reads what has arrived
+    // after a suspend, Node runs timers before it reads data that has already arrived
     late.add(socket);
     setImmediate(() => late.has(socket) && refuseRaw(socket, LATE, unfinished.get(socket)));
   });
@@ -125,7 +127,7 @@ function enforceBodyTimeout(request, response, knows, timeoutMs) {
     if (request.complete) return;
     const isKnown = !response.writableEnded && (await knows(request).catch(() => false));
     if (isKnown || request.complete) return;
-    // also ends the handler that reads the body
+    // also aborts the handler that reads the body
     if (response.headersSent) return void request.destroy();
     response.once('finish', () => request.destroy());
     refuse(response, LATE);
@@ -147,7 +149,7 @@ const METHOD = {
   headers: { allow: METHODS.join(', ') },
 };
 /** @type {Refusal} */
-const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
+const EXPECTATION = { status: 417, code: 'malformed', message: 'The only supported expectation is "100-continue".' };
 /** @type {Refusal} */
 const NOT_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
 /** @type {Refusal} */
@@ -157,7 +159,7 @@ const CLIENT_ERRORS = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     code: 'too_large',
-    message: 'The address and headers are too long together. Send fewer or shorter ones.',
+    message: 'The URL and headers together are too long. Shorten the URL, or send fewer headers.',
   },
   ERR_HTTP_REQUEST_TIMEOUT: LATE,
 };
@@ -189,7 +191,7 @@ function validate(request) {
  */
 function stripBasePath(request, basePath) {
   if (basePath !== '') {
-    // resolves ".." like everything downstream, so that it can't lead out again
+    // resolves ".." as all later code does, so the path can't escape the base path
     const { pathname, search } = new URL(`http://localhost${request.url}`);
     const inside = withoutBase(pathname + search, basePath);
     if (inside === null) return outsideBasePath(basePath);
@@ -205,7 +207,11 @@ function stripBasePath(request, basePath) {
  * @returns {Refusal}
  */
 function outsideBasePath(basePath) {
-  return { status: 404, code: 'not_found', message: `There is nothing here: this Interlude is at ${basePath}.` };
+  return {
+    status: 404,
+    code: 'not_found',
+    message: `Nothing is served at this path. This Interlude is at ${basePath}.`,
+  };
 }
 
 /**
@@ -227,9 +233,9 @@ function refuse(response, refusal) {
 }
 
 /**
- * Answers bytes that form no complete request, possibly the rest of the previous request's body, whose response this
- * then is. Destroys the socket if a response has started or several are pending: the client would take the refusal for
- * part of one.
+ * Answers bytes that are not a complete request. They may be the rest of the previous request's body; then this becomes
+ * the response to that request. Destroys the socket if a response has started or several are pending, because the
+ * client would read the refusal as part of one.
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal

@@ -9,7 +9,7 @@ import { isPacked, root } from './paths.mjs';
 export async function installIfMissing() {
   if (isPacked || packagesAreInstalled()) return;
   printLine('Installing packages (npm ci) …');
-  // building needs development packages whatever NODE_ENV is
+  // building needs development packages regardless of NODE_ENV
   const args = ['ci', '--include=dev'];
   const npm = npmProgram();
   const { NODE_ENV: _, ...env } = process.env;
@@ -45,7 +45,7 @@ function packagesOf(file) {
 
 /**
  * Runs a program that shares our output. Removes INTERLUDE_* from its environment: installing and building run
- * third-party code that needs no token.
+ * third-party code, which must not see the token.
  *
  * @param {string} program
  * @param {string[]} args

@@ -5,10 +5,10 @@ export function printLine(line) {
   process.stdout.write(`${line}\n`);
 }
 
-/** A failure reported without a stack trace. `exitCode`: 1 failed, 2 usage, 3 missing dependency. */
+/** A failure reported without a stack trace. `exitCode`: 1 failure, 2 usage, 3 missing dependency. */
 export class LaunchError extends Error {
   /**
-   * @param {string} message one line that says what to do
+   * @param {string} message one line with the fix
    * @param {number} [exitCode]
    */
   constructor(message, exitCode = 1) {
@@ -20,7 +20,7 @@ export class LaunchError extends Error {
   /**
    * @param {unknown} error of a write in `folder`
    * @param {string} folder
-   * @param {string} [elsewhere] the setting that moves it
+   * @param {string} [elsewhere] the setting that selects another folder
    */
   static ofWriting(error, folder, elsewhere) {
     const known = /** @type {NodeJS.ErrnoException} */ (error);

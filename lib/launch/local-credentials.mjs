@@ -29,7 +29,7 @@ export function runnerTokenFile(dataDir) {
 export async function keepRunnerToken(dataDir, own) {
   const made = await ensureRunnerToken(runnerTokenFile(dataDir), own);
   if (made !== 'later') return;
-  // start-up reports a file of another user
+  // start-up reports a file that belongs to another user
   setTimeout(() => void keepRunnerToken(dataDir, own).catch(() => {}), RETRY_MS).unref();
 }
 
@@ -48,7 +48,7 @@ export async function ensureRunnerToken(file, own) {
   const body = { role: 'runner', anyAgent: true, name: `Runners on ${hostname()}`.slice(0, 100) };
   const { status, answer } = await requestOwnServer(own, '/tokens', { body });
   if (status !== 201 || typeof answer.token !== 'string') return 'later';
-  // another server with this data folder was faster
+  // another server with this data folder wrote the file first
   if (contentOf(file) !== before) {
     const { id } = /** @type {{ id: string }} */ (answer.credential);
     await requestOwnServer(own, `/credentials/${id}`, { method: 'DELETE' });
@@ -91,7 +91,7 @@ const TIMEOUT_MS = 10_000;
  */
 
 /**
- * Calls the server that start-up code has started.
+ * Calls the server that this start-up has started.
  *
  * @param {OwnServer} own
  * @param {string} path below `/api/v1`
@@ -119,8 +119,8 @@ async function requestOwnServer(
 }
 
 /**
- * Sign-in lines of the start-up output: a single-use link on a terminal; in a log, which has more readers, only how to
- * get one.
+ * Sign-in lines of the start-up output: a single-use link on a terminal; in a log, which more people read, only the
+ * command that prints one.
  *
  * @param {OwnServer} own
  * @param {boolean} isTerminal
@@ -138,8 +138,8 @@ export async function signInLines(own, isTerminal) {
 }
 
 /**
- * True if only the person who started the server reads its output. JSON is for a collector, even on a container's
- * terminal.
+ * True if only the person who started the server reads its output. JSON output goes to a log collector, even on a
+ * container's terminal.
  *
  * @param {{ isTTY?: boolean }} output
  * @param {Record<string, string | undefined>} env

@@ -5,15 +5,15 @@ import { LaunchError } from './launch-error.mjs';
 
 export const START_HELP = `Usage: ${startCommand(['--help']).replace(/ --help$/, '')} [options]
 
-Starts the dashboard: installs and builds what is missing, brings the database up to date, serves it.
+Starts the dashboard: installs and builds what is missing, migrates the database, then serves.
 
-  --demo      also runs a demo fleet: agents that replay recordings of real runs, and one that answers
-  --port N    default: PORT, else 4319; 0 for any that is free
+  --demo      also runs a demo fleet: agents that replay recorded runs, and one that answers
+  --port N    default: PORT, else 4319; 0 for any free port
   --host H    default: HOST, else 127.0.0.1
 
 Environment: INTERLUDE_DATA_DIR (default ${displayPath(dataFolder({}))}), INTERLUDE_TOKEN (the owner's, at least 16 characters, such as the
-output of openssl rand -base64 32; default: made at the first start), INTERLUDE_DATABASE_URL and
-INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso, INTERLUDE_BASE_PATH for a path of the host to be beneath,
+output of openssl rand -base64 32; default: created at the first start), INTERLUDE_DATABASE_URL and
+INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso, INTERLUDE_BASE_PATH to serve below a path of the host,
 such as /interlude.`;
 
 /**

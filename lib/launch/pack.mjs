@@ -1,9 +1,9 @@
 /**
- * `node lib/launch/pack.mjs FOLDER`: copies the built dashboard with only what serving needs, for a container or
- * another machine of this platform. Start the copy like the original: `node lib/launch/start.mjs`.
+ * `node lib/launch/pack.mjs FOLDER`: copies the built dashboard with only the files that serving needs, for a container
+ * or another machine of the same platform. Start the copy like the original: `node lib/launch/start.mjs`.
  *
- * Uses the file traces of every build instead of Next's `output: 'standalone'`, which brings its own server and copies
- * everything at each build.
+ * Uses the file traces that every build writes instead of Next's `output: 'standalone'`, which adds its own server and
+ * copies everything at each build.
  *
  * @see https://nextjs.org/docs/app/api-reference/config/next-config-js/output
  */
@@ -20,7 +20,7 @@ import { buildFolder, packedConfig, READY, readyName, root } from './paths.mjs';
 
 const PROGRAMS = ['lib/launch/start.mjs', 'lib/launch/interlude.mjs'];
 
-/** TypeScript loaded by these programs. */
+/** TypeScript modules that these programs load. */
 const TYPESCRIPT = [
   ...[
     'db/client.ts',
@@ -36,17 +36,17 @@ const TYPESCRIPT = [
 /** Native packages and their importers, which can't be bundled. */
 export const NATIVE = ['libsql', '@libsql/client'];
 
-/** Traced for the image service, which is off. */
+/** Traced for the image optimizer, which is disabled. */
 const NEVER_LOADED = /^node_modules\/(@img|sharp)\//;
 
-/** Files that are read or started, not imported. */
+/** Files that are read or run, not imported. */
 export const RUNNER_FILES = ['lib/runner/hooks/hook.sh'];
 const COPIED = [
   ...['package.json', 'public', 'db/migrations', 'lib/conformance/trivial-agent.mjs', 'lib/runner/cli/demo/recordings'],
   ...RUNNER_FILES,
 ];
 
-/** Build files that only the next build or a person reads. */
+/** Build files that only the next build or a developer reads. */
 const UNUSED_BUILD_FILES = new Set([
   'cache',
   'dev',
@@ -58,11 +58,11 @@ const UNUSED_BUILD_FILES = new Set([
   'interlude-sources',
 ]);
 
-/** Fixed when packing, from INTERLUDE_BASE_PATH. */
+/** Set when packing, from INTERLUDE_BASE_PATH. */
 const BASE_PATH = basePathSetting(process.env.INTERLUDE_BASE_PATH);
 const BUILD = join(root, buildFolder(BASE_PATH));
 
-/** @param {string} folder empty, or not there yet */
+/** @param {string} folder empty or missing */
 export async function packInto(folder) {
   await buildIfStale(BASE_PATH);
   const loaded = [...traced(), ...(await loadedByNext()), ...(await imported())];
@@ -102,7 +102,7 @@ async function loadedByNext() {
 }
 
 /**
- * The nearest package.json, by which Node resolves a folder.
+ * The nearest package.json, which Node uses to resolve a folder.
  *
  * @param {string} path
  * @returns {string}
@@ -118,7 +118,7 @@ function built() {
     .map((path) => relative(root, path));
 }
 
-/** The start-up code and the packages that it imports: plain JavaScript, copied as it is. */
+/** The start-up code and the packages that it imports: plain JavaScript, copied unchanged. */
 async function imported() {
   const { build } = await import('esbuild');
   const external = ['next', 'tsx', 'esbuild', ...NATIVE];
@@ -150,7 +150,7 @@ export async function compile(entryPoints, folder) {
   });
 }
 
-/** CommonJS packages call `require` for Node's modules. */
+/** Bundled CommonJS packages call `require` for Node's modules. */
 const BANNER = `import { createRequire as requireFrom } from 'node:module';
 const require = requireFrom(import.meta.url);
 const addressOf = (path) => new URL('../' + path, import.meta.url).href;`;
@@ -204,7 +204,7 @@ async function pack() {
   }
   await packInto(folder);
   printLine(`Packed into ${folder}. Start it there with: node lib/launch/start.mjs`);
-  // Next keeps handles open
+  // exit explicitly: Next keeps handles open
   process.exit();
 }
 

@@ -27,13 +27,13 @@ async function packages() {
   await packDashboard(join(DIST, 'interlude'));
   await packRunner(join(DIST, 'runner'));
   for (const name of ['interlude', 'runner']) archive(join(DIST, name));
-  // Next keeps handles open
+  // exit explicitly: Next keeps handles open
   process.exit();
 }
 
 /**
- * The packed copy as a package. Packages that only Next needs are bundled as they were traced: as dependencies they
- * would bring compilers and an image library of 250 MB.
+ * The packed copy as a package. Packages that only Next needs are bundled as traced: as dependencies they would add 250
+ * MB of compilers and an image library.
  *
  * @param {string} folder
  */
@@ -73,7 +73,7 @@ async function packRunner(folder) {
   copyPages(folder, 'lib/runner/README.md');
 }
 
-/** What a runner of another kind of agent builds on. */
+/** Entry points for people who write a runner for another kind of agent. */
 const LIBRARY = [
   { in: 'lib/runner/outbox/outbox.ts', out: 'outbox' },
   { in: 'lib/runner/host/runner-host.ts', out: 'runner-host' },
@@ -82,7 +82,7 @@ const LIBRARY = [
 ];
 
 /**
- * Writes the library's declarations, with relative specifiers in place of our workspaces' names.
+ * Writes the library's type declarations, with relative specifiers instead of our workspace names.
  *
  * @param {string} folder
  * @returns {Record<string, string>} the packages that the declarations import, with versions
@@ -138,7 +138,7 @@ function packagesIn(modules) {
   );
 }
 
-/** @param {string} name of a package that npm installs with the native ones */
+/** @param {string} name @returns true if npm installs the package along with the native ones */
 function isNative(name) {
   const lock = readManifest(join(root, 'package-lock.json')).packages;
   const needed = new Set(NATIVE);
@@ -163,7 +163,7 @@ function standAlone(file) {
 }
 
 /**
- * Turbopack imports external packages by names with a hash, which are links in the build. A package can't contain links.
+ * Turbopack imports external packages by hashed names, which are links in the build. A package can't contain links.
  *
  * @param {string} folder
  */

@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url';
 /** The folder of package.json. */
 export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
-/** Base path of a build for any base path; start-up replaces it. Unique within a build. */
+/** Placeholder base path, which start-up replaces with the configured one. Occurs nowhere else in a build. */
 export const PLACEHOLDER = '/__interlude_base__';
 
 /**
- * Build folder for a base path, relative to the root. All but the plain one have the same depth, because they contain
- * relative links to packages.
+ * Build folder for a base path, relative to the root. All except the plain one have the same depth, because they
+ * contain relative links to packages.
  *
  * @param {string} basePath
  */
@@ -18,10 +18,10 @@ export function buildFolder(basePath) {
   return basePath === '' ? '.next' : `.next-beneath/${basePath.slice(1).replaceAll('/', '+')}`;
 }
 
-/** Compiled TypeScript of a packed copy's start-up code; `pack.mjs` creates both. */
+/** Compiled TypeScript of a packed copy's start-up code, created by `pack.mjs`. */
 export const READY = join(root, 'ready');
 
-/** True in a packed copy: prebuilt, with only the packages that serving needs. */
+/** True in a packed copy, which is prebuilt and has only the packages that serving needs. */
 export const isPacked = existsSync(READY);
 
 /**
@@ -33,7 +33,7 @@ export function readyName(path) {
 }
 
 /**
- * Next's resolved configuration. Next's standalone servers pass it in an environment variable; without it Next loads
+ * Next's resolved configuration. Next's standalone servers pass it in an environment variable; without it, Next loads
  * the original file and its dependencies.
  *
  * @param {string} basePath

@@ -4,8 +4,8 @@ import { errorCode } from '../runner/host/system-error.mjs';
 import { LaunchError } from './launch-error.mjs';
 
 /**
- * Checks early that the server will be able to listen, and holds the port until then. Connections in the meantime are
- * closed.
+ * Checks early that the server can listen, and holds the port until it does. Closes connections that arrive in the
+ * meantime.
  *
  * @param {string} host
  * @param {number} port 0 for any free port
@@ -45,8 +45,8 @@ export function listenError(code, host, port) {
  *
  * @param {string} host where the server listens
  * @param {number} port
- * @returns {Promise<'free' | 'unavailable' | 'taken'>} free to listen on; absent or covered by `host`; taken by another
- * process
+ * @returns {Promise<'free' | 'unavailable' | 'taken'>} `unavailable`: absent, or covered by `host`; `taken`: in use by
+ * another process
  */
 export function probeIpv6Loopback(host, port) {
   if (host === '::' || host === '::1') return Promise.resolve('unavailable');

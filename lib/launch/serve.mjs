@@ -14,7 +14,7 @@ import { listenError } from './port.mjs';
 const READY_WITHIN_MS = 60_000;
 
 /**
- * Runs the server in this process, so that no child can outlive a kill -9 and keep the port.
+ * Runs the server in this process: a child could outlive a kill -9 of its parent and keep the port.
  *
  * @param {string} host
  * @param {{ port: number, release(): Promise<void> }} held from `reservePort`
@@ -29,12 +29,12 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');
-  // Next would handle upgrades of a real server and close each; without one they are plain requests
+  // given a real server, Next would close every upgrade request; without one, these are plain requests
   const httpServer = new EventEmitter();
   const app = next({ dev: false, dir: root, hostname: host, port, httpServer });
   await quietly(() => app.prepare());
   const page = app.getRequestHandler();
-  // Next creates the server on its first request, below; from then on it never sees API requests
+  // Next creates the server on its first request, below; after that, Next never sees API requests
   /** @type {ReturnType<typeof theServer> | null} */
   let api = null;
   const door = () =>
@@ -94,7 +94,7 @@ async function quietly(prepare) {
 }
 
 /**
- * Replaces "all interfaces" by an address that can be connected to.
+ * Replaces "all interfaces" with an address that clients can connect to.
  *
  * @param {string} host
  */
@@ -122,15 +122,16 @@ async function answers(url) {
 
 /** Grace period for requests already sent on open connections. */
 const ARRIVING_MS = 100;
-/** Longest wait for responses in progress. */
+/** Maximum wait for responses in progress. */
 const LAST_ANSWERS_MS = 1_000;
 
 /**
- * Tracks open responses of HTTP servers, to close them without cutting off clients.
+ * Tracks open responses of HTTP servers, so they can close without cutting off clients.
  *
- * Ordering: stops accepting connections; answers open requests and closes their connections; then destroys the rest.
- * Failure: a response that takes too long is broken off, so that a part can't pass for the whole. No response leaves
- * after this resolves.
+ * Ordering: stops accepting connections; answers open requests and closes their connections; then destroys the
+ * remaining ones.
+ * Failure: a response that takes too long is aborted, so the client can't take it for complete. No response is sent
+ * after the promise resolves.
  *
  * @param {readonly import('node:http').Server[]} servers listening
  * @returns {() => Promise<void>} stops listening at once; resolves when no response is open
@@ -141,7 +142,7 @@ function closeGracefully(servers) {
   let isClosing = false;
   let settled = () => {};
   for (const server of servers) {
-    // before other listeners: a started response can no longer announce the close
+    // registered before other listeners, because a started response can no longer announce the close
     server.prependListener('request', (_request, response) => {
       if (isClosing) response.shouldKeepAlive = false;
       underWay.add(response);

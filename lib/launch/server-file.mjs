@@ -8,13 +8,13 @@ const NAME = 'server.json';
 /**
  * Publishes this server's URL to the command line on this machine.
  *
- * Several servers may share a data folder: `server.json` names the newest, and each keeps its own `server.json.<pid>`,
- * from which a successor is chosen when the newest stops. Files of killed servers are removed at the next start.
+ * Several servers may share a data folder: `server.json` names the newest, and each keeps its own `server.json.<pid>`.
+ * When the newest stops, the next newest takes its place. Files of killed servers are removed at the next start.
  *
  * @param {string} dataDir
  * @param {string} url
- * @param {string} [pages] where browsers on this machine find the pages, if different
- * @returns {() => void} withdraws it in favour of the newest other running server
+ * @param {string} [pages] URL at which browsers on this machine open the pages, if different
+ * @returns {() => void} withdraws the URL in favour of the newest other running server
  */
 export function publishServerFile(dataDir, url, pages = url) {
   const content = JSON.stringify({ url, pid: process.pid, ...(pages === url ? {} : { pages }) });
@@ -57,7 +57,7 @@ export function runningServer(dataDir, port) {
 
 /**
  * @param {string} dataDir
- * @returns {string | null} the entry of the newest running server
+ * @returns {string | null} content of the file of the newest running server
  */
 function newestOther(dataDir) {
   removeStaleDrafts(join(dataDir, NAME));

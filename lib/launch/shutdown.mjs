@@ -10,8 +10,8 @@ const NPM_REPEAT_MS = 250;
 /** @typedef {keyof typeof EXIT_CODES} Signal */
 
 /**
- * Handles Ctrl-C and SIGTERM: runs the final work, then exits; a second signal exits at once. Installed first, because
- * as process 1 of a container nothing else would end it.
+ * Handles Ctrl-C and SIGTERM: runs the final work, then exits; a second signal exits at once. Installed before anything
+ * else, because process 1 of a container ignores signals without a handler.
  *
  * @param {NodeJS.ProcessEnv} env
  * @returns {{ end(name: Signal): void, setFinalWork(work: () => Promise<unknown>): void }} `setFinalWork` sets the final work, which
@@ -48,8 +48,8 @@ const POLL_MS = 500;
 const SHELLS = ['sh', 'dash', 'bash', 'ash', 'zsh'];
 
 /**
- * Calls back when the npm that started this process is gone. npm forwards signals, but after its kill -9 the server
- * would keep the port unnoticed. Does nothing for processes started otherwise, which may outlive their parent.
+ * Calls back when the npm that started this process has ended. npm forwards signals, but after a kill -9 of npm the
+ * server would keep the port unnoticed. Does nothing for processes started otherwise, which may outlive their parent.
  *
  * @param {() => void} callback
  * @param {NodeJS.ProcessEnv} env
@@ -66,7 +66,7 @@ export function onOrphaned(callback, env = process.env) {
 }
 
 /**
- * Process ids up to npm: the parent, and its parent if that is a shell.
+ * Process ids up to npm: the parent, and the grandparent if the parent is a shell.
  *
  * @param {number} [count]
  * @returns {number[]}

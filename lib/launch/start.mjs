@@ -24,7 +24,10 @@ import { loadTypescript } from './typescript.mjs';
  * Ordering: quick checks (options, Node, data folder, token, port) come before slow steps.
  */
 
-/** The process must exit within two seconds of a signal. Whatever is cut off is on disk or was not acknowledged. */
+/**
+ * The process must exit within two seconds of a signal. Work that is cut off is either on disk or was never
+ * acknowledged.
+ */
 const END_MS = 1_900;
 const DEMO_FAREWELL_MS = 2_000;
 
@@ -60,7 +63,7 @@ async function start() {
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
     INTERLUDE_LOCAL_NAME: localName,
-    // for pages that show shell commands
+    // read by pages that show shell commands
     INTERLUDE_RUNNER_TOKEN_FILE: runnerTokenFile(dataDir),
   });
   await migrateDatabase(process.env);
@@ -89,8 +92,8 @@ async function start() {
 }
 
 /**
- * Ordering: stop accepting, end streams, answer open requests, then close the database. After the last write its file
- * is self-contained and can be backed up alone.
+ * Ordering: stop accepting, end streams, answer open requests, then close the database. After the last write the
+ * database file is self-contained and can be backed up alone.
  *
  * @param {() => Promise<void>} closeDoor
  */
@@ -106,7 +109,7 @@ function within(ms, work) {
   return Promise.race([work, new Promise((resolve) => setTimeout(resolve, ms))]);
 }
 
-/** Commands to paste where `npm start` was run. */
+/** Commands to paste in the folder in which `npm start` ran. */
 function nextCommands() {
   /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
@@ -126,7 +129,7 @@ function nextCommands() {
 }
 
 /**
- * Opens the database once before serving, which migrates it and reports problems here in one line rather than in the
+ * Opens the database once before serving. This migrates it, and reports problems here in one line rather than in the
  * first request.
  *
  * @param {NodeJS.ProcessEnv} env
@@ -150,11 +153,11 @@ const LONGEST_REST_MS = 30_000;
 const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
 
 /**
- * Runs the demo fleet in its own process, like any runner, and restarts it after failures with growing delays. It ends
- * with this process, whose exit breaks their IPC channel.
+ * Runs the demo fleet in its own process, like any runner, and restarts it after failures with growing delays. The demo
+ * ends with this process, because that closes the IPC channel.
  *
  * @param {NodeJS.ProcessEnv} env
- * @returns {() => Promise<void>} stops it; resolves once its sessions are closed
+ * @returns {() => Promise<void>} stops the demo; resolves once its sessions are closed
  */
 function startDemoFleet(env) {
   let ended = false;
@@ -187,9 +190,7 @@ function startDemoFleet(env) {
 
 const LOOK_EVERY_MS = 30_000;
 
-/**
- * Searches this machine for agents periodically, for the server's pages. A failure only means that none are offered.
- */
+/** Searches this machine for agents periodically, for the server's pages. If the search fails, the pages offer none. */
 async function watchForAgents() {
   try {
     const { findAgents } = await loadTypescript('lib/runner/sources/found-agents.ts', { alone: true });

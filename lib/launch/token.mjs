@@ -10,8 +10,8 @@ const LOCAL_NAME_LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789';
 const LOCAL_NAME_LENGTH = 8;
 
 /**
- * The owner's token: INTERLUDE_TOKEN, or a file in the data folder that the first start creates. It grants everything,
- * so it is never printed or put in a URL.
+ * The owner's token: INTERLUDE_TOKEN, or a file in the data folder that the first start creates. Grants everything, so
+ * it is never printed or put in a URL.
  *
  * @param {string} dataDir
  * @param {NodeJS.ProcessEnv} env
@@ -44,8 +44,8 @@ function checkToken(token, where) {
 }
 
 /**
- * The host name below `localhost` at which browsers on this machine sign in. Random and kept with the tokens: a cookie
- * goes to every port of its host, so that a guessable name would send it to other local servers.
+ * The host name below `localhost` at which browsers on this machine sign in. Random and stored with the tokens:
+ * browsers send a cookie to every port of its host, so a guessable name would let other local servers receive it.
  *
  * @param {string} dataDir
  * @param {NodeJS.ProcessEnv} env
@@ -58,14 +58,14 @@ export function readOrMakeLocalName(dataDir, env) {
   try {
     createFile(dataDir, file, `interlude-${Array.from({ length: LOCAL_NAME_LENGTH }, letter).join('')}`);
   } catch {
-    // without a writable folder there is no local name; the token's error says what to do
+    // without a writable folder there is no local name; the error about the token explains the fix
     return '';
   }
   return readFileSync(file, 'utf8').trim();
 }
 
 /**
- * Creates a private file unless it exists. Of two concurrent starts one creates it and both read it.
+ * Creates a private file unless it exists. Of two concurrent starts, one creates the file and both read it.
  *
  * @param {string} folder
  * @param {string} file
@@ -81,7 +81,7 @@ function createFile(folder, file, line) {
 }
 
 /**
- * Reads secrets that the environment keeps in files, as containers do: INTERLUDE_OIDC_CLIENT_SECRET_FILE.
+ * Reads secrets from files that the environment names, as is usual in containers: INTERLUDE_OIDC_CLIENT_SECRET_FILE.
  *
  * @param {Record<string, string | undefined>} env
  * @returns {Record<string, string>} variables to add

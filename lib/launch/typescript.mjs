@@ -6,8 +6,8 @@ import { LaunchError } from './launch-error.mjs';
 import { isPacked, READY, readyName, root } from './paths.mjs';
 
 /**
- * Loads a TypeScript module without a build. Uses `require`, whose hooks run in-process: `import` hooks ask a thread
- * for every module, which doubles start-up time.
+ * Loads a TypeScript module without a build. Uses `require`, whose hooks run in-process: `import` hooks go through a
+ * thread for every module, which doubles start-up time.
  *
  * @param {string} path from the root
  * @param {{ alone?: boolean }} [options] `alone`: disables tsx for everything loaded later, including lazy imports of

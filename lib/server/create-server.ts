@@ -46,9 +46,9 @@ export interface Server {
   handle(request: Request): Promise<Response>;
   /** Like `handle`, for the front door, which opens a StreamedResponse on the connection itself. */
   answer(request: Request): Promise<Response>;
-  /** True if a request carries a valid credential. */
+  /** Returns true if a request carries a valid credential. */
   knows(request: Request): Promise<boolean>;
-  /** The signed-in person behind a page request; null for none. */
+  /** The signed-in person who requests a page; null for none. */
   visitor(headers: Headers): Promise<Principal | null>;
   /** Starts background work: expiring commands, detecting silent runners, trimming logs. */
   start(): Promise<void>;
@@ -64,7 +64,7 @@ export interface Server {
   description(): Promise<OpenApiDocument>;
 }
 
-/** State that a process keeps between requests, without any work in progress. */
+/** State that a process keeps between requests. Contains no work in progress. */
 class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();
@@ -99,10 +99,10 @@ class ProcessMemory {
 /**
  * Creates the server that the environment describes. Opens nothing yet.
  *
- * Ordering: access is decided before anything is opened or read.
+ * Ordering: access is decided before the database is opened or a body is read.
  * Failure: the next request, and `start`, retry a database that can't be opened.
  *
- * @param kind `perRequest`: answers one request, and keeps its stream current while it is open
+ * @param kind `perRequest`: answers one request, and keeps that request's stream current while it is open
  */
 export function createServer(
   env: Record<string, string | undefined>,
@@ -201,7 +201,7 @@ export function createServer(
       if (!may(principal, route.access)) await recordForbidden(request, principal, route, ids);
       requirePermission(principal, route.access);
       const all = await parts();
-      // no timer has run since the last request
+      // no timers run between requests, so due work is done now
       if (!isLongLived && !isRunnerWrite(route)) await all.commands.sweepDue();
       return handleRoute(route, request, all, ids, principal);
     }
@@ -314,10 +314,10 @@ function newProvider(
 }
 
 /**
- * Server for a process that may freeze after any response: each request creates its own, and everything it opens ends
- * with it. Only environment settings and the login throttle persist.
+ * The server for a process that may freeze after any response: each request creates its own server, and everything that
+ * it opens ends with the request. Only environment settings and the login throttle persist.
  *
- * Failure: a frozen or killed process holds nothing that others wait for.
+ * Failure: a frozen or killed process holds no resource that others wait for.
  */
 function perRequestServer(env: Record<string, string | undefined>): Server {
   const memory = new ProcessMemory(env, 'perRequest');

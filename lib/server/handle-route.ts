@@ -17,8 +17,8 @@ import type { ServerParts } from './server-parts';
 /**
  * Parses a route's query and body by its schemas, calls the handler and encodes its result.
  *
- * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and the handler's
- * errors
+ * @throws AppError for the body; `invalid_argument` with the argument's name and its allowed values; errors of the
+ * handler
  */
 export async function handleRoute(
   { access, handler, takes, status, action, pattern }: ApiRoute,
@@ -44,7 +44,7 @@ export async function handleRoute(
     await requireScope(server.database, principal.scope, ids, of);
     const { database, written } = withAudit(server.database, act, server.now);
     const model = await handler(context, { ...server, database });
-    // writes the audit entry of an action without a write of its own
+    // writes the audit entry of an action that writes nothing itself
     if (written.count === 0) await database.writes.run(async () => undefined);
     return await responseOf(model, status, context);
   } catch (error) {
@@ -58,7 +58,7 @@ const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
 /** Routes whose responses can't be redacted. */
 const UNREDACTED_ROUTES = /\/agui\//;
 
-/** A redacted sender only gets responses marked as redacted, so a route which forgets to redact is refused. */
+/** A redacted sender only gets responses marked as redacted, so a route that forgets to redact fails closed. */
 async function responseOf(
   model: object,
   status: ApiRoute['status'],
@@ -92,18 +92,18 @@ function readQuery(url: string, schema: Schema): unknown {
   const known = Object.keys(schema.shape).join(', ');
   const message =
     unknown !== undefined
-      ? `${JSON.stringify(name)} is not known here. Use ${known}, or leave it out.`
+      ? `${JSON.stringify(name)} is not an argument of this route. Use ${known}, or omit it.`
       : `${name}=${JSON.stringify(text.slice(0, MAX_QUOTED))} can’t be used: it must be ${issue?.message}.`;
   const details = { ...choicesOf(schema, [name]), [name]: text.slice(0, MAX_QUOTED) };
   throw new AppError('invalid_argument', message, { details });
 }
 
-/** Longest quotation of an invalid argument. */
+/** Maximum length of a quoted invalid argument. */
 const MAX_QUOTED = 1_000;
 
 /**
- * Parses a body and makes its strings well-formed. An empty body counts as `{}`: some requests have everything in the
- * path. Yields in between, because a body may hold as many values as a record.
+ * Parses a body and makes its strings well-formed. An empty body counts as `{}`, because some requests have everything
+ * in the path. Yields to the event loop, because a body may hold as many values as a record.
  */
 async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
   const yielder = new Yielder();

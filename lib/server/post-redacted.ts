@@ -1,6 +1,6 @@
 import type { RedactedFor } from '@interlude/protocol/redaction/redact-model';
 
-/** Posts to another service. The server's only `fetch` with text from agents or people. */
+/** Posts redacted data to another service. No other `fetch` of the server sends text from agents or people. */
 export function postRedacted(
   url: string,
   body: RedactedFor<'webhook' | 'traces'>,

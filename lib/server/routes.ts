@@ -86,13 +86,13 @@ export interface ApiRoute extends RouteBase {
   handler: Handler<string, unknown, unknown>;
   /** Success status: 201 for a created resource, 202 for queued work. */
   status: 200 | 201 | 202;
-  /** The audit's name for it; null for reads. */
+  /** The action's name in the audit; null for reads. */
   action: string | null;
 }
 
 /**
- * A row of the route table. `open` leaves access to the handler; otherwise the sender's role needs the permission. A
- * row without `access` does not compile.
+ * A row of the route table. `open` leaves the access check to the handler; otherwise the sender's role needs the
+ * permission. A row without `access` does not compile.
  */
 export type Route = OpenRoute | ApiRoute;
 
@@ -118,7 +118,7 @@ const accepts =
     const route = api('act', status, action)(method, path, handler as ApiRoute['handler']);
     return { ...route, takes: { bodies: rows.map(({ body }) => body) } };
   };
-/** Commands to an agent; the response confirms that they are queued. */
+/** Commands for an agent. The response confirms that they are queued. */
 const queues = accepts(COMMANDS, 202);
 /** Takes effect before the response. */
 const decides = accepts(DECISIONS, 200);

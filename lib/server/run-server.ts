@@ -7,14 +7,14 @@ import { prepareHeaders } from '@/lib/server/access/incoming-headers.mjs';
 import { serverFor } from './create-server';
 import { setServer } from './process-server.mjs';
 
-/** Creates and starts this process's server. Without a launcher, also closes it with the process. */
+/** Creates and starts this process's server. Without a launcher, also closes the server when the process ends. */
 export async function runServer(): Promise<void> {
   for (const warning of guessableSecrets(process.env)) serverLog('warn', warning);
   const server = serverFor(process.env);
   setServer(server);
   await server.start();
   if (processState().isLaunched) return;
-  // without a front door, Next's requests are prepared here; on Vercel the host's own header names the client
+  // without a front door, this prepares Next's requests; on Vercel the host's own header has the client address
   subscribe('http.server.request.start', (message) => {
     prepareHeaders((message as { request: IncomingMessage }).request);
   });

@@ -84,8 +84,8 @@ export function startParts({ commands, logs, history, webhooks, refusals }: Serv
 }
 
 /**
- * Starts what streams depend on, in a process that may freeze after them: commands and webhooks. Other work could
- * outlast the stream; `GET /cron` does it.
+ * Starts the work that streams depend on, in a process that may freeze after them: commands and webhooks. Other work
+ * could outlast the stream, so `GET /cron` does it.
  */
 export function startWhileStreaming({ commands, webhooks }: ServerParts): void {
   for (const part of [commands, webhooks]) part.keep();
@@ -98,8 +98,8 @@ export function closeParts(parts: ServerParts): void {
 }
 
 /**
- * `GET /cron`: does all due work now, for hosts whose processes freeze. Reads also do the part of it that
- * they would show.
+ * `GET /cron`: does all due work now, for hosts whose processes freeze. Reads also do the part of the work that affects
+ * their result.
  */
 export async function runDueWork({
   commands,

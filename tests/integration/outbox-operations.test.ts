@@ -78,7 +78,9 @@ describe('rejected records', () => {
     await outbox.idle();
     expect(server.ledger.messages).toEqual(['1', '3', '5', '2']);
     expect((await poisonedIn(file))[0]).toMatchObject({ state: 'redriven' });
-    expect((await decide(file, [two?.id as number], 'redrive', 1_000)).refused[0]?.why).toMatch(/already been sent again/);
+    expect((await decide(file, [two?.id as number], 'redrive', 1_000)).refused[0]?.why).toMatch(
+      /already been sent again/,
+    );
     expect(await outbox.facts()).toEqual({ depth: 0, oldestAgeMs: null, poisoned: 1 });
   });
 

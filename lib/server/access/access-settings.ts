@@ -18,7 +18,7 @@ export const LOCAL_SESSION_MS = 30 * 24 * HOUR_MS;
 export interface AccessSettings {
   /** The owner's token; it grants every permission. */
   token: string;
-  /** Host under `localhost` that browsers on this machine sign in at; null for none. */
+  /** Host name under `localhost` at which browsers on this machine sign in; null for none. */
   localName: string | null;
   /** Accepted `Host` names besides loopback: lower case, without port. */
   allowedHosts: readonly string[];
@@ -35,7 +35,7 @@ export interface AccessSettings {
 /**
  * Reads the access settings. Start-up code copies the token file into INTERLUDE_TOKEN.
  *
- * @throws AppError `unavailable` without a token: the server must not answer without one
+ * @throws AppError `unavailable` without a token, because the server must not answer requests without one
  */
 export function accessSettings(env: Record<string, string | undefined>): AccessSettings {
   const token = env.INTERLUDE_TOKEN?.trim() ?? '';
@@ -84,8 +84,8 @@ function publicHost(address = ''): string {
 }
 
 /**
- * Host names that Vercel assigns to a deployment, its branch and the project. Ignored elsewhere, where anyone could set
- * the variables.
+ * Host names that Vercel assigns to a deployment, its branch and the project. Ignored on other hosts, where the
+ * variables prove nothing.
  *
  * @see https://vercel.com/docs/environment-variables/system-environment-variables
  */
@@ -134,7 +134,7 @@ const MAY_BE_REDACTED = ['viewer', 'operator'] as const;
 /**
  * Roles that get redacted responses: `INTERLUDE_REDACT_ROLES`.
  *
- * @throws AppError `unavailable` for an unknown role; ignoring it would show that role every secret
+ * @throws AppError `unavailable` for an unknown role, because ignoring a misspelt one would show it every secret
  */
 export function redactedRoles(env: Record<string, string | undefined>): Role[] {
   const named = (env.INTERLUDE_REDACT_ROLES ?? '').split(',').map((name) => name.trim().toLowerCase());

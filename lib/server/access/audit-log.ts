@@ -44,7 +44,7 @@ export async function readAudit({ reader }: Pick<Database, 'reader'>, query: Aud
   return { entries, next, removed: removedFromRow(start?.rows[0]) };
 }
 
-/** Every action that occurs, distinct. Skips through the index instead of scanning the table. */
+/** Every distinct action. Skips through the index instead of scanning the table. */
 export async function readAuditActions({ reader }: Pick<Database, 'reader'>): Promise<string[]> {
   const { rows } = await reader.execute(`WITH RECURSIVE each(action) AS (
       SELECT min(action) FROM audit
@@ -120,7 +120,7 @@ export async function getAuditCheck(
 
 /**
  * Verifies the chain from the first retained entry. Accepts a removal only if an entry in the chain records it. Yields
- * to other requests.
+ * to the event loop.
  */
 export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, client = ''): Promise<AuditCheck> {
   const yielder = new Yielder();

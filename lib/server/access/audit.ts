@@ -28,7 +28,7 @@ export interface AuditedAction {
   action: string;
   agentId: string | null;
   sessionId: string | null;
-  /** Path or id of its subject. */
+  /** Path or id of the action's subject. */
   target: string;
   /** SHA-256 of the method, path and body, in hex. */
   digest: string;
@@ -37,7 +37,7 @@ export interface AuditedAction {
 
 export const GENESIS_HASH = '';
 
-/** The newest number and hash, including when retention has removed every entry. */
+/** The newest number and hash, even if retention has removed every entry. */
 const NEWEST = `SELECT number, hash FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1)
   UNION ALL SELECT number, hash FROM audit_start ORDER BY number DESC LIMIT 1`;
 
@@ -103,7 +103,7 @@ export function toAuditEntry({ principal, ...act }: AuditedAction, result: strin
 }
 
 export async function appendAuditEntry(transaction: WriteTransaction, added: NewAuditEntry): Promise<void> {
-  // number and hash depend on the last row
+  // the new number and hash depend on the last row
   transaction.touch('audit');
   const { rows } = await transaction.execute(NEWEST);
   const [last] = rows;
@@ -111,7 +111,7 @@ export async function appendAuditEntry(transaction: WriteTransaction, added: New
   await transaction.execute(AUDIT.one({ ...entry, hash: hashOf(entry, String(last?.hash ?? GENESIS_HASH)) }));
 }
 
-/** Hashes must cover the value as read back: columns drop characters that a path may contain. */
+/** Hashes must cover the values as read back, because columns drop some characters that a path may contain. */
 function asStored(entry: NewAuditEntry): NewAuditEntry {
   const fields = Object.entries(entry).map(([name, value]) => [
     name,
@@ -121,7 +121,7 @@ function asStored(entry: NewAuditEntry): NewAuditEntry {
 }
 
 /**
- * Covers every field in a fixed order. `times` counts from 2 on, so hashes of entries older than that field stay
+ * Covers every field in a fixed order. Includes `times` only from 2 on, so hashes of entries older than that field stay
  * valid.
  */
 export function hashOf(entry: Omit<AuditEntry, 'hash'>, before: string): string {
@@ -172,7 +172,7 @@ export function withAudit(
   const { writes } = database;
   const written = { count: 0 };
   const run = async <T>(job: WriteJob<T>, about?: JobOptions): Promise<T> => {
-    // an action of several transactions has one entry, in the first
+    // an action with several transactions gets one entry, in the first
     const isFirst = written.count === 0;
     const done = await writes.run(
       async (transaction) => {
@@ -210,5 +210,8 @@ async function requireLiveCredential(
   // last-used times are persisted later
   if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw credentialEnded();
   if (credential.role === role) return;
-  throw new AppError('forbidden', 'Your role changed during this request. Reload, and retry if you still may.');
+  throw new AppError(
+    'forbidden',
+    'Your role changed during this request. Reload the page, then retry if your role allows it.',
+  );
 }

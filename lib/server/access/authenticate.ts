@@ -19,8 +19,8 @@ export interface Authenticator {
 /**
  * Identifies the sender before any body is read. Runs for every route that is not open.
  *
- * Ordering: an Authorization header decides alone. A good cookie never rescues a wrong token. The owner's token needs
- * no database.
+ * Ordering: an Authorization header takes precedence, so a valid cookie never makes up for a wrong token. The owner's
+ * token needs no database.
  *
  * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`, `other_principal`, `unavailable`
  */
@@ -60,7 +60,8 @@ async function findPrincipal(request: Request, authenticator: Authenticator): Pr
 }
 
 /**
- * Like `authenticate`, for routes that act for an agent. Rejects cookies, so no page can make a browser call them.
+ * Like `authenticate`, for routes that act for an agent. Rejects cookies, so no page can make a browser call such a
+ * route.
  */
 export async function authenticateProgram(request: Request, authenticator: Authenticator): Promise<Principal> {
   checkHost(request, authenticator.settings());
@@ -74,7 +75,7 @@ export async function authenticateProgram(request: Request, authenticator: Authe
 }
 
 /**
- * Principal of the request's session cookie, or null if it is missing, revoked or expired. Pages use it to redirect
+ * Principal of the request's session cookie, or null if it is missing, revoked or expired. Pages redirect on null
  * instead of refusing.
  *
  * @param isUse counts as use of the sign-in; by default true for a navigation, false for a prefetch
@@ -89,7 +90,7 @@ export async function sessionPrincipal(
   return (await authenticator.credentials()).find(secret, { isUse });
 }
 
-/** For a credential that ended while the request was in progress. */
+/** The error for a credential that ended while the request was in progress. */
 export function credentialEnded(): AppError {
   return unauthenticated('The credential of this request was revoked or has expired.');
 }

@@ -12,7 +12,7 @@ const NO_PROXIES: ProxyTrust = { header: 'x-forwarded-for', prefixes: [] };
 
 /** IPv4 addresses are compared as IPv4-mapped IPv6, `::ffff:0:0/96`. */
 const MAPPED = '0'.repeat(80) + '1'.repeat(16);
-/** Providers assign up to a /48 to one subscriber, who chooses addresses within it. */
+/** Providers assign up to a /48 to one subscriber, who can choose any address within it. */
 const IPV6_CLIENT_BITS = 48;
 
 /**
@@ -29,8 +29,9 @@ export function proxyTrust(env: Record<string, string | undefined>): ProxyTrust 
 }
 
 /**
- * Key of a request's client: the bits of its IPv4 address or of its IPv6 /48; empty if unknown. Follows the listed
- * addresses outwards from the connection while they belong to trusted proxies, so a client can't choose its key.
+ * Key of a request's client: the bits of its IPv4 address or of its IPv6 /48; empty if unknown. Starts at the
+ * connection's peer and moves outwards through the listed addresses as long as they belong to trusted proxies, so a
+ * client can't choose its key.
  */
 export function clientAddress(headers: Pick<Headers, 'get'>, { header, prefixes }: ProxyTrust = NO_PROXIES): string {
   let client = '';

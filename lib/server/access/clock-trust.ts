@@ -2,9 +2,12 @@ import type { Database } from '@/db/client';
 
 /** Time without a clock step before the clock is trusted. */
 const SETTLED_MS = 10 * 60_000;
-/** Accepted distance from the newest record. */
+/** Accepted difference from the newest record's time. */
 const NEAR_MS = 24 * 60 * 60_000;
-/** Time without a step after which a clock beyond NEAR_MS is trusted: an idle server has old records. */
+/**
+ * Time without a step after which a clock further away than NEAR_MS is trusted, because an idle server only has old
+ * records.
+ */
 const PROVEN_MS = 24 * 60 * 60_000;
 
 /**
@@ -12,7 +15,7 @@ const PROVEN_MS = 24 * 60 * 60_000;
  * log line look expired.
  *
  * Measures time since start or since the last clock step on a monotonic clock. Compares the wall clock with the newest
- * record from before that step: later records share its error.
+ * record from before that step, because later records share the clock's error.
  */
 export class ClockTrust {
   readonly #now: () => number;
@@ -48,7 +51,7 @@ export async function newestReceivedAt(reader: Database['reader']): Promise<numb
   return at === null ? null : Number(at);
 }
 
-/** Smaller differences are drift or event-loop delay. */
+/** Smaller differences are clock drift or event-loop delay. */
 const STEP_MS = 5_000;
 
 /**

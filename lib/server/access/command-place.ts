@@ -2,11 +2,11 @@ import { join, relative, sep } from 'node:path';
 import { type FoundAgent, readFoundAgents } from '@interlude/protocol/agent-status';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
-/** What a shell command in Interlude's folder, or where it is installed, needs to reach this server. */
+/** Settings with which a shell command, in Interlude's folder or of an installed package, reaches this server. */
 export interface CommandPlace {
   /** Environment prefix for an `interlude` command; null if `npm start` did not start this server. */
   setting: string | null;
-  /** Shell expression, valid in double quotes, that reads the runners' token; null if unknown. */
+  /** Shell expression that reads the runners' token and is valid in double quotes; null if unknown. */
   token: string | null;
   /** Agents installed on this machine; empty if `npm start` did not start this server. */
   found: FoundAgent[];

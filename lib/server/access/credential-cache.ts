@@ -22,7 +22,7 @@ const PERSIST_USE_MS = 60_000;
 /** Cache size, including unknown secrets. */
 const MAX_ENTRIES = 20_000;
 
-/** Longest wait for a role refresh; then the stored role applies. */
+/** Maximum wait for a role refresh, after which the stored role applies. */
 const REFRESH_WAIT_MS = 2_000;
 
 /** Timeout of a database query. */
@@ -39,7 +39,7 @@ interface Entry {
  * Caches the credentials in use, so recognizing one needs no query.
  *
  * Ordering: within two seconds of a revocation, by any process, the credential is refused and its streams have ended.
- * The same holds for streams that it no longer permits.
+ * So have streams that the credential no longer permits.
  * Failure: while the database doesn't answer, cached results expire after FRESH_MS and every request is refused.
  */
 export class CredentialCache {
@@ -165,14 +165,14 @@ export class CredentialCache {
   /**
    * Fires once when the credential is revoked, expires or loses a permission in use (including access to secrets).
    *
-   * @param principal as of the start of that use
-   * @returns stops watching
+   * @param principal the permissions when the use started
+   * @returns a function that stops watching
    */
   watch({ credentialId, redacts }: Principal, needs: Permission, onEnd: () => void): () => void {
     // the owner's token can't be revoked while the process runs
     if (credentialId === OWNER.credentialId) return () => {};
     const watcher = { needs, redacts, onEnd };
-    // it may have changed since `find`
+    // the credential may have changed since `find`
     if (!isCovered(watcher, this.#live.get(credentialId))) this.#version = null;
     const stop = this.#watchers.add(credentialId, watcher);
     this.#startPolling();
@@ -181,7 +181,7 @@ export class CredentialCache {
 
   /** Reloads after a change in this process. Never rejects. */
   async invalidate(): Promise<void> {
-    // a poll in progress may predate the change
+    // a poll in progress may have read before the change
     await this.#polling?.catch(() => {});
     await this.#poll().catch(() => {});
   }
@@ -266,7 +266,7 @@ export class CredentialCache {
         WHERE hash IN (SELECT value FROM json_each(?)) OR id IN (SELECT value FROM json_each(?))`,
       args: [JSON.stringify(hashes), JSON.stringify(watched)],
     });
-    // entries requested during the query are read by their requester
+    // entries requested during the query are read by the request that needs them
     const before = new Map(this.#entries);
     this.#entries.clear();
     this.#live.clear();
@@ -305,13 +305,13 @@ export class CredentialCache {
     return this.#store(hash, credential, this.#entries.get(hash)?.endsAt);
   }
 
-  /** Keeps entries that only the clock has expired: use by another process or a corrected clock may revive them. */
+  /** Keeps entries that expired by time alone: use by another process or a corrected clock may revive them. */
   #store(hash: string, credential: Credential, knownEnd = Number.POSITIVE_INFINITY): Entry | null {
     const usedAt = this.#used.get(credential.id) ?? 0;
     const known = { ...credential, lastUsedAt: Math.max(credential.lastUsedAt, usedAt) };
     const leftMs = known.expiresAt === null ? Number.POSITIVE_INFINITY : known.expiresAt - this.#now();
     const endsAt = Math.min(knownEnd, this.#steady() + leftMs);
-    // a code is only exchanged for a sign-in
+    // a code grants nothing itself: it can only be exchanged for a sign-in
     const isUsable = credential.kind !== 'code' && credential.revokedAt === null;
     const entry = isUsable ? { credential: known, principal: principalOf(known, this.#redactedRoles), endsAt } : null;
     this.#cache(hash, entry);
@@ -343,7 +343,7 @@ export class CredentialCache {
     for (const [hash, entry] of [...this.#entries]) {
       if (entry === null || !this.#watchers.has(entry.credential.id)) continue;
       const { id, idleMs } = entry.credential;
-      // requests to another instance count as use
+      // use of another instance counts as well
       const now = this.#isLive(entry) || idleMs === null ? entry : await this.#readEntry(hash);
       if (now === null || !this.#isLive(now)) this.#watchers.notify(id);
       else if (this.#isRoleDue(now.credential)) void this.#refresh(id);
@@ -365,7 +365,7 @@ export class CredentialCache {
         }),
       )
       .catch(() => {
-        // the next attempt writes a later time
+        // ignored: the next attempt writes a later time
       });
   }
 }

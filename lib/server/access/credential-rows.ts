@@ -97,7 +97,7 @@ export async function addDerivedCredential(
  * Revokes credentials and everything that ends with them (see Lifetime).
  *
  * @param which a condition on `credentials`, with its arguments
- * @param options.keptId credential to spare with everything it created, even if a revoked one created it
+ * @param options.keptId credential to keep along with everything it created, even if a revoked credential created it
  * @returns ids that matched and were live
  */
 export async function revokeCredentials(
@@ -111,7 +111,8 @@ export async function revokeCredentials(
     args: which.args,
   });
   const ids = JSON.stringify(chosen.rows.map(({ id }) => String(id)));
-  // also descends from revoked credentials: an earlier version did not revoke what they had created
+  // also descends from revoked credentials, because an earlier version did not revoke the credentials that they had
+  // created
   const { rows } = await transaction.execute({
     sql: `WITH RECURSIVE over (id, kind) AS (
         SELECT id, kind FROM credentials WHERE id IN (SELECT value FROM json_each(?))
@@ -146,7 +147,7 @@ export function credentialFromRow(row: Row): Credential & { hash: string } {
   return { ...credential, expiresAt: credential.expiresAt ?? defaultExpiry(credential) };
 }
 
-/** Expiry of a sign-in without `expiresAt`. Earlier versions still create some during a rolling upgrade. */
+/** Expiry of a sign-in without `expiresAt`. Earlier versions still create such sign-ins during a rolling upgrade. */
 function defaultExpiry({ kind, memberId, createdAt }: Credential): number | null {
   if (kind !== 'session') return null;
   return createdAt + (memberId === null ? LOCAL_SESSION_MS : MEMBER_SESSION_MS);
@@ -162,7 +163,7 @@ export function isLive({ revokedAt, expiresAt, idleMs, lastUsedAt }: Credential,
 export function principalOf(credential: Credential, redactedRoles: readonly Role[] = []): Principal {
   const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind, redacts } = credential;
   return {
-    // every sign-in with this machine's link is one person
+    // all sign-ins with this machine's link count as one person
     id: memberId ?? (kind === 'session' ? LOCAL_ID : id),
     name,
     kind: kind === 'embed' ? 'embed' : role === 'runner' ? 'runner' : 'human',

@@ -4,12 +4,12 @@ import { may, type Principal } from './principal';
 /** A stream, or another long use of a credential. */
 export interface Watcher {
   needs: Permission;
-  /** Its output is already redacted. */
+  /** True if the output is already redacted. */
   redacts: boolean;
   onEnd: () => void;
 }
 
-/** The uses in progress of each credential; each ends once the credential no longer covers it. */
+/** The uses in progress, by credential. A use ends once its credential no longer covers it. */
 export class CredentialWatchers {
   readonly #byCredential = new Map<string, Set<Watcher>>();
 
@@ -25,7 +25,7 @@ export class CredentialWatchers {
     return this.#byCredential.has(credentialId);
   }
 
-  /** @returns stops watching */
+  /** @returns a function that stops watching */
   add(credentialId: string, watcher: Watcher): () => void {
     const watchers = this.#byCredential.get(credentialId) ?? new Set();
     this.#byCredential.set(credentialId, watchers.add(watcher));

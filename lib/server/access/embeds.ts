@@ -9,14 +9,14 @@ import { notFound } from './principal';
 import type { RequestContext } from './request-context';
 
 interface EmbedServer extends CredentialContext {
-  /** Origins of consoles, exactly as browsers send them. */
+  /** Origins that may frame embeds, exactly as browsers send them. */
   embedOrigins?: readonly string[];
 }
 
 /**
  * `POST /embed-tokens`: creates a token for a frame that shows one session, one log or the session list. Read-only
  * unless requested otherwise, valid for 15 minutes at most, and ends with its parent credential. Redacted unless
- * requested otherwise: a console has a wider audience than the dashboard.
+ * requested otherwise, because the embedding page has a wider audience than the dashboard.
  *
  * @throws AppError `invalid_argument`; `not_found` for an unknown session or agent
  */
@@ -27,7 +27,7 @@ export async function postEmbedToken(
   const { role, parentOrigin, ttlSeconds, redact } = body;
   const scope = embedScope(body, principal.scope);
   if (scope.kind !== 'session' && role === 'operator') {
-    throw new AppError('invalid_argument', 'Only an embed of one session may act. Leave out "role" for the others.');
+    throw new AppError('invalid_argument', 'Only an embed of one session may act. Omit "role" for other embeds.');
   }
   if (!embedOrigins.includes(parentOrigin)) {
     throw new AppError(
@@ -56,11 +56,11 @@ export async function postEmbedToken(
     });
   });
   await credentials.invalidate();
-  // embeds always expire
+  // an embed always has an expiry
   return { token: secret, expiresAt: credential.expiresAt as number };
 }
 
-/** @param own scope of the creator, which bounds the embed's */
+/** @param own scope of the creator, which limits the embed's */
 function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Scope {
   const given = [sessionId, agentId, fleet].filter((one) => one !== undefined);
   if (given.length !== 1) {
@@ -75,7 +75,7 @@ function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope):
   throw notFound('agent', agentId, '/agents');
 }
 
-/** Set by the proxy for embed pages. */
+/** Header that the proxy sets for embed pages. */
 export const EMBED_HEADER = 'x-interlude-embed';
 
 /** Embed pages. Served without a sign-in, because they contain no data. */

@@ -1,6 +1,6 @@
 import { parseAndValidateFlightRouterState } from 'next/dist/server/app-render/parse-and-validate-flight-router-state.js';
 
-/** Header in which Next's router describes the current page. */
+/** Header with the state of Next's router. */
 const ROUTER_STATE = 'next-router-state-tree';
 
 /**

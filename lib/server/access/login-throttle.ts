@@ -10,16 +10,16 @@ const ROUND_MS = 600;
 const MAX_ADMITTED = 300;
 const MAX_ADDRESSES = 10_000;
 
-/** A request waiting for its round to end, ranked at random. */
+/** A request that waits for the end of its round, ranked at random. */
 interface Waiter {
   rank: number;
 }
 
-/** Requests collected until `endsAt`. Plain data: on some hosts no request may wake another one. */
+/** Requests collected until `endsAt`. Plain data, because on some hosts a request can't wake another one. */
 interface Round {
   endsAt: number;
   waiters: Set<Waiter>;
-  /** Null until the first request of the round wakes. */
+  /** Null until the timer of the round's first request fires. */
   admitted: ReadonlySet<Waiter> | null;
 }
 
@@ -31,9 +31,9 @@ interface Client {
 
 /**
  * Throttles guesses of human-chosen secrets. After FREE_FAILURES wrong ones from an address within a minute, its
- * requests are collected in rounds of ROUND_MS. At the end of a round MAX_ADMITTED random requests proceed and the rest
- * are refused. The right secret waits too, because a faster answer would reveal it. Each of n requests proceeds with
- * probability min(1, MAX_ADMITTED / n), so none can displace another. Other addresses never wait.
+ * requests are collected in rounds of ROUND_MS. At the end of a round, MAX_ADMITTED random requests proceed and the
+ * others are refused. The right secret waits too, because a faster answer would reveal it. Each of n requests proceeds
+ * with probability min(1, MAX_ADMITTED / n), so none can displace another. Other addresses never wait.
  *
  * Failure: an aborted request leaves its round. Beyond MAX_ADDRESSES, the least recently failed address is evicted.
  */

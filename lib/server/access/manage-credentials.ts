@@ -108,7 +108,8 @@ function tokenScope({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewT
 }
 
 /**
- * `DELETE /credentials/:credentialId`: revokes a credential and everything it created, everywhere within two seconds.
+ * `DELETE /credentials/:credentialId`: revokes a credential and everything it created, on all instances within two
+ * seconds.
  */
 export async function deleteCredential(
   { ids: { credentialId } }: RequestContext<'credentialId'>,
@@ -190,7 +191,8 @@ export async function readOwnSignIns(
 /**
  * `DELETE /me/sign-ins`: revokes all but the current one.
  *
- * @throws AppError `forbidden`; `conflict` if there is no other, so the audit gets no entry without an effect
+ * @throws AppError `forbidden`; `conflict` if there is no other, so the audit gets no entry for an action without
+ * effect
  */
 export async function deleteOwnSignIns(
   { principal }: RequestContext,
@@ -211,8 +213,8 @@ export async function deleteOwnSignIns(
 }
 
 /**
- * A condition on `credentials`. Local sign-ins have no member and are matched by name. Matches nothing for other
- * credentials.
+ * A condition on `credentials` for the sign-ins of the same person. Local sign-ins have no member and are matched by
+ * name. Matches nothing for other kinds of credentials.
  */
 function samePerson({ memberId, name, credentialId }: Principal): { sql: string; args: string[] } {
   return memberId === null

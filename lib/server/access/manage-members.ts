@@ -14,7 +14,8 @@ import type { RequestContext } from './request-context';
 /**
  * Members: people who signed in through the identity provider.
  *
- * Ordering: a role change applies to existing sign-ins in the same transaction, everywhere within two seconds.
+ * Ordering: a role change updates existing sign-ins in the same transaction, and takes effect on all instances within
+ * two seconds.
  */
 
 type Member = typeof members.$inferSelect;
@@ -100,8 +101,8 @@ export async function revokeMembers(
 }
 
 /**
- * Revokes tokens with a member role once their creator may not create tokens. Runner and embed tokens keep working:
- * their purpose outlasts the person.
+ * Revokes tokens with a member role once their creator may not create tokens. Runner and embed tokens keep working,
+ * because they serve the team rather than the person.
  */
 async function revokeMemberTokens(
   transaction: WriteTransaction,
@@ -143,7 +144,7 @@ export async function setMemberRole(
   await bumpAccessVersion(transaction);
 }
 
-/** Members can't remove their last admin. The owner and local admins are not members and may. */
+/** Refuses to let a member remove the last admin. The owner and local admins are not members and may. */
 async function requireAdminLeft(transaction: WriteTransaction, { id, name }: Member, sender: Principal): Promise<void> {
   if (sender.memberId === null) return;
   const { rows } = await transaction.execute(`SELECT 1 FROM members WHERE ${IS_ADMIN} LIMIT 1`);
@@ -180,7 +181,7 @@ function mayAdminister(member: Member): boolean {
   return member.blockedAt === null && may({ role: effectiveRole(member) }, 'administer');
 }
 
-/** An admin's choice overrides the provider's. */
+/** A role set by an admin overrides the provider's. */
 function effectiveRole({ givenRole, role }: Pick<Member, 'givenRole' | 'role'>): Member['role'] {
   return givenRole ?? role;
 }

@@ -1,8 +1,8 @@
 /** @typedef {{ status: number, code: string, message: string, headers?: Record<string, string> }} Refusal */
 
 /**
- * Longest URL of a page. Next redirects some pages with the URL in two headers, which must fit what clients read (16
- * KiB in Node).
+ * Maximum length of a page's URL. Next redirects some pages with the URL in two headers, which must fit clients' header
+ * limits (16 KiB in Node).
  */
 const MAX_ADDRESS = 7_000;
 

@@ -21,7 +21,7 @@ import { columnText } from '@/db/table-rows';
 export interface Principal {
   /** The member's id, `local` for a local sign-in, otherwise the credential's id. */
   id: string;
-  /** Shown in the audit and on pages. */
+  /** Name for the audit and pages. */
   name: string;
   kind: 'human' | 'runner' | 'embed';
   role: Role;
@@ -34,7 +34,7 @@ export interface Principal {
   expiresAt: number | null;
   /** The only origin whose pages may frame an embed. */
   parentOrigin: string | null;
-  /** Gets redacted responses. */
+  /** True if the sender gets redacted responses. */
   redacts: boolean;
 }
 
@@ -83,7 +83,7 @@ export function may({ role }: Pick<Principal, 'role'>, permission: Permission): 
 }
 
 /**
- * Decides by role alone, before any lookup, so the refusal reveals nothing.
+ * Decides by role alone, before any lookup, so a refusal reveals nothing about stored data.
  *
  * @throws AppError `forbidden`
  */
@@ -108,12 +108,12 @@ const FORBIDDEN: Record<Permission, string> = {
 
 /** Display name of local sign-ins. */
 export const LOCAL_ADMIN = 'Local admin';
-/** Principal id of every local sign-in: the machine doesn't distinguish people. */
+/** Principal id of every local sign-in, because this machine's link doesn't distinguish people. */
 export const LOCAL_ID = 'local';
 /** Name of local people in transcripts and for agents. */
 const OPERATOR = 'operator';
 
-/** The person or program that claims an inbox item. */
+/** The sender as the claimant of an inbox item. */
 export function inboxPerson(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
   if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };
   return { id: principal.id, name: truncateText(principal.name, MAX_PERSON_NAME) };
@@ -125,7 +125,8 @@ export function operatorName(principal: Pick<Principal, 'credentialKind' | 'memb
 }
 
 /**
- * Refuses ids outside the scope with the error for an unknown id. Lists and streams filter in their queries instead.
+ * Refuses an id outside the scope with the same error as an unknown id. Lists and streams filter in their queries
+ * instead.
  *
  * A session stays bound to its first agent, so the result can't become stale.
  *

@@ -20,7 +20,7 @@ import { plainPage } from './sign-in-pages';
  *
  * Ordering: the member's row, the sign-in and its audit entry commit together. A changed role applies to the member's
  * other sign-ins in the same transaction.
- * Failure: every error on the way back becomes a page that says what to do next.
+ * Failure: every error during the return becomes a page with the next step.
  */
 export interface ProviderSignInContext extends SignInContext {
   /** @throws AppError `not_found` without a configured provider */
@@ -88,7 +88,7 @@ export async function backChannelLogout(request: Request, server: ProviderSignIn
     const { database, now, credentials } = await server.context();
     await database.writes.run(async (transaction) => {
       transaction.touch('access');
-      // The session the provider names, or every session of the person if either side has no session id.
+      // Selects the sign-in with the provider's session id, or all of the person's if either side has no session id.
       const which = {
         sql: `kind = 'session' AND member_id IN (SELECT id FROM members WHERE issuer = ?)
           AND (provider_session_id = ? OR ((? OR provider_session_id IS NULL) AND created_at <= ?

@@ -12,10 +12,10 @@ import type { ServerContext } from './request-context';
 
 /** Repeated refusals are counted this long before the audit records them. */
 const REFUSAL_WINDOW_MS = 10 * 60_000;
-/** Truncates ids and paths that may be arbitrary. */
+/** Limits ids and paths, which the sender chooses. */
 const MAX_TARGET = 1_000;
 const MAX_PER_FLUSH = 100;
-/** Codes that are no decision about access: invalid requests and server failures. */
+/** Codes that don't concern access: invalid requests and server failures. */
 const NOT_REFUSALS: readonly string[] = ['malformed', 'invalid_argument', 'too_large', 'unavailable', 'internal'];
 
 const ROW = shapeOf(refusals);
@@ -27,8 +27,8 @@ const REFUSALS = new RowWriter(refusals);
  *
  * Ordering: the first refusal per credential, action and code gets an entry at once. Repeats are counted and recorded
  * every ten minutes, until ten minutes pass without one.
- * Failure: counts are stored in the database. What a process leaves unrecorded is recorded by the next one that counts
- * a refusal, starts, or runs due work.
+ * Failure: counts are stored in the database. If a process ends before it records them, the next process that counts a
+ * refusal, starts, or runs due work records them.
  */
 export class RefusalCounter {
   readonly #database: Database;
@@ -48,7 +48,7 @@ export class RefusalCounter {
     this.#windowMs = windowMs;
   }
 
-  /** Records a refusal. Never rejects: the refusal takes effect without its entry. */
+  /** Records a refusal. Never rejects, because a refusal takes effect even without its entry. */
   async record(act: AuditedAction, error: unknown): Promise<void> {
     if (!(error instanceof AppError) || NOT_REFUSALS.includes(error.code)) return;
     const entry = toAuditEntry(bounded(act), error.code, this.#now());
@@ -130,7 +130,7 @@ export class RefusalCounter {
   }
 }
 
-/** Includes rows due later than a window from now: the clock was set back. */
+/** Includes rows due more than a window from now, because the clock was set back. */
 const DUE = '(due_at <= ? OR due_at > ?)';
 
 function bounded(act: AuditedAction): AuditedAction {

@@ -21,7 +21,7 @@ export type RequestContext<Id extends string = never, Given = unknown> = Given &
   ids: Readonly<Record<Id, string>>;
   request: Request;
   principal: Principal;
-  /** Digests in the sender's form. */
+  /** Digests in the form that the sender may see. */
   digests: ShownDigests;
   whenOver: WatchAccess;
 };
@@ -29,7 +29,7 @@ export type RequestContext<Id extends string = never, Given = unknown> = Given &
 /** A database restricted to a scope. Every read on behalf of a person or program goes through one. */
 export interface ReadScope extends Pick<Database, 'reader' | 'reads'> {
   scope: Scope;
-  /** Its reader gets redacted responses. */
+  /** True if the reader gets redacted responses. */
   redacts: boolean;
 }
 
@@ -37,12 +37,12 @@ export function readScope({ reader, reads }: Database, scope: Scope, redacts = f
   return { reader, reads, scope, redacts };
 }
 
-/** For the server's own reads, which no response contains. */
+/** Scope of the server's own reads, whose results no response contains. */
 export function unscoped(database: Database): ReadScope {
   return readScope(database, EVERYTHING);
 }
 
-/** Dependencies and settings of every handler; lib/server adds the rest. */
+/** Dependencies and settings of every handler; lib/server adds more. */
 export interface ServerContext extends AccessSettings {
   database: Database;
   telemetry?: Telemetry | null;
@@ -54,23 +54,23 @@ export interface ServerContext extends AccessSettings {
   kept?: ResponseCaches;
   /** Monotonic clock in milliseconds; default: the process's. */
   steady?: () => number;
-  /** Ends streams after this time, for hosts that cut long requests; null for never. */
+  /** Milliseconds after which streams end, for hosts that abort long requests; null for never. */
   streamMaxMs: number | null;
   /** Console origins that may embed pages, exactly as browsers send them. */
   embedOrigins?: readonly string[];
-  /** Roles that get redacted responses. */
+  /** Roles that always get redacted responses. */
   redactedRoles?: readonly Role[];
   /** Idle timeout of a sign-in. */
   sessionIdleMs: number;
   /** Absolute lifetime of a member's sign-in. */
   sessionMs: number;
   oidc?: OidcSignIn | null;
-  /** A reply is overdue after this time. */
+  /** Milliseconds after which a reply is overdue. */
   replyOverdueMs?: number;
-  /** A task's result counts as undelivered after waiting this long for a turn. */
+  /** Milliseconds without a turn after which a task's result counts as undelivered. */
   undeliveredMs?: number;
   webhook?: WebhookSettings | null;
-  /** The reason that the configured webhook is disabled. */
+  /** The reason why the configured webhook is disabled. */
   webhookProblem?: string | null;
 }
 

@@ -14,7 +14,7 @@ export function checkHost(request: Request, settings: AccessSettings): void {
   if (isLocalName(request, settings)) return;
   const name = hostName(request);
   if (settings.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name)) return;
-  // only names can be rebound, addresses can't
+  // DNS rebinding needs a name, not an address
   if (settings.allowAddresses && isAddress(name)) return;
   throw new AppError(
     'misdirected_host',
@@ -22,7 +22,7 @@ export function checkHost(request: Request, settings: AccessSettings): void {
   );
 }
 
-/** True for a loopback name, which can only lead to this machine. */
+/** True for a loopback name, which always means this machine. */
 function isLocalName(request: Request, { localName }: Pick<AccessSettings, 'localName'>): boolean {
   const name = hostName(request);
   return LOOPBACK.includes(name) || name === localName;
@@ -47,9 +47,9 @@ const READS = ['GET', 'HEAD', 'OPTIONS'];
  * Refuses cookie-authenticated requests from another site, with any method: a link, an `<img>` or a page on another
  * port of this host must not act for the operator.
  *
- * On trustworthy origins Sec-Fetch-Site decides. Elsewhere (plain http on a host other than localhost) the request must
- * carry something another origin can't send: our Origin, our pages' header, or, on a read such as a download link, our
- * URL as Referer. Programs use a bearer token instead.
+ * On trustworthy origins Sec-Fetch-Site decides. On other origins (plain http on a host other than localhost) the
+ * request must carry a value that another origin can't send: our Origin, our pages' header, or, on a read such as a
+ * download link, our URL as Referer. Programs use a bearer token instead.
  *
  * @throws AppError `cross_origin`
  */

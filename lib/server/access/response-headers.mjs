@@ -1,4 +1,4 @@
-/** On every response. Pages get their content policy, with a nonce, from proxy.ts. */
+/** Headers of every response. Pages get their content policy, with a nonce, from proxy.ts. */
 const EVERYWHERE = {
   'x-content-type-options': 'nosniff',
   // hides paths from other sites; without Sec-Fetch-Site our own Referer proves that a form or download is same-origin
@@ -7,7 +7,7 @@ const EVERYWHERE = {
     'camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), display-capture=(), browsing-topics=()',
 };
 
-/** On every response except embeds. */
+/** Headers of every response except embeds. */
 export const SECURITY_HEADERS = {
   ...EVERYWHERE,
   'x-frame-options': 'DENY',
@@ -16,8 +16,8 @@ export const SECURITY_HEADERS = {
 };
 
 /**
- * On embed pages; their content policy names the allowed parents. A cross-origin-isolated console only accepts frames
- * with these headers.
+ * Headers of embed pages, whose content policy names the allowed parents. A cross-origin-isolated parent only accepts
+ * frames with these headers.
  */
 export const EMBED_HEADERS = {
   ...EVERYWHERE,
@@ -26,17 +26,17 @@ export const EMBED_HEADERS = {
 };
 
 /**
- * On public files. A sandboxed frame has an opaque origin, so our own scripts and fonts are cross-origin to it.
+ * Headers of public files. A sandboxed frame has an opaque origin, so our own scripts and fonts are cross-origin to it.
  */
 export const PUBLIC_HEADERS = {
   'cross-origin-resource-policy': 'cross-origin',
   'access-control-allow-origin': '*',
 };
 
-/** On everything but pages: a browser that renders such a response can do nothing. */
+/** Headers of all other responses than pages: a response that a browser renders anyway can't run or load anything. */
 export const DATA_POLICY = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox" };
 
-/** On text pages with a form, which Next doesn't render. A sandboxed page could not submit the form. */
+/** Headers of text pages with a form, which Next doesn't render. A sandboxed page could not submit the form. */
 export const FORM_POLICY = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 };
@@ -48,7 +48,7 @@ export const FORM_POLICY = {
 export const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' };
 
 /**
- * Hosts that may send the header. Browsers apply it to all ports of a name; on loopback it would cut off every other
+ * Hosts that may send the header. Browsers apply it to all ports of a name, so on loopback it would break every other
  * local server.
  */
 export const STRICT_HOST = '(?!(?:[^.]+\\.)*localhost$|127\\.|\\[).+';

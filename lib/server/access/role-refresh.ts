@@ -45,12 +45,12 @@ async function sealGrant(
 }
 
 /**
- * Asks the identity provider for the role of a sign-in, if that is due and no other instance does it. A new role
- * applies to all of the member's sign-ins. A member without a permitted group loses them all. A sign-in that the
- * provider has ended is revoked.
+ * Asks the identity provider for the role of a sign-in, if a refresh is due and no other instance has claimed it. A new
+ * role applies to all of the member's sign-ins. A member without a permitted group loses all sign-ins. A sign-in that
+ * the provider has ended is revoked.
  *
  * Ordering: one instance claims the refresh in the database by moving its next due time.
- * Failure: never rejects. Without an answer the role stays, and the next use after the due time retries.
+ * Failure: never rejects. Without an answer the role stays, and the first use after the next due time retries.
  */
 export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
   if (!oidc) return;
@@ -80,7 +80,7 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
   }
 }
 
-/** @returns the sealed grant and the member's email; null if nothing is due or another instance was faster */
+/** @returns the sealed grant and the member's email; null if nothing is due, or another instance claimed the refresh */
 async function claimRefresh(
   transaction: WriteTransaction,
   credentialId: string,
@@ -93,7 +93,7 @@ async function claimRefresh(
     args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
   });
   if (rows[0] === undefined) return null;
-  // tells every instance the next due time
+  // makes every instance read the next due time
   await bumpAccessVersion(transaction);
   const { refresh_token, email } = rows[0];
   return { sealed: String(refresh_token), email: email === null ? null : String(email) };

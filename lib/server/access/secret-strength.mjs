@@ -1,9 +1,9 @@
-/** Below this an offline attacker finds a secret by trying. */
+/** Minimum bits against offline guessing. */
 const ENOUGH_BITS = 64;
 
-/** Bits of a character that repeats or continues the ones before it. */
+/** Bits of a character that repeats the previous ones or continues their sequence. */
 const EXPECTED_BITS = 1;
-/** Bits of any other character in a secret that is made of words. */
+/** Bits of any other character in a secret that consists of words. */
 const WORD_BITS = 2;
 
 const HEX = /^[0-9a-f]+$/i;
@@ -11,18 +11,21 @@ const HEX = /^[0-9a-f]+$/i;
 const WORD = /[A-Z]?[a-z]{3,}|[A-Z]{4,}/g;
 /** Few words have j, q, v, x or z beside other consonants; random text often does. */
 const SPOKEN = /^(?!.*(?:q[^u]|[jvxz][^aeioucptyz]|[^aeiouyln][jqxz]))(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
-/** A secret consists of words if they hold this share of its letters, and of all its characters. */
+/** A secret consists of words if they make up this share of its letters, and this share of all its characters. */
 const LETTERS_IN_WORDS = 2 / 3;
 const ALL_IN_WORDS = 0.6;
-/** Random text resembles words more often once digits are read as letters: then the whole text must be words. */
+/**
+ * Share for text with digits read as letters. Random text then resembles words more often, so words must make up the
+ * whole text.
+ */
 const ALL_IN_LEET = 1;
 /** Words that are common in secrets, and the share of a secret in them that makes it guessable. */
 const COMMON =
   /access|admin(?:istrator)?|agent|board|change|dash|inter|key|login|lude|master|pass|phrase|private|project|root|secret|secure|server|super|team|test|token|user|welcome|word/gi;
 const ALL_IN_COMMON = 0.5;
-/** Average letters per word. What looks like words in random text is shorter. */
+/** Minimum average length of words. Apparent words in random text are shorter. */
 const MEAN_WORD_LENGTH = 5;
-/** Keyboard neighbours, also across two rows, continue each other like letters of the alphabet. */
+/** Keyboard neighbours, also across two rows, form a sequence like letters of the alphabet. */
 const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*()'].flatMap((row, at) =>
   [...row].map((key, column) => ({ key, row: at % 4, column })),
 );
@@ -30,8 +33,8 @@ const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*(
 const LEET = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' }));
 
 /**
- * Estimates if a secret can be guessed, by rules and a short word list: repetitions, sequences and words add
- * little, every other character adds the size of the alphabet.
+ * Estimates if a secret can be guessed, from rules and a short word list. Repetitions, sequences and words add few
+ * bits; every other character adds as many as its alphabet allows.
  *
  * @param {string} secret
  */
@@ -65,7 +68,7 @@ function hasWords(secret) {
   return isCommon || isWordy(secret, ALL_IN_WORDS) || isWordy(plain, ALL_IN_LEET);
 }
 
-/** @param {string} secret @param {number} least share of it in words */
+/** @param {string} secret @param {number} least minimum share of the secret in words */
 function isWordy(secret, least) {
   const letters = secret.replace(/[^a-z]/gi, '').length;
   const words = (secret.match(WORD) ?? []).filter((word) => SPOKEN.test(word));
@@ -84,7 +87,7 @@ function isWalk(three) {
   return keys.length === 3 && isBeside.every(Boolean);
 }
 
-/** Size of the alphabet: every kind of character that occurs. @param {string} secret */
+/** Size of the alphabet, from the kinds of characters that occur. @param {string} secret */
 function alphabetOf(secret) {
   if (HEX.test(secret)) return 16;
   const kinds = /** @type {const} */ ([

@@ -7,7 +7,7 @@ const BYTES = 32;
 const LETTERS: Record<CredentialKind, string> = { session: 's', token: 't', embed: 'e', code: 'c' };
 const SHAPE = /^il[ctse]_[A-Za-z0-9_-]{43}$/;
 
-/** Makes a secret: 32 random bytes in base64url after a prefix that people and secret scanners recognize. */
+/** Generates a secret: a prefix that people and secret scanners recognize, then 32 random bytes in base64url. */
 export function makeSecret(kind: CredentialKind): string {
   const bytes = crypto.getRandomValues(new Uint8Array(BYTES));
   const text = btoa(String.fromCharCode(...bytes))
@@ -17,14 +17,14 @@ export function makeSecret(kind: CredentialKind): string {
   return `il${LETTERS[kind]}_${text}`;
 }
 
-/** True if a text has the shape of our secrets, which can't be guessed. */
+/** True if a text has the format of our generated secrets, which can't be guessed. */
 export function isSecret(text: string): boolean {
   return SHAPE.test(text);
 }
 
 /**
- * SHA-256 in hex, the stored form of a secret. A secret needs no salt: 32 random bytes are in no list. Plain JavaScript,
- * because it runs for every request, and crypto.subtle goes through the thread pool.
+ * SHA-256 in hex, the stored form of a secret. A secret of 32 random bytes needs no salt. Plain JavaScript, because
+ * this runs for every request, and crypto.subtle goes through the thread pool.
  */
 export function textDigest(text: string): string {
   return bytesToHex(sha256(utf8ToBytes(text)));
@@ -36,8 +36,8 @@ export function keyedDigest(key: Uint8Array, text: string): string {
 }
 
 /**
- * Compares two secrets in constant time for a given length, which is not secret. Plain JavaScript for the same reason
- * as `textDigest`.
+ * Compares two secrets in time that depends only on their length, which is not secret. Plain JavaScript for the same
+ * reason as `textDigest`.
  */
 export function sameSecret(sent: string, ours: string): boolean {
   let difference = sent.length ^ ours.length;

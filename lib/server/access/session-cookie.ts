@@ -9,19 +9,19 @@ import { forwardedOverTls } from './response-headers.mjs';
  */
 const NAME = 'interlude';
 const secureName = (basePath: string) => `${basePath === '' ? '__Host' : '__Secure'}-interlude`;
-/** The browsers' own maximum. The server expires a sign-in sooner (`sessionIdleMs`). */
+/** Maximum that browsers allow. The server expires a sign-in sooner (`sessionIdleMs`). */
 const LIFETIME_SECONDS = 400 * 24 * 60 * 60;
 
 /**
- * The session secret in a request, or null. The secure name wins, and over TLS the plain one is ignored: any host of the
- * same domain, or a network attacker, can set that.
+ * The session secret in a request, or null. The secure name takes precedence. Over TLS the plain name is ignored,
+ * because any host of the same domain, or a network attacker, can set that cookie.
  */
 export function sessionSecret(headers: Headers, basePath = BASE_PATH): string | null {
   const cookies = cookiesIn(headers);
   return cookies.get(secureName(basePath)) ?? (forwardedTls(headers) ? null : (cookies.get(NAME) ?? null));
 }
 
-/** Cookies by name. Of duplicates the first wins, as in browsers. */
+/** Cookies by name. The first of several duplicates wins, as in browsers. */
 export function cookiesIn(headers: Pick<Headers, 'get'>): Map<string, string> {
   const found = new Map<string, string>();
   for (const pair of (headers.get('cookie') ?? '').split(';')) {
@@ -33,7 +33,7 @@ export function cookiesIn(headers: Pick<Headers, 'get'>): Map<string, string> {
 }
 
 /**
- * Lax, not Strict: a link to a session must open signed in. No GET changes state, and API requests by cookie must be
+ * Lax, not Strict, so a link to a session opens signed in. No GET changes state, and API requests by cookie must be
  * same-origin anyway.
  */
 export function sessionCookie(secret: string, secure: boolean, basePath = BASE_PATH): string {
@@ -50,8 +50,8 @@ function cookie(value: string, secure: boolean, seconds: number, basePath: strin
 }
 
 /**
- * Redirect target for a browser that came by a loopback address: a host name of our own, so servers on other ports
- * don't receive the cookie. Null for other addresses, and for browsers that don't resolve such names.
+ * Redirect target for a browser on a loopback address: our own host name, so servers on other ports don't receive the
+ * cookie. Null for other addresses, and for browsers that don't resolve such names.
  */
 export function localNameOrigin(
   headers: Pick<Headers, 'get'>,
@@ -72,7 +72,7 @@ export function isSecure({ headers, url }: Request): boolean {
   return forwardedTls(headers) ?? new URL(url).protocol === 'https:';
 }
 
-/** The proxy's claim; null without one. */
+/** Scheme that the proxy reports; null without a proxy. */
 export function forwardedTls(headers: Pick<Headers, 'get'>): boolean | null {
   return forwardedOverTls(headers.get('x-forwarded-proto'));
 }

@@ -4,16 +4,18 @@ import { may, type Principal } from './principal';
 import { keyedDigest } from './secret';
 
 /**
- * Content digests in the form that a reader may see. A plain SHA-256 beside a redacted input would confirm a guess of the
- * redacted text, so redacted readers get an HMAC-SHA-256 under a server key.
+ * Content digests in the form that a reader may see. A plain SHA-256 beside a redacted input would confirm a guess of
+ * the redacted text, so redacted readers get an HMAC-SHA-256 under a server key.
  */
 export interface ShownDigests {
   /** Form of request digests. `keyed`: HMAC-SHA-256 of the plain digest, in hex; `none`: null. */
   kind: 'plain' | 'keyed' | 'none';
   request(digest: string): string | null;
-  /** Keyed for every redacted reader, even if request digests are withheld. */
+  /** Keyed for every redacted reader, even if the reader gets no request digests. */
   attachment(hash: string): string;
-  /** Id of a redacted principal, whose uploads are kept apart until a message names them; null for all others. */
+  /**
+   * Id of a redacted principal, whose uploads are stored separately until a message names them; null for all others.
+   */
   sender: string | null;
 }
 
@@ -30,7 +32,7 @@ export function mayAnswer(principal: Pick<Principal, 'role' | 'kind'>): boolean 
  * Digests for a principal: null for requests it may not answer, keyed if it is redacted, otherwise plain. A principal
  * without read permission, such as a runner, wrote the content itself and sees plain digests.
  *
- * @throws what the database throws
+ * @throws errors of the database
  */
 export async function shownDigests(
   principal: Pick<Principal, 'id' | 'role' | 'kind' | 'redacts'>,

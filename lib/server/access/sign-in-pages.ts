@@ -81,12 +81,12 @@ export async function readForm(
 
 const NOWHERE = 'http://interlude.invalid';
 
-/** Longer paths would exceed what browsers and proxies accept in a cookie or header. */
+/** Longer paths would exceed the cookie and header limits of browsers and proxies. */
 const MAX_LENGTH = 1_024;
 
 /**
- * Returns a path on this server to go to after sign-in. Resolved as browsers do (`/\host`, tabs, `/.//host`); anything
- * that still names a host becomes `/`.
+ * Returns the path on this server to open after sign-in. Resolved as browsers do (`/\host`, tabs, `/.//host`); a path
+ * that then names a host becomes `/`.
  */
 export function nextPath(next: string | null): string {
   if (next === null || !next.startsWith('/') || !URL.canParse(next, NOWHERE)) return '/';

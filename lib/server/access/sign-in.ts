@@ -27,8 +27,8 @@ import { nextPath, plainPage, readForm } from './sign-in-pages';
 /**
  * Local sign-in: with a single-use link that is valid for five minutes, or by pasting the owner's token into a form.
  *
- * A link signs in at once only if the person opened it directly. Otherwise any page could sign a browser in as another
- * person, or use up the link; then a button asks for confirmation.
+ * A link signs in at once only if the person opened it directly. In all other cases a button asks for confirmation,
+ * because any page could sign a browser in as another person, or use up the link.
  *
  * Failure: a used or expired code leads to a page that explains how to get a new one.
  */
@@ -65,10 +65,10 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
     return redirect(signedOutPath(next, hasSessionCookie(request.headers) ? 'ended' : undefined));
   }
   const initiator = requestInitiator(request, settings);
-  // programs may not resolve such names
+  // other programs than browsers may not resolve such names
   const isBrowser = initiator !== 'prefetch' && isDocumentRequest(request.headers);
   const own = localNameOrigin(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
-  // only with a valid code: anyone who knows the name could have a browser send its cookie elsewhere
+  // only with a valid code: the redirect reveals the local name, and browsers send its cookie to every port
   if (own !== null && isBrowser && (await isValidCode(server, token)))
     return redirect(`${own}${withBasePath(`${url.pathname}${url.search}`)}`);
   return initiator === 'person'
@@ -76,7 +76,7 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
     : confirmationPage(request, server, { token, next }, initiator);
 }
 
-/** Reveals nothing about the code: the page is the same for an invalid one. */
+/** The page is the same for an invalid code, so it reveals nothing about the code. */
 async function confirmationPage(
   request: Request,
   server: SignInContext,
@@ -100,7 +100,10 @@ export async function signInByForm(request: Request, server: SignInContext): Pro
   return completeSignIn(request, server, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
 }
 
-/** `POST /sign-out`: revokes the sign-in and ends its streams everywhere. A form may name its principal. */
+/**
+ * `POST /sign-out`: revokes the sign-in and ends its streams on all instances. A form may name the principal that it
+ * signs out.
+ */
 export async function signOut(request: Request, server: SignInContext): Promise<Response> {
   const principal = await authenticate(request, server);
   if (principal.credentialKind !== 'session') {
@@ -129,12 +132,12 @@ export async function signOut(request: Request, server: SignInContext): Promise<
 }
 
 /**
- * Clears what the browser stored. Under a base path this would also clear the storage of other applications on the
- * origin; there, and where browsers ignore the header, `/signed-out` clears ours.
+ * Clears the browser's storage for this origin. Not under a base path, where other applications share the origin.
+ * There, and in browsers that ignore the header, `/signed-out` clears our own storage.
  */
 const CLEARED_STORAGE: Record<string, string> = BASE_PATH === '' ? { 'clear-site-data': '"storage"' } : {};
 
-/** Our form policy forbids leaving this server, redirects included; a page may refresh to another one. */
+/** Our form policy forbids redirects to another server, but a page may refresh to one. */
 function providerSignOutPage(address: string, headers: Record<string, string>): Response {
   const link = { href: address, text: 'Sign out at your identity provider too' };
   const page = plainPage('You are signed out', 'Redirecting to your identity provider…', link, 200);
@@ -163,7 +166,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
     server.throttle.recordFailure(address);
     return redirect(signedOutPath(next, 'wrong-token'));
   }
-  // an unknown sender's guesses write nothing
+  // guesses of unknown senders write nothing to the database
   if (!isOwner && !(await isValidCode(server, token))) return redirect(signedOutPath(next, 'old-link'));
   const { database, now, sessionIdleMs, credentials } = await server.context();
   const secret = await database.writes.run(async (transaction) => {
@@ -173,7 +176,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
     const made = await addDerivedCredential(transaction, maker, {
       kind: 'session',
       name: LOCAL_ADMIN,
-      // The owner's token signs in as admin; speaking for an agent needs the token itself.
+      // The owner's token signs in as admin; acting as an agent needs the token itself.
       role: 'admin',
       scope: EVERYTHING,
       now: now(),
@@ -181,7 +184,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
       idleMs: sessionIdleMs,
     });
     const act = describeAction(request, principalOf(made.credential), 'sign in', {}, null);
-    // the URL held the secret, so the digest must not be recorded
+    // the URL contains the secret, so its digest must not be recorded
     await recordAction(transaction, { ...act, digest: '' }, 'done', now());
     return made.secret;
   });
@@ -208,7 +211,7 @@ async function redeemCode(transaction: WriteTransaction, code: string, now: numb
   const credential = credentialFromRow(row);
   if (!isLive(credential, now)) return null;
   await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
-  // the owner has no row, and sign-in rows are never deleted
+  // without a row, the parent is the owner's token: rows of other parents are never deleted
   const parent = await readCredential(transaction, credential.parentId);
   return parent === null ? OWNER : principalOf(parent);
 }

@@ -2,24 +2,24 @@ import { toAbortError } from '@interlude/protocol/errors';
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
-/** Calls back once if the reader loses access. @returns stops watching */
+/** Calls back once if the reader loses access. @returns a function that stops watching */
 export type WatchAccess = (onEnd: () => void) => () => void;
 
 /** The connection of one reader. */
 export interface Sink {
-  /** Written bytes that the reader has not fetched. */
+  /** Bytes that were written but not yet read. */
   readonly waiting: number;
   write(chunk: Chunk): void;
-  /** Ends the response after what was written. Safe to repeat. */
+  /** Ends the response after the bytes already written. Safe to repeat. */
   end(): void;
-  /** Breaks the connection unless everything was sent, so the reader notices the truncation. */
+  /** Breaks the connection unless all bytes were sent, so the reader notices the truncation. */
   hangUp(why: unknown): void;
 }
 
 export interface Source {
-  /** The sink accepts more. */
+  /** Called when the sink accepts more. */
   drained(): void;
-  /** The reader disconnected. */
+  /** Called when the reader has disconnected. */
   gone(): void;
 }
 
@@ -31,7 +31,7 @@ const READ_AHEAD_BYTES = 64 * 1024;
  * A response that keeps streaming. The front door opens it directly on the connection, so a frame is one write per
  * reader; other callers read its body.
  *
- * Failure: nothing opens until one of the two starts. Cancel the body to decline.
+ * Failure: the stream opens only when the front door or a reader starts it. Cancel the body to decline it.
  */
 export class StreamedResponse extends Response {
   readonly open: OpenStream;
@@ -54,7 +54,7 @@ export function asResponse(answer: Response): Response {
 }
 
 export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
-  // workerd pulls while opening; those writes need no wait
+  // workerd pulls while opening; the writes from opening need not wait
   let source: Source | null = null;
   return new ReadableStream<Chunk>(
     {
@@ -85,7 +85,7 @@ export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
 /**
  * A long body that aborts once its reader loses access.
  *
- * Failure: ends like a broken connection, so no part passes for the whole.
+ * Failure: ends like a broken connection, so the reader can't take a partial body for a complete one.
  */
 export function abortableBody(body: ReadableStream<Uint8Array>, whenOver: WatchAccess): ReadableStream<Uint8Array> {
   const reader = body.getReader();
@@ -97,7 +97,7 @@ export function abortableBody(body: ReadableStream<Uint8Array>, whenOver: WatchA
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // only once it is read: an unread body would never stop watching
+        // starts with the first read: an unread body would never stop watching
         stop ??= whenOver(() => {
           controller.error(toAbortError('The reader lost access.'));
           reader.cancel().catch(() => {});
@@ -120,7 +120,7 @@ export function abortableBody(body: ReadableStream<Uint8Array>, whenOver: WatchA
   );
 }
 
-/** Counts open streams. A process that may freeze stays awake while there is one. */
+/** Counts open streams. A process that may freeze stays awake while a stream is open. */
 export class OpenStreams {
   readonly #onFirst: () => void;
   readonly #onLast: () => void;
@@ -131,7 +131,7 @@ export class OpenStreams {
     this.#onLast = onLast;
   }
 
-  /** @returns marks the stream as ended; safe to repeat */
+  /** @returns a function that marks the stream as ended; safe to repeat */
   begin(): () => void {
     this.#count += 1;
     if (this.#count === 1) this.#onFirst();

@@ -4,14 +4,17 @@ export class TtlCache<T> {
   #loading: Promise<T> | null = null;
   #cached: { value: T; at: number; tookMs: number } | null = null;
 
-  /** @param isShared concurrent callers share a lookup; not on hosts that end it with the request that started it */
+  /**
+   * @param isShared concurrent callers share a lookup; false on hosts where a lookup ends with the request that started
+   * it
+   */
   constructor(isShared = true) {
     this.#isShared = isShared;
   }
 
   /**
    * @param now milliseconds
-   * @param ttlMs age up to which a result is valid; each call decides by itself
+   * @param ttlMs maximum age of a result; may differ between calls
    */
   async get(now: () => number, load: () => Promise<T>, ttlMs: (value: T, tookMs: number) => number): Promise<T> {
     if (this.#cached !== null) {

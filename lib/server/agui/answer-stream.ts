@@ -10,22 +10,22 @@ import type { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { RunProjector } from './run-projector';
 import type { WellFormedStream } from './well-formed-stream';
 
-/** Time for a client to read the end of its stream. */
+/** Milliseconds for a client to read the end of its stream. */
 const LINGER_MS = 10_000;
 
-/** Time to wait for a turn after the last task ends, and for an absent runner. */
+/** Milliseconds to wait for a turn after the last task ends, and for an absent runner. */
 const TIMEOUT_MS = { 'next-turn': 5_000, runner: 60_000 } as const;
 
 interface AnswerStreamOptions {
   fanOut: Pick<FanOut, 'subscribe'>;
   sessionId: string;
-  /** The log is read after this position. */
+  /** Position after which the log is read. */
   from: number;
-  /** The position of a turn's start, from which to read it again. */
+  /** Position of the start of a turn to read again. */
   turnPosition: (turnId: string) => Promise<number | null>;
   stream: WellFormedStream;
   projector: RunProjector;
-  /** Milliseconds to follow; null if the client does not. */
+  /** Milliseconds to follow the session; null if the client does not follow it. */
   followMs: number | null;
   maxMs: number | null;
   client: string;
@@ -42,8 +42,8 @@ const decoder = new TextDecoder();
  * Streams a session's log, as the fan-out sends it, to one AG-UI client.
  *
  * Ordering: in the order of the log; a new subscription replaces the old one only to read a turn again.
- * Failure: if the log breaks off or the server stops, the stream ends with RUN_ERROR, because clients take a plain end
- * for success. A client that hangs up interrupts nothing.
+ * Failure: if reading the log fails or the server stops, the stream ends with RUN_ERROR, because clients take a plain
+ * end for success. A client that disconnects does not interrupt the agent.
  *
  * @throws AppError of the first subscription, before anything is written
  */
@@ -129,7 +129,7 @@ class Answer implements Source {
       write: (chunk) => {
         if (isCurrent()) this.#readChunk(decoder.decode(chunk));
       },
-      // After `bye`, from either side.
+      // True after `bye`, from either side.
       end: () => {
         if (isCurrent()) this.#breakOff('The stream ended.', 'stream_ended');
       },
@@ -139,7 +139,7 @@ class Answer implements Source {
     });
   }
 
-  /** The fan-out never splits a frame over chunks. */
+  /** The fan-out never splits a frame across chunks. */
   #readChunk(text: string): void {
     const { projector } = this.#options;
     let heartbeat = '';
@@ -189,7 +189,7 @@ class Answer implements Source {
     this.#write();
   }
 
-  /** Sends what the projector wrote, then acts on its state. */
+  /** Sends the projector's new events, then acts on its state. */
   #write(heartbeat = ''): void {
     if (this.#isEnded) return;
     const { projector, stream } = this.#options;
@@ -236,7 +236,7 @@ class Answer implements Source {
   #end(): void {
     this.#leave();
     this.#sink.end();
-    // A stalled reader would keep its backlog for ever.
+    // A stalled reader would hold its backlog forever.
     this.#linger = setTimeout(() => this.#sink.hangUp('the client did not read its stream'), LINGER_MS);
     unref(this.#linger);
   }

@@ -3,21 +3,24 @@ import { idField, inputUserMessages } from '@interlude/protocol/event-fields';
 import { readInterlude } from '@interlude/protocol/interlude-metadata';
 
 export interface Awaited {
-  /** Ids in the log of the messages to answer. */
+  /** Ids, as in the log, of the messages to answer. */
   messageIds: readonly string[];
-  /** An open turn that is the answer: it continues after an interrupt, or another client began it. */
+  /** An open turn that is the answer, because it continues after an interrupt or another client began it. */
   answeredIn: string | null;
-  /** The next turn is the answer, whichever messages it names: it continues from the client's answers. */
+  /**
+   * True if the next turn is the answer regardless of the messages it names, because it continues from the client's
+   * answers.
+   */
   answersNext: boolean;
 }
 
-/** `maybe`: a user turn that began after the message and names none. */
+/** `maybe`: a user turn that began after the message and names no message. */
 export type Answers = 'yes' | 'maybe' | 'no';
 
 interface TurnStart {
   id: string;
   kind: 'user' | 'between-run';
-  /** The messages it answers; null if it names none. */
+  /** The messages that the turn answers; null if it names none. */
   named: string[] | null;
   parentRunId: string | null;
 }
@@ -68,7 +71,7 @@ export class AwaitedAnswer {
     return ids.filter((id) => this.#messageIds.has(id));
   }
 
-  /** Relates a turn that begins to the answer. */
+  /** Decides if a starting turn is the answer. */
   relate({ id, kind, named }: TurnStart): Answers {
     if (this.#isNext) {
       this.#isNext = false;
@@ -82,7 +85,7 @@ export class AwaitedAnswer {
   ended(turnId: string, answers: Answers, named: readonly string[]): void {
     this.answered(named);
     if (turnId === this.#turnId) this.#turnId = null;
-    // An agent that never names messages has answered them with this turn.
+    // An agent that never names messages has answered all of them with this turn.
     if (answers === 'maybe' && named.length === 0) this.#messageIds.clear();
   }
 

@@ -16,7 +16,7 @@ const ROLES = ['developer', 'system', 'assistant', 'user'] as const;
 /**
  * The start of a part, with the fields that strict clients require.
  *
- * @param event the first event written of the part, of any type
+ * @param event the part's first event, of any type
  */
 export function partStart(
   kind: PartKind,
@@ -36,7 +36,7 @@ export function partContent(kind: PartKind, id: string, delta: string): ClientEv
   return { type: `${type}_${content}`, [name]: id, delta };
 }
 
-/** @param event the end of this part; null if something else ends it */
+/** @param event the event that ends the part; null if another event implies the end */
 export function partEnd(kind: PartKind, id: string, event: AgUiEvent | null): ClientEvent {
   return {
     type: `${NAMES[kind].type}_END`,
@@ -45,7 +45,7 @@ export function partEnd(kind: PartKind, id: string, event: AgUiEvent | null): Cl
   };
 }
 
-/** The metadata of the client's message, without fields about the event and internal ones. */
+/** The metadata of the client's message, without internal fields and those of the event. */
 function metadataOf(event: AgUiEvent): ClientEvent['metadata'] {
   if (!isObject(event.metadata)) return undefined;
   const { interlude: _, ...others } = event.metadata;
@@ -59,10 +59,10 @@ const PART = ['attachments', 'clientId', 'delivery', 'from', 'replyTo'] as const
 
 export type ClientEvent = ServedEvent;
 
-/** The client's protocol version: 1.0 names it in its input, earlier clients don't. */
+/** The client's protocol version. Clients send it in their input from 1.0 on. */
 export type Dialect = '1.0' | '0.0.59';
 
-/** The agent waits for a person. `responseSchema` is JSON Schema, `expiresAt` ISO 8601. */
+/** An AG-UI interrupt: the agent waits for a person. `responseSchema` is JSON Schema, `expiresAt` ISO 8601. */
 export interface Interrupt {
   id: string;
   reason: string;
@@ -79,8 +79,8 @@ export type Outcome =
   | { type: 'interrupt'; interrupts: readonly Interrupt[] };
 
 /**
- * An event outside messages, with the fields that strict clients require; null if it is not for clients. An unknown type becomes
- * RAW, because 0.0.59 rejects unknown types.
+ * An event outside messages, with the fields that strict clients require; null if clients must not get it. An unknown
+ * type becomes RAW, because 0.0.59 rejects unknown types.
  */
 export function clientEvent(event: AgUiEvent): ClientEvent | null {
   const read = Object.hasOwn(OTHERS, event.type) ? OTHERS[event.type] : undefined;
@@ -88,7 +88,7 @@ export function clientEvent(event: AgUiEvent): ClientEvent | null {
   return { type: 'RAW', event, source: 'interlude' };
 }
 
-/** The end of a step, span or subagent. @param event the one that ends it; null where its run ends */
+/** The end of a step, span or subagent. @param event the event that ends it; null if the end of the run does */
 export function bracketEnd(start: ClientEvent, event: AgUiEvent | null): ClientEvent {
   const { stepName, messageId, subagentRunId } = start;
   const end = { type: ENDS[start.type] ?? '', stepName, messageId, subagentRunId };
@@ -104,7 +104,7 @@ const ENDS: Record<string, string | undefined> = {
 };
 
 const OTHERS: Record<string, (event: AgUiEvent) => ClientEvent | null> = {
-  // It would replace the client's own messages. Its new messages follow in the log as chunks.
+  // A snapshot would replace the client's own messages. The snapshot's new messages follow in the log as chunks.
   MESSAGES_SNAPSHOT: () => null,
   STEP_STARTED: (event) => named(event, 'stepName', 'subagentRunId'),
   REASONING_START: (event) => named(event, 'messageId', 'subagentRunId'),
@@ -114,7 +114,7 @@ const OTHERS: Record<string, (event: AgUiEvent) => ClientEvent | null> = {
   }),
   CUSTOM: (event) => {
     const name = textOf(event.name);
-    // A task's output has its own route.
+    // A task's output is available from its own route.
     if (name === null || name === CUSTOM.taskOutput) return null;
     return { type: 'CUSTOM', name, value: event.value ?? null };
   },

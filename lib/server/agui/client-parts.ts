@@ -9,21 +9,21 @@ export type PartKind = 'text' | 'thought' | 'call';
 /** Progress of a part at the client and in the log, in UTF-16 code units. */
 export interface Part {
   clientLength: number;
-  /** Less than `clientLength` while the log repeats what the client has. */
+  /** Less than `clientLength` while the log repeats text that the client already has. */
   logLength: number;
-  /** The subagent that began it, null for the agent itself; absent until the part is written. */
+  /** The subagent that began the part, null for the agent itself; absent until the part is written. */
   owner?: string | null;
-  /** The speaker that streams it in chunks, which no event ends. */
+  /** The speaker that streams the part in chunks, which no event ends. */
   chunkedBy?: string | null;
 }
 
-/** Per kind: beyond them the oldest open part is closed, and the oldest ended one is forgotten. */
+/** Limits per kind. Beyond them the oldest open part is closed, and the oldest ended one is forgotten. */
 const MOST = { mostOpen: 1_000, mostEnded: 5_000 };
 
 /**
- * The parts that a client has, from the messages it sent and the events written to it. Lengths are compared, not texts,
- * because a text in the log only grows. A client closes a call when its arguments end, and its result is another
- * message, so the end of a call is its `cut`: only a result changes it afterwards.
+ * The parts that a client has, from the messages it sent and the events it received. Compares lengths instead of texts,
+ * because a text in the log only grows. A client closes a call when its arguments end, and the result is a separate
+ * message. So the end of a call is its `cut`: afterwards only a result changes the call.
  */
 export class ClientParts {
   readonly of: Readonly<Record<PartKind, Entities<PartKind, Part>>> = {
@@ -33,8 +33,9 @@ export class ClientParts {
   };
 
   /**
-   * @param logLength 0 if the log is read from the start of the part, else its length at the position read from
-   * @param owner null if the client has it as the agent's own
+   * @param logLength 0 if the log is read from the start of the part, else the part's length at the position where the
+   * read starts
+   * @param owner null if the client has the part as the agent's own
    */
   add(kind: PartKind, id: string, clientLength: number, logLength: number, owner?: null): void {
     this.of[kind].take(id, 'start', { clientLength, logLength, owner });
@@ -70,7 +71,7 @@ export function isOfPart<Input extends { kind: Kind | null }>(
 
 const PREFIX = 'agui:';
 
-/** The session's `clientId` of an AG-UI message. A message sent again gets the same id, so it is sent once. */
+/** The session's `clientId` of an AG-UI message. A resent message gets the same id, so the session receives it once. */
 export function clientIdOf(messageId: string): string {
   const id = `${PREFIX}${messageId}`;
   return id.length <= MAX_ID_LENGTH ? id : `${PREFIX}#${digestOf(messageId)}`;
@@ -81,21 +82,21 @@ export function messageIdOf(clientId: string | null | undefined): string | null 
   return clientId?.startsWith(PREFIX) && !clientId.startsWith(`${PREFIX}#`) ? clientId.slice(PREFIX.length) : null;
 }
 
-/** Limits of a history. A client accepts 10 MB in one frame. */
+/** Limits for a history. Clients accept 10 MB in one frame. */
 export const HISTORY_TURNS = 50;
 const MOST_TEXT = 2 * 1024 * 1024;
 const MOST_ITEMS = 5_000;
 
 type Message = { id: string; role: string; [field: string]: unknown };
 
-/** A session's newest messages that fit, as a client's list. Adds them to `parts`. */
+/** As many of a session's newest messages as fit, in the form of a client's list. Adds them to `parts`. */
 export function historyOf(turns: readonly Turn[], parts: ClientParts): Message[] {
   const newestFirst: Message[][] = [];
   let room = MOST_TEXT;
   for (const item of turns.flatMap(({ items }) => items).reverse()) {
     const messages = messagesOf(item);
     room -= JSON.stringify(messages).length;
-    // Keeps the newest, regardless of its size.
+    // Keeps the newest message, regardless of its size.
     if (newestFirst.length > 0 && (room < 0 || newestFirst.length >= MOST_ITEMS)) break;
     newestFirst.push(messages);
     addItem(item, parts);
@@ -122,7 +123,7 @@ function messagesOf(item: Item): Message[] {
   }
 }
 
-/** Text that was cut off counts as received, because the log continues after it. */
+/** Truncated text counts as received, because the log continues after it. */
 function addItem(item: Item, parts: ClientParts): void {
   const add = (kind: PartKind, id: string, text: string, cut = 0) => {
     parts.add(kind, id, text.length + cut, text.length + cut, null);
@@ -135,7 +136,7 @@ function addItem(item: Item, parts: ClientParts): void {
   }
 }
 
-/** A message and a call of the agent may share an id; to a client both are messages. */
+/** A message and a call of the agent may share an id. For a client both are messages, which need distinct ids. */
 function withUniqueIds(messages: readonly Message[]): Message[] {
   const seen = new Set<string>();
   return messages.map((message) => {

@@ -4,22 +4,22 @@ import { inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
 import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { type ClientParts, messageIdOf } from './client-parts';
 
-/** Most messages, and most other events, that wait for a run. */
+/** Maximum deferred messages, and maximum other deferred events. */
 const MOST_MESSAGES = 64;
 const MOST_OTHERS = 256;
-/** Most JSON of all earlier events, in UTF-16 code units. */
+/** Maximum JSON of all deferred events, in UTF-16 code units. */
 const MOST_TEXT = 4 * 1024 * 1024;
 
 /**
- * Events between runs that wait for one: people's messages for the run that answers them, other events for the next run.
+ * Defers events between runs: people's messages until the run that answers them, other events until the next run.
  *
- * Failure: beyond the limits the oldest are left out, and counted.
+ * Failure: beyond the limits the oldest events are dropped and counted.
  */
 export class DeferredEvents {
   readonly #parts: ClientParts;
   /** By the message's id in the log. The entries carry its client's id. */
   readonly #messages = new Map<string, EventEntry[]>();
-  /** Messages never written: the client has sent them itself, or they were left out. */
+  /** Messages that are never written, because the client sent them itself or they were dropped. */
   readonly #skipped = new Set<string>();
   #others: EventEntry[] = [];
   readonly #sizes = new WeakMap<EventEntry, number>();
@@ -36,7 +36,7 @@ export class DeferredEvents {
 
   /**
    * @param isInTurn true if a message that the agent reports may be written at once
-   * @returns true if the event is of a deferred message or the client's own, and not to be written now
+   * @returns true if the event must not be written now, because its message is deferred or the client's own
    */
   deferMessage(entry: EventEntry, isInTurn: boolean): boolean {
     const { event } = entry;
@@ -60,7 +60,7 @@ export class DeferredEvents {
   }
 
   defer(entry: EventEntry): void {
-    // A task's newest progress replaces an earlier one.
+    // A task's newest progress replaces the earlier one.
     const task = progressingTask(entry);
     const earlier = task === null ? undefined : this.#others.find((other) => progressingTask(other) === task);
     if (earlier !== undefined) {
@@ -90,7 +90,7 @@ export class DeferredEvents {
     this.#enforceLimits();
   }
 
-  /** Messages go last: each is the question to an answer. */
+  /** Drops messages last, because a run may answer them. */
   #enforceLimits(): void {
     while (this.#others.length > MOST_OTHERS || (this.#size > MOST_TEXT && this.#others.length > 0)) {
       this.#discount(this.#others.splice(0, 1));

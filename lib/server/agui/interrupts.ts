@@ -22,11 +22,11 @@ export interface PendingRequest
   options: readonly RequestOption[];
 }
 
-/** Most interrupts at once: further requests follow when some are answered. */
+/** Maximum interrupts at once. Further requests follow when some are answered. */
 export const MOST_PENDING = 20;
 const MOST = { mostOpen: MOST_PENDING, mostEnded: 0 };
 
-/** The agent's open requests, with a mark on those that this client has answered. */
+/** The agent's open requests, marking those that this client has answered. */
 export class PendingRequests {
   readonly #open = new Entities<'request', PendingRequest & { isAnswered: boolean }>('request', MOST);
 
@@ -60,13 +60,13 @@ export class PendingRequests {
     if (replaces !== undefined) this.#open.take(replaces, 'cut');
     if (known === undefined && this.#open.crowded !== null) return false;
     const request = pendingRequestOf(requestItem(id, entry));
-    // This client was shown a repeated request before, or answered it.
+    // The client already got the repeated request as an interrupt, or answered it.
     const isAgain = known?.digest === request.digest;
     this.#open.take(id, 'ask', { ...request, isAnswered: isAgain && known?.isAnswered === true });
     return !isAgain;
   }
 
-  /** The turn or process that waits has ended. */
+  /** The turn or process that waited has ended. */
   close(): void {
     for (const id of this.#open.open) this.#open.take(id, 'cut');
   }
@@ -79,7 +79,10 @@ export function pendingRequestOf({ requestKind: kind, options = [], ...item }: R
 /** Characters of the digest in an interrupt's id. */
 const MARK_LENGTH = 16;
 
-/** The id identifies one opening of a request, so an answer never reaches another request with the same id. */
+/**
+ * Returns the interrupt's id, which identifies one opening of a request, so an answer never reaches another request
+ * with the same request id.
+ */
 export function interruptId({ id, digest }: Pick<PendingRequest, 'id' | 'digest'>): string {
   return digest === null ? id : `${id}@${digest.slice(0, MARK_LENGTH)}`;
 }

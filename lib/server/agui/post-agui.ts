@@ -52,7 +52,7 @@ export async function postAgUiConnect(context: AgUiContext, server: AgUiServer):
   return connect(context, await readRunInput(await readBody(context.request)), server);
 }
 
-/** The session as the client may see it. */
+/** The parts of the session that the client may see. */
 async function factsFor(
   { ids, principal, digests }: AgUiContext,
   view: ReadScope,
@@ -68,7 +68,7 @@ async function run(context: AgUiContext, input: RunInput, server: AgUiServer): P
   const before = await factsFor(context, view, sessionId);
   const { answered, notices } = await resume(input.resume, before, context, server);
   const sent: string[] = [];
-  // Unanswered messages of other people are at the end of a client's history, too.
+  // Unanswered messages of other people are also at the end of a client's history.
   const known = await knownMessages(
     server.database,
     sessionId,
@@ -87,7 +87,7 @@ async function run(context: AgUiContext, input: RunInput, server: AgUiServer): P
   const sentAt = queuedAt ?? Number(facts.position);
   const follows = (input.followMs ?? 0) > 0;
   const { openTurn } = facts;
-  // Without a new message, the client joins the open turn. A client that follows always does.
+  // Without a new message, the client joins the open turn. A client that follows the session always joins.
   const continues = openTurn !== null && (sent.length === 0 || answered.length > 0);
   const isJoined = openTurn !== null && (continues || follows) && Number(openTurn.position) <= sentAt;
   const from = isJoined ? Number(openTurn.position) - 1 : sentAt;
@@ -104,7 +104,7 @@ async function run(context: AgUiContext, input: RunInput, server: AgUiServer): P
   });
 }
 
-/** A client that answers requests has read the log up to the newest request. */
+/** A client that answers requests has read the log up to the newest of them. */
 function readUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
   const opened = pending.flatMap(({ id, openedPosition }) => (answered.includes(id) ? (openedPosition ?? []) : []));
   return opened.length === 0 ? null : opened.reduce(laterPosition);
@@ -125,7 +125,7 @@ async function connect(context: AgUiContext, input: RunInput, server: AgUiServer
   const follows = input.followMs === null || input.followMs > 0;
   const made = {
     messageIds: [],
-    // A client that does not follow gets the open turn to its end.
+    // A client that does not follow the session gets the open turn until its end.
     answeredIn: follows ? null : openTurnId,
     answersNext: false,
     follows: follows ? ('always' as const) : ('no' as const),
@@ -180,7 +180,7 @@ async function answer(
   return new StreamedResponse(open, SSE_HEADERS);
 }
 
-/** Not errors for an AG-UI client: another client has answered, or the agent has continued. */
+/** Outcomes that are no errors for an AG-UI client: another client has answered, or the agent has continued. */
 const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'request_answered', 'request_changed']);
 
 /** Answers open requests. A request that is no longer open is reported in the notices. */
@@ -214,7 +214,7 @@ async function giveAnswer(
   const sessionId = session.id;
   const body = parseAnswer(request, entry);
   try {
-    // A question can't be denied, so cancelling it interrupts its turn.
+    // A question can't be denied, so cancelling it interrupts the turn.
     if (body === null) {
       const turn = openTurn === null ? {} : { turnId: openTurn.id };
       await postInterrupt({ ...sender, ids: { sessionId }, body: turn }, server);
@@ -224,7 +224,7 @@ async function giveAnswer(
     if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
     const { reason } = error.details;
     if (TOO_LATE.has(reason) || (body === null && (reason === 'turn_ended' || reason === 'no_open_turn'))) {
-      // An answer on its way counts as this one.
+      // An answer that is on its way to the agent counts as this one.
       return reason === 'request_answered' ? 'given' : 'too-late';
     }
     throw error;
@@ -236,7 +236,7 @@ interface SessionFacts {
   session: SessionSummary;
   agent: AgentSummary | null;
   openTurn: TurnHeader | null;
-  /** Open requests, the oldest first, at most MOST_PENDING. */
+  /** Open requests, oldest first, at most MOST_PENDING. */
   pending: PendingRequest[];
   running: Task[];
 }
@@ -295,7 +295,10 @@ async function positionOf({ reader }: Database, sql: string, ...args: string[]):
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/** The ids among these of messages that the session has: sent from the dashboard, or named by a turn that answered. */
+/**
+ * Returns those of the ids whose messages the session has: sent from the dashboard, or named by a turn that answered
+ * them.
+ */
 async function knownMessages(
   database: Database,
   sessionId: string,

@@ -8,12 +8,12 @@ import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-r
 import type { Dialect } from './client-events';
 import { ClientParts, clientIdOf } from './client-parts';
 
-/** Default and longest time to follow. */
+/** Default and maximum time to follow a session. */
 export const FOLLOW_MS = 10 * 60_000;
 const MAX_FOLLOW_MS = 60 * 60_000;
-/** Most JSON values of an input: a client sends its whole history, some ten thousand messages. */
+/** Maximum JSON values of an input. A client sends its whole history, some ten thousand messages. */
 const MAX_INPUT_VALUES = 100_000;
-/** Most messages, and most answers, of one input. */
+/** Maximum new messages, and maximum answers, of one input. */
 const MAX_SENT = 50;
 
 interface SentMessage {
@@ -45,7 +45,7 @@ export interface RunInput {
 }
 
 /**
- * Parses an input. Yields to other requests, because a client sends its whole history.
+ * Parses an input. Yields to the event loop, because a client sends its whole history.
  * @throws AppError `malformed`, `invalid_argument`
  */
 export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
@@ -61,7 +61,7 @@ export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   await yielder.yieldIfDue();
   const input = mayBeIllFormed(text) ? wellFormed(parsed) : parsed;
   await yielder.yieldIfDue();
-  if (!isObject(input)) throw invalid('The body is not a RunAgentInput, as an AG-UI client sends it.');
+  if (!isObject(input)) throw invalid('The body is not a RunAgentInput. Send one as AG-UI clients do.');
   const messages = listOf(input.messages).filter(isObject);
   const options = fieldsOf(fieldsOf(input.forwardedProps).interlude);
   return {
@@ -128,7 +128,7 @@ function followOf(value: unknown): number | null {
   if (value === true) return FOLLOW_MS;
   const seconds = numberOf(fieldsOf(value).seconds);
   if (seconds === null || seconds < 0) {
-    throw invalid('forwardedProps.interlude.follow is true, false or {"seconds": …}, a number from 0 to 3600.');
+    throw invalid('forwardedProps.interlude.follow must be true, false or {"seconds": n} with n from 0 to 3600.');
   }
   return Math.min(seconds * 1_000, MAX_FOLLOW_MS);
 }
@@ -139,7 +139,7 @@ function idOf(fields: Fields, name: string): string {
   return id;
 }
 
-/** Limited, because each run repeats it. */
+/** Length is limited, because each run repeats the id. */
 function shortIdOf(fields: Fields, name: string): string {
   const id = idOf(fields, name);
   if (id.length > MAX_ID_LENGTH) throw invalid(`${name} is longer than ${MAX_ID_LENGTH} characters.`);

@@ -22,14 +22,14 @@ export interface RunProjectorOptions extends Awaited {
   runId: string;
   /** Other runs to show: `while-tasks-run` until nothing is in progress, `always` until `stopFollowing`. */
   follows: 'no' | 'while-tasks-run' | 'always';
-  /** The turn that is open where the log is read from; null if its start is read. */
+  /** The turn that is open at the position where the read starts; null if the log is read from the turn's start. */
   openTurnId: string | null;
-  /** Open requests at `asOf`, and those that this client has answered. */
+  /** Requests open at `asOf`, with those that this client has answered. */
   pending: readonly PendingRequest[];
   answered: readonly string[];
-  /** Position of `tasks` and `pending`: earlier entries change neither. */
+  /** Position of the snapshot in `tasks` and `pending`: earlier entries change neither. */
   asOf: Position;
-  /** Up to here only messages, thoughts and calls are written, and only what the client lacks. */
+  /** Up to this position, only messages, thoughts and calls are written, and only the parts that the client lacks. */
   knownUpTo: Position;
   /** The agent reports no turns, so any message is the answer. */
   isTurnless: boolean;
@@ -39,7 +39,7 @@ export interface RunProjectorOptions extends Awaited {
   notices: readonly { name: string; value: unknown }[];
 }
 
-/** An open turn of the log and its runs at the client. */
+/** An open turn of the log, with its runs at the client. */
 interface Turn {
   id: string;
   answers: Answers;
@@ -47,15 +47,15 @@ interface Turn {
   named: readonly string[];
   /** An interrupt ends a run but not its turn, so a turn may have several. */
   runs: number;
-  /** Its end in the log, deferred until the next event: a request of this turn may follow. */
+  /** The turn's end in the log, deferred until the next event, because a request of the turn may follow. */
   ending: EventEntry | null;
 }
 
 /**
  * Projects a session's log into the runs of an AG-UI client. Pure: the caller passes the log and the timeouts.
  *
- * A turn that was open when the client sent its message is not the answer, and shows only if the client follows. If the
- * turn turns out at its end to have answered the message, the caller reads it again (`rereads`).
+ * A turn that was open when the client sent its message is not taken for the answer, and is written only if the client
+ * follows. If the turn's end shows that it answered the message, the caller reads the turn again (`rereads`).
  *
  * Ordering: one run at a time, in the order of the turns.
  * Failure: a run that can't continue ends with RUN_ERROR and a message, never with a plain end.
@@ -69,7 +69,7 @@ export class RunProjector {
   /** The open turn of the log. */
   #turn: Turn | null;
   #hasOwnRun = false;
-  /** Interrupts of the last run's end. */
+  /** Interrupts with which the last run ended. */
   #interruptIds: readonly string[] = [];
   #isAway: boolean;
   #hasStoppedFollowing = false;
@@ -92,7 +92,7 @@ export class RunProjector {
     return this.#isOver;
   }
 
-  /** The turn to read again from its start. */
+  /** The turn that the caller must read again from its start. */
   get rereads(): string | null {
     return this.#rereads;
   }
@@ -128,7 +128,7 @@ export class RunProjector {
     if (opensRequest && !this.#isOver) this.#interrupt(entry.occurredAt);
   }
 
-  /** The log has been read to its end. */
+  /** Call when the log has been read to its end. */
   caughtUp(): void {
     if (this.#isOver) return;
     this.settle();
@@ -137,19 +137,19 @@ export class RunProjector {
     if (this.#options.follows === 'no') this.#concludeIfIdle();
   }
 
-  /** No further entry is available at the moment. */
+  /** Call when no further entry is available at the moment. */
   settle(): void {
     this.#endTurn();
     this.#stream.settle();
   }
 
-  /** The client stops following after the open run. */
+  /** Makes the client stop following after the open run. */
   stopFollowing(): void {
     this.#hasStoppedFollowing = true;
     this.#concludeIfIdle();
   }
 
-  /** The timeout of `waitsFor` has passed. */
+  /** Call when the timeout of `waitsFor` has passed. */
   timeOut(): void {
     if (this.waitsFor === 'next-turn') this.#conclude();
     if (this.waitsFor !== 'runner') return;
@@ -164,7 +164,7 @@ export class RunProjector {
     this.#isOver = true;
   }
 
-  /** The log is read again from the start of the turn in `rereads`, which is the answer. */
+  /** Call before the log is read again from the start of the turn in `rereads`, which is the answer. */
   reread(): void {
     this.#answer.expect(this.#rereads);
     this.#rereads = null;
@@ -183,7 +183,7 @@ export class RunProjector {
   #moveTurn(input: EventInput<'turn'>, entry: EventEntry): void {
     const turn = this.#turn;
     const [, verdict] = turnStep(turn?.id ?? null, input);
-    // A repeated start.
+    // The agent repeated the start.
     if (verdict === 'continues') return;
     if (verdict === 'late' && turn !== null) this.#breakOff(turn, entry.occurredAt);
     if (input.input === 'begin') this.#beginTurn(entry);
@@ -220,7 +220,7 @@ export class RunProjector {
     for (const { name, value } of this.#options.notices) this.#stream.custom(name, value, at);
   }
 
-  /** Ends a hidden turn, which is read again if it was the answer after all. */
+  /** Ends a hidden turn. The turn is read again if it was the answer after all. */
   #endHidden(turnId: string | null, event: AgUiEvent): void {
     if (turnId === null) return;
     if (this.#turn?.id === turnId) this.#turn = null;
@@ -230,7 +230,7 @@ export class RunProjector {
       this.#rereads = turnId;
       return;
     }
-    // It has been read again, but its start is gone.
+    // The turn was read again, but its start is no longer in the log.
     this.#answer.ended(turnId, 'yes', named);
     this.#concludeIfIdle();
   }
@@ -273,13 +273,13 @@ export class RunProjector {
     this.#turn = null;
     this.#requests.close();
     if (!turn.isShown) return;
-    // A turn that names no message has answered none yet.
+    // A turn that names no message has not answered any yet.
     this.#answer.ended(turn.id, turn.answers === 'maybe' ? 'no' : turn.answers, turn.named);
     this.#stream.finish({ type: 'cancelled' }, at);
     this.#concludeIfIdle();
   }
 
-  /** The agent's process has ended, and with it everything open. */
+  /** The agent's process has ended, which ends everything open. */
   #endSession(entry: EventEntry): void {
     const { event, occurredAt: at } = entry;
     this.#options.tasks.apply(entry);
@@ -303,11 +303,11 @@ export class RunProjector {
     const activity = this.#options.tasks.apply(entry);
     if (this.#deferred.deferMessage(entry, turn?.isShown === true)) return;
     if (name === CUSTOM.runnerAway) this.#isAway = true;
-    // The server's own events are no sign of life.
+    // The server's own events are no sign that the agent is alive.
     else if (isNew && !/^(message|command|obligation):/.test(name ?? '')) this.#isAway = false;
     if (name === CUSTOM.messageDelivery) this.#failDelivery(event);
     if (this.#isOver) return;
-    // By type, because a chunk may leave out the id of its part.
+    // Decided by type, because a chunk may omit the id of its part.
     const isPart = isOfPart({ kind: kindOf(event.type) });
     if (!isPart && comparePositions(entry.position, this.#options.knownUpTo) <= 0) return;
     if (turn === null) this.#projectOutside(entry, isPart, activity !== null);
@@ -358,7 +358,7 @@ export class RunProjector {
     if (value.delivery !== 'failed' || failed.length === 0) return;
     this.#answer.answered(failed);
     this.#hasOwnRun = true;
-    // The open run shows the failure.
+    // The open run already shows the failure.
     if (this.#isInRun) return;
     const reason = pickText(value, 'reason') ?? 'no reason was given';
     this.#stream.fail(`The message did not reach the agent: ${reason}.`, 'message_failed');
@@ -396,7 +396,7 @@ export class RunProjector {
     if (!this.#follows) this.#conclude();
   }
 
-  /** Ends the stream between runs. A client without a run of its own gets an empty one. */
+  /** Ends the stream between runs. A client that has not had its own run gets an empty one. */
   #conclude(): void {
     if (this.#isOver) return;
     if (!this.#hasOwnRun) this.#beginOwn(undefined, { turn: 'none' });

@@ -15,7 +15,7 @@ interface TaskActivity {
 export class TaskActivities {
   readonly #ledger: TaskLedger;
 
-  /** @param running the running tasks, whose repeated events change nothing */
+  /** @param running the tasks that already run; repeated events about them change nothing */
   constructor(owner: { sessionId: string; agentId: string }, running: readonly Task[]) {
     this.#ledger = new TaskLedger(owner);
     for (const task of running) this.#ledger.load(task);
@@ -29,7 +29,7 @@ export class TaskActivities {
     return [...this.#ledger.open()].filter(({ status }) => status === 'running').map(activityOf);
   }
 
-  /** Applies any event, because it may end every task. @returns the event's task */
+  /** Applies any event, because some events end all tasks. @returns the event's task */
   apply(entry: EventEntry): TaskActivity | null {
     for (const _ of this.#ledger.apply({ entry, turnId: null, turns: [] }));
     const { event } = entry;
@@ -41,7 +41,7 @@ export class TaskActivities {
 
 function activityOf(task: Task): TaskActivity {
   const { id, runId, description, kind, status, exitCode, summary, error, toolCallId, startedAt, endedAt } = task;
-  // The prefix distinguishes the id from those of calls and messages.
+  // The prefix keeps the id distinct from ids of calls and messages.
   const messageId = runId === null ? `task:${id}` : `task:${id}:${runId}`;
   const state = { description, kind, status, exitCode, summary, error, toolCallId, startedAt, endedAt };
   return { messageId, content: { taskId: id, runId, ...state } };

@@ -29,17 +29,17 @@ interface NewRun {
   isOutside?: boolean;
 }
 
-/** Per run: beyond it, steps, subagents and spans are left out. */
+/** Limit per run, beyond which steps, subagents and spans are dropped. */
 const MOST_BRACKETS = { mostOpen: 10_000, mostEnded: 10_000 };
 
 /**
- * Turns any events into a stream that strict clients accept. The lifecycle's grammar decides what is open: a part without
- * a start gets one, open parts and brackets end before their run, and events between runs get a run. Pure.
+ * Turns any events into a stream that strict clients accept. Follows the lifecycle grammar: a part without a start gets
+ * one, open parts and brackets end before their run, and events between runs get a run. Pure.
  *
- * Text that the client already has is not repeated: a text that arrives whole is written from where the client's ends.
+ * Never repeats text that the client already has: of a text that arrives whole, only the rest is written.
  *
  * Ordering: events keep the order of the calls; `drain` returns those since its last call.
- * Failure: a meaningless event (a text without an id, the end of a part that never began) is left out; an event of an
+ * Failure: a meaningless event (a text without an id, the end of a part that never began) is dropped; an event of an
  * unknown type becomes RAW.
  *
  * @see `@ag-ui/client` 0.0.59 and 1.0.0, `verifyEvents`
@@ -71,14 +71,14 @@ export class WellFormedStream {
     return this.#runs.about(this.runId ?? '')?.isOutside === true;
   }
 
-  /** @returns the events since the last call */
+  /** @returns the events written since the last call */
   drain(): ClientEvent[] {
     const written = this.#out;
     this.#out = [];
     return written;
   }
 
-  /** Begins a run. Ends an open one first, an agent's run as cancelled. */
+  /** Begins a run. First ends an open one, as cancelled if it is an agent's. */
   begin({ runId, parentRunId, at, interlude, isOutside = false }: NewRun): void {
     this.finish({ type: this.isOutside ? 'success' : 'cancelled' }, at);
     this.#runs.take(runId, 'begin', { isOutside });
@@ -98,9 +98,9 @@ export class WellFormedStream {
     this.#emit({ type: 'RUN_FINISHED', ...ended }, at);
   }
 
-  /** Without a run, the error is all that the client gets. */
+  /** Without a run, the client gets only the error. */
   fail(message: string, code?: string | null, at?: number): void {
-    // Only a run may follow an error.
+    // After an error, only a run may follow.
     if (this.#hasFailed) this.#needRun('error', at);
     this.#endRun(at);
     this.#hasFailed = true;
@@ -142,11 +142,11 @@ export class WellFormedStream {
     const [input] = inputs;
     if (input?.kind === 'bracket') this.#writeBracket(input, entry);
     if (input === undefined || !isOfPart(input)) return;
-    // A snapshot changes no part that the client has, because text can't be withdrawn.
+    // A snapshot does not change parts that the client has, because text can't be withdrawn.
     if (isOfSnapshot && input.input !== 'result' && this.#parts.of[input.kind].about(input.id) !== undefined) return;
     for (const one of inputs) if (isOfPart(one)) this.#writePart(one, entry);
     if (!event.type.endsWith('_CHUNK')) return;
-    // A speaker's chunk of another part ends the part before it.
+    // A speaker's chunk for another part ends the previous part.
     const part = this.#parts.of[input.kind].about(input.id);
     this.#endChunks(speaker, at, part);
     if (isOfSnapshot) this.#close(input.kind, input.id, at);
@@ -179,7 +179,7 @@ export class WellFormedStream {
     if (input === 'result') this.#writeResult(id, entry);
     else if (input === 'end') this.#close(kind, id, at, event);
     else {
-      // Also for arguments of a call without a start.
+      // Also handles arguments of a call without a start.
       const part = this.#parts.of[kind].about(id) ?? this.#open(kind, id, { clientLength: 0, logLength: 0 }, entry);
       if (event.type.endsWith('_START')) part.logLength = 0;
       if (input !== 'start') this.#grow(partInput, part, entry);
@@ -195,7 +195,7 @@ export class WellFormedStream {
     part.clientLength = Math.max(part.clientLength, part.logLength);
     // A call with a result is complete.
     if (rest === '' || (kind === 'call' && this.#parts.isAnswered(id))) return;
-    // An ended part opens again for the remaining text.
+    // An ended part reopens for the remaining text.
     if (this.#parts.of[kind].verdict(id, input) !== 'continues') this.#open(kind, id, part, entry);
     this.#emit(partContent(kind, id, rest), at);
   }
@@ -221,7 +221,7 @@ export class WellFormedStream {
     return span === undefined ? (textOf(event.subagentRunId) ?? undefined) : span.subagentRunId;
   }
 
-  /** The parent message of a call, unless another speaker owns it. */
+  /** The parent message of a call, unless another speaker owns that message. */
   #parentOf(id: string, { owner }: Part, event: AgUiEvent): string | undefined {
     const parent = idField(event, 'parentMessageId');
     if (parent === null || parent === id) return undefined;

@@ -14,7 +14,7 @@ export interface StoredAttachment {
 /**
  * Finds a session's attachment.
  *
- * @param given the hash in the reader's form; no other form is accepted
+ * @param given the hash in the form that the reader sees; no other form is accepted
  * @returns null if no attachment is shown to the reader under this hash
  */
 export async function storedAttachment(
@@ -43,11 +43,11 @@ export async function storedAttachment(
  */
 export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 'sender'>): string {
   const session = columnText(sessionId);
-  // longer than any id, so no session has it
+  // longer than any session id, so it can't equal one
   return sender === null ? session : `${sender}\n${session}`.padStart(MAX_ID_LENGTH + 1);
 }
 
-/** The hash that answers an upload, before it is keyed; distinct for each redacted sender. */
+/** The hash to return for an upload, before it is keyed; distinct for each redacted sender. */
 export function uploadHash(hash: string, { sender }: Pick<ShownDigests, 'sender'>): string {
   return sender === null ? hash : textDigest(`${sender}\n${hash}`);
 }

@@ -17,7 +17,7 @@ import { commandFromRow, findOpenCommand, queueCommand, type StoredCommand } fro
 
 export interface CommandServer extends ServerContext {
   commands: {
-    /** Sends an agent's new commands to its runner. */
+    /** Wakes the stream of an agent's runner, which sends the new commands. */
     wake(agentId: string): void;
   };
 }
@@ -25,14 +25,13 @@ export interface CommandServer extends ServerContext {
 interface SessionCommand<Type extends CommandType> {
   sessionId: string;
   clientId: string | undefined;
-  /** The unchanged request: a `clientId` may be reused only with an equal one. */
+  /** The request as received. Only an equal request may reuse its `clientId`. */
   request: { type: Type; [field: string]: unknown };
   /** Bytes held in memory while the write is queued. */
   bytes?: number;
   /**
-   * Validates the request and builds the command's body.
-   * `repeats`: true for an open command that asks for the same, which then is the answer.
-   * `sending`: returned now and whenever the request is repeated.
+   * Validates the request and builds the command's body. `repeats`: true for an open command that asks for the same and
+   * is returned instead. `sending`: returned now and for every repetition of the request.
    */
   prepare: (
     transaction: WriteTransaction,
@@ -48,7 +47,7 @@ interface SessionCommand<Type extends CommandType> {
 /**
  * Accepts a command for a session: deduplicates it, validates it, queues it and wakes the runner's stream.
  *
- * @returns once the command is on disk; the same again for the same `clientId`
+ * @returns once the command is on disk; idempotent per `clientId`
  * @throws AppError `not_found`, `conflict`: `session_ended`, `client_id_reused`, and the errors of `prepare`
  */
 export async function acceptCommand<Type extends CommandType>(
@@ -85,14 +84,14 @@ export async function acceptCommand<Type extends CommandType>(
   return { answer: { commandId: command.id, state }, sending };
 }
 
-/** A request that its client named, with a digest of its content. */
+/** A request with a `clientId`, and a digest of its content. */
 interface DedupeKey {
   sessionId: string;
   clientId: string;
   digest: string;
 }
 
-/** @returns null without a `clientId`: then every request is new */
+/** @returns null without a `clientId`, which makes every request new */
 export function dedupeKey(
   sessionId: string,
   clientId: string | undefined,
@@ -150,14 +149,17 @@ export interface WritableSession {
   pendingRequests: readonly AnswerableRequest[];
   /** True if more requests may be open than `pendingRequests` holds; they are in the session's events. */
   hasMorePending: boolean;
-  /** The outcome to expect for a message sent now. */
+  /** Predicted delivery of a message that is sent now. */
   sending: Sending;
   hasRunner: boolean;
 }
 
 const MEMORY = shapeOf(sessions, 'memory');
 
-/** @throws AppError `not_found`; `conflict` (`session_ended`) if its agent has ended and no runner has connected since */
+/**
+ * @throws AppError `not_found`; `conflict` (`session_ended`) if the session's agent has ended and no runner has
+ * connected since
+ */
 async function writableSession(
   transaction: WriteTransaction,
   sessionId: string,

@@ -32,7 +32,7 @@ export async function postRequestAnswer(
   }: RequestContext<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
-  // The page around a frame has the frame's token, and could answer in the name of its viewer.
+  // The embedding page has the frame's token, and could answer in the viewer's name.
   if (!mayAnswer(principal)) {
     throw new AppError(
       'forbidden',
@@ -57,21 +57,21 @@ export async function postRequestAnswer(
   return accepted.answer;
 }
 
-/** Requires that the agent offers the option, and that its kind is the decision. */
+/** Requires that the agent offers the option, and that the option's kind equals the decision. */
 function requireOffered(options: readonly RequestOption[], optionId: string, behavior: 'allow' | 'deny'): void {
   const option = options.find(({ id }) => id === optionId);
   if (option?.kind === behavior) return;
   const offered = options.map(({ id, kind }) => ({ optionId: id, behavior: kind }));
   const message =
     option === undefined
-      ? `The request does not offer ${JSON.stringify(optionId)}. Choose one of "offered", or leave optionId out.`
+      ? `The request does not offer ${JSON.stringify(optionId)}. Choose one of "offered", or omit optionId.`
       : `The option ${JSON.stringify(optionId)} means ${option.kind}. Send "behavior": "${option.kind}" with it.`;
   throw new AppError('invalid_argument', message, { details: { offered } });
 }
 
 /**
- * @param answered `digest`: of the request as its sender saw it; undefined if the sender sent none
- * @returns the request that is open now: the answer is for this opening and no other
+ * @param answered `digest`: digest of the request that the sender saw; undefined if the sender sent none
+ * @returns the request that is open now; the answer applies only to this opening
  */
 async function requireOpen(
   transaction: WriteTransaction,
@@ -117,9 +117,9 @@ async function requireOpen(
 const REQUEST_EVENT = shapeOf(events, 'position', 'name', 'payload', 'occurredAt', 'receivedAt');
 
 /**
- * Finds a request in the session's memory or, if that holds only some of the open ones, in the session's events.
+ * Finds a request in the session's memory or, if the memory holds only some of the open ones, in the session's events.
  *
- * @returns `resolved` if it is no longer open; null if it never was
+ * @returns `resolved` if the request is no longer open; null if it never was
  */
 async function findRequest(
   transaction: WriteTransaction,
@@ -158,7 +158,7 @@ function requestFromEvent(
   id: string,
   { payload, occurredAt, receivedAt }: ReturnType<typeof REQUEST_EVENT.read>,
 ): AnswerableRequest {
-  // Ingest added the digest and the position.
+  // Ingest adds the digest and the position.
   const value = payload.value as {
     kind?: unknown;
     expires_at?: unknown;
@@ -176,7 +176,10 @@ function requestFromEvent(
   };
 }
 
-/** True if the agent has continued without an answer: its process ended, or a turn open at `position` or later broke off. */
+/**
+ * True if the agent has continued without an answer: its process ended, or a turn that was open at `position` or later
+ * was cut off.
+ */
 async function isCancelled(transaction: WriteTransaction, session: WritableSession, position: number) {
   const broken = "kind <> 'none' AND state IN ('failed', 'interrupted')";
   const { rows } = await transaction.execute({

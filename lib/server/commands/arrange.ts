@@ -10,7 +10,7 @@ import { conflict, requireAgent, requireSession } from './accept-command';
 /**
  * `PUT /sessions/:id/arrangement`: names, pins or archives a session, or marks its state as seen.
  *
- * @returns the arrangement; the same again changes nothing
+ * @returns the arrangement; idempotent
  * @throws AppError `not_found`
  */
 export async function putArrangement(
@@ -41,7 +41,7 @@ function rearrange(before: Arrangement, { name, pinned, archived, seenState }: A
 
 const ACTIVE = ['starting', 'working', 'needs-input', 'waiting-on-background'] as const satisfies SessionState[];
 
-/** Counts active sessions, except those whose runner is away: their state is unknown. */
+/** Counts active sessions, except those whose runner is away, because their state is unknown. */
 async function countActive(transaction: WriteTransaction, agentId: string): Promise<number> {
   const { rows } = await transaction.execute({
     sql: `SELECT count(*) AS active FROM sessions WHERE agent_id = ?1 AND NOT has_ended AND NOT is_away
@@ -52,10 +52,10 @@ async function countActive(transaction: WriteTransaction, agentId: string): Prom
 }
 
 /**
- * `PUT /agents/:id/retirement`: retires an agent that is not coming back, or brings it back. Its next sign of life
- * brings it back too.
+ * `PUT /agents/:id/retirement`: retires an agent that is not coming back, or restores it. The agent's next sign of life
+ * also restores it.
  *
- * @returns the retirement; the same again changes nothing
+ * @returns the retirement; idempotent
  * @throws AppError `not_found`, `conflict`: `agent_connected`, `agent_at_work`
  */
 export async function putRetirement(
@@ -73,7 +73,7 @@ export async function putRetirement(
     if (active > 0) {
       throw conflict(
         'agent_at_work',
-        `The agent has ${active} active ${active === 1 ? 'session' : 'sessions'}. Wait for the end or interrupt, then retire the agent.`,
+        `The agent has ${active} active ${active === 1 ? 'session' : 'sessions'}. Wait until it is idle, or interrupt it, then retire it.`,
         { sessions: active },
       );
     }

@@ -24,9 +24,12 @@ import {
 import { readBody } from '@/lib/server/ingest/read-body';
 import { conflict, requireSession } from './accept-command';
 
-/** Bytes of one argument: a libSQL server accepts about 4 MiB, and a part is written in a few milliseconds. */
+/**
+ * Bytes per part, which is one argument. A libSQL server accepts about 4 MiB, and writing a part takes a few
+ * milliseconds.
+ */
 const PART_BYTES = 512 * 1024;
-/** Attachments of one transaction of the sweep. */
+/** Attachments per transaction of the sweep. */
 const MAX_REMOVED = 4;
 
 const ATTACHMENT = shapeOf(attachments, 'hash', 'name', 'mediaType', 'bytes');
@@ -35,7 +38,7 @@ const BODY_LIMIT = { what: 'An attachment', advice: 'Attach a smaller file, or a
 /**
  * `POST /sessions/:id/attachments?name=`: uploads an image or file for a later message.
  *
- * @returns once it is on disk; the same bytes again are the same attachment
+ * @returns once the attachment is on disk; repeated uploads of the same bytes return the same attachment
  * @throws AppError `not_found`; `too_large` before the whole body is read; `invalid_argument` for an unsupported type;
  *   `conflict`: `too_many_attachments`
  */
@@ -43,11 +46,11 @@ export async function postAttachment(
   { ids: { sessionId }, query: { name }, request, digests }: RequestContext<'sessionId', { query: AttachmentQuery }>,
   { database, now }: ServerContext,
 ): Promise<Attachment> {
-  // Refuse an unknown session before reading the body.
+  // Refuses an unknown session before reading the body.
   await requireSession(database.reader, sessionId);
   const content = await readBody(request, MAX_ATTACHMENT_BYTES, BODY_LIMIT);
   if (content.byteLength === 0) {
-    throw new AppError('invalid_argument', 'The body is empty. Send the bytes of the attachment as they are.');
+    throw new AppError('invalid_argument', 'The body is empty. Send the attachment’s raw bytes.');
   }
   const mediaType = detectMediaType(request.headers.get('content-type'), content);
   const attachment = { hash: await sha256(content), name, mediaType, bytes: content.byteLength };
@@ -89,7 +92,7 @@ export function detectMediaType(claimed: string | null, bytes: Uint8Array): stri
   return type;
 }
 
-/** No text for agents and browsers holds a NUL. */
+/** Text for agents and browsers never contains a NUL. */
 function isText(bytes: Uint8Array): boolean {
   if (bytes.includes(0)) return false;
   try {
@@ -110,7 +113,7 @@ function bytesOf(text: string): number[] {
 }
 
 /**
- * Stores an upload once a place. A repeated upload restarts its time.
+ * Stores an upload once per place. A repeated upload restarts the retention time.
  * @param place from `uploadPlace`
  * @returns the first upload of these bytes
  */
@@ -161,10 +164,10 @@ async function requireRoom(transaction: WriteTransaction, id: string, bytes: num
 }
 
 /**
- * Attaches uploads to the message that the same transaction writes. From then on they last as long as the message.
+ * Attaches uploads to the message that the same transaction writes. From then on they are kept as long as the message.
  *
- * @param refs with the hashes that their sender was shown
- * @throws AppError `invalid_argument` for an unknown hash, and for more bytes than a message may carry
+ * @param refs references with the hashes that the sender was shown
+ * @throws AppError `invalid_argument` for an unknown hash, or for more bytes than a message may carry
  */
 export async function nameAttachments(
   transaction: WriteTransaction,
@@ -200,11 +203,11 @@ export async function nameAttachments(
   });
   const bytes = named.reduce((sum, attachment) => sum + attachment.bytes, 0);
   if (bytes <= MAX_MESSAGE_ATTACHMENT_BYTES) return named;
-  const message = `A message’s attachments may hold ${MAX_MESSAGE_ATTACHMENT_BYTES} bytes together, and these hold ${bytes}. Split them over several messages.`;
+  const message = `A message’s attachments may total ${MAX_MESSAGE_ATTACHMENT_BYTES} bytes, and these total ${bytes}. Split them across several messages.`;
   throw new AppError('invalid_argument', message, { details: { maxBytes: MAX_MESSAGE_ATTACHMENT_BYTES } });
 }
 
-/** Moves an upload from its own place into the session, which may have the same bytes already. */
+/** Moves an upload from the sender's own place into the session, which may already have the same bytes. */
 async function moveUpload(
   transaction: WriteTransaction,
   { place, hash }: StoredAttachment,
@@ -225,7 +228,7 @@ async function moveUpload(
   return ATTACHMENT.first(found);
 }
 
-/** Uploads that no message has used in time. */
+/** Expired uploads that no message has used. */
 export function unnamedUploads(now: number): DueRows {
   return {
     table: 'attachments',
@@ -236,7 +239,7 @@ export function unnamedUploads(now: number): DueRows {
   };
 }
 
-/** @returns the number removed; call again until it is 0 */
+/** @returns the number of removed uploads; call again until it is 0 */
 export async function removeUploads(transaction: WriteTransaction, now: number, choice: RowChoice): Promise<number> {
   const { where, args } = unnamedUploads(now);
   const { rows } = await transaction.execute({
@@ -246,7 +249,7 @@ export async function removeUploads(transaction: WriteTransaction, now: number, 
     args: [...args, ...choiceArgs(choice)],
   });
   for (const { session_id, hash } of rows) {
-    // A message may be naming it at the same time.
+    // A message may name the upload concurrently.
     transaction.touch(`session:${String(session_id)}`);
     await transaction.execute({
       sql: 'DELETE FROM attachment_parts WHERE session_id = ? AND hash = ?',

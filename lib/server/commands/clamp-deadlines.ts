@@ -16,8 +16,8 @@ import { COMMANDS } from './command-table';
 const TERMS = Object.entries(COMMANDS).map(([type, { termMs }]) => `WHEN '${type}' THEN ?3 + ${termMs}`);
 
 /**
- * Clamps deadlines after the server's clock was moved: no deadline is further away than its whole term, and a clock
- * that was set ahead brings none nearer.
+ * Clamps deadlines after the server's clock was stepped: no deadline stays further away than its whole term, and
+ * setting the clock ahead brings no deadline nearer.
  *
  * | column | term | after a step back, and at the start | after a step ahead |
  * |---|---|---|---|
@@ -38,9 +38,9 @@ const TERMS = Object.entries(COMMANDS).map(([type, { termMs }]) => `WHEN '${type
  * | inbox.snoozed_until | a wall-clock time that a person chose | unchanged | unchanged |
  * | runners.missed_at, first_connected_at | shown, never compared | unchanged | unchanged |
  *
- * Failure: if two servers of one database both clamp, a deadline moves to a whole term from now at most.
+ * Failure: if two servers of one database both clamp, a deadline moves to at most a whole term from now.
  *
- * @param stepMs how far the clock moved; 0 at the start
+ * @param stepMs milliseconds by which the clock was stepped; 0 at the start
  */
 export async function clampDeadlines(transaction: WriteTransaction, now: number, stepMs: number): Promise<void> {
   const ahead = Math.max(0, stepMs);
@@ -52,7 +52,7 @@ export async function clampDeadlines(transaction: WriteTransaction, now: number,
     },
     { sql: `UPDATE obligations SET owed_since = min(owed_since + ?1, ?2) WHERE state = 'owed'`, args: [ahead, now] },
     {
-      // Also in the body, which the task's next change copies to the column.
+      // The body must change as well, because the task's next change copies it to the column.
       sql: `UPDATE tasks SET unanswered_since = min(unanswered_since + ?1, ?2),
               body = json_set(body, '$.unansweredSince', min(unanswered_since + ?1, ?2))
             WHERE unanswered_since IS NOT NULL`,
@@ -71,7 +71,7 @@ export async function clampDeadlines(transaction: WriteTransaction, now: number,
       args: [ahead, now + COMMAND_LEASE_MS, now],
     },
   ]);
-  // Several rules set this deadline, so they run again, on times clamped to now.
+  // Several rules set this deadline, so they run again with times clamped to now.
   await transaction.execute({
     sql: `UPDATE sessions SET state_due_at = CASE
             WHEN ?3 < 0 OR (?3 = 0 AND max(last_event_at, ifnull(seen_at, 0)) > ?4) THEN min(state_due_at, ?4)

@@ -34,17 +34,17 @@ import {
 
 /** Poll interval for commands of other processes, expired leases and due work. */
 const POLL_MS = 1_000;
-/** Connected runners renew three times in their term. */
+/** Interval at which leases of connected runners are renewed: three times per term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 
-/** Repeated jobs. A failure is logged once, until the job succeeds. */
+/** Periodic jobs. A failure is logged once, until the job succeeds. */
 type Job = 'poll' | 'renew' | 'end';
 
 /**
- * This process's streams of commands, one per agent, and the due work.
+ * This process's command streams, one per agent, and the due work.
  *
- * Ordering: a stored command wakes its agent's stream, at once in this process and by poll in others.
- * Failure: the database holds everything the hub knows; a process that dies loses only wakes.
+ * Ordering: a stored command wakes the agent's stream, at once in this process and at the next poll in others.
+ * Failure: the database holds all of the hub's state, so a process that dies loses only wake-ups.
  */
 export class CommandHub {
   readonly #database: Database;
@@ -94,10 +94,10 @@ export class CommandHub {
   /**
    * Opens an agent's stream and ends its previous one.
    *
-   * @param after the position of the last command the runner has; 0 for none
-   * @param signal aborted when the runner hangs up
-   * @param maxMs when to say `bye`; null for never
-   * @param by the credential's scope, and a callback for its end
+   * @param after position of the last command that the runner has; 0 for none
+   * @param signal aborts when the runner disconnects
+   * @param maxMs milliseconds until the stream sends `bye`; null for never
+   * @param by the credential's scope, and a way to watch for its end
    * @throws AppError `unavailable` while shutting down, and errors of the database
    */
   async open(
@@ -115,7 +115,7 @@ export class CommandHub {
     }
     // A process that may freeze does due work only while a stream is open.
     if (this.#isLongLived) this.keep();
-    // The counter shows how busy others are, so a runner with a scope gets its own newest position.
+    // The counter reveals how busy other agents are, so a runner with a scope gets its own newest position.
     const showsCounter = scope.kind === 'everything';
     const newest = showsCounter ? 'SELECT position FROM counter' : { sql: OWN_NEWEST, args: [agentId] };
     const { rows } = await this.#database.reader.execute(newest);
@@ -124,7 +124,8 @@ export class CommandHub {
       agentId,
       runner,
       showsCounter,
-      // A position of another database means nothing here. The runner deduplicates by id.
+      // A position from another database means nothing here, so all open commands are sent. The runner deduplicates
+      // them by id.
       after: isBeyond ? 0 : after,
       claim: (self, from) => this.#claim(self, from),
       onEnd: (self, isGone) => this.#ended(self, isGone),
@@ -159,14 +160,14 @@ export class CommandHub {
     signal.addEventListener('abort', () => stream.abandon(), { once: true });
     stream.whenOver(whenOver);
     stream.greet(isBeyond ? 'gap' : 'ok');
-    // The hub can close during the write.
+    // The hub may close during the write.
     if (this.#isClosed) stream.close('shutdown');
     if (signal.aborted) stream.abandon();
     stream.wake();
     return stream.open;
   }
 
-  /** Says `bye` to every runner. */
+  /** Sends `bye` to every runner. */
   close(): void {
     this.#isClosed = true;
     for (const timer of this.#timers ?? []) clearInterval(timer);
@@ -192,7 +193,7 @@ export class CommandHub {
     const { agentId } = stream;
     if (this.#streams.get(agentId) === stream) this.#streams.delete(agentId);
     this.#followWhileStreaming();
-    // A runner whose stream the server closed reconnects at once. Otherwise its term runs out.
+    // A runner whose stream the server closed reconnects at once. If not, its term expires.
     if (isGone) {
       this.#database.writes
         .run((transaction) => disconnectRunner(transaction, agentId, stream.id, this.#now()), aboutAgent(agentId))
@@ -232,9 +233,9 @@ export class CommandHub {
       );
       const newest = new Map((current?.rows ?? []).map((row) => [String(row.stream_id), row.alive_until]));
       for (const stream of [...this.#streams.values()]) {
-        // Another stream has taken over; the next claim finds out.
+        // Another stream has taken over, which the next claim detects.
         if (!newest.has(stream.id)) stream.wake();
-        // The term ran out while the database was blocked. A live runner shows it by reconnecting.
+        // The term expired while the database was blocked. A live runner reconnects.
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
       for (const row of queued?.rows ?? []) this.wake(String(row.agent_id));
@@ -260,7 +261,7 @@ export class CommandHub {
     };
   }
 
-  /** One query at a time, repeated if another process committed during it. */
+  /** Runs one query at a time, and repeats it if another process committed meanwhile. */
   async #wakeQueued(): Promise<void> {
     this.#hasMoved = true;
     if (this.#isWaking) return;
@@ -272,7 +273,7 @@ export class CommandHub {
         for (const row of rows) this.wake(String(row.agent_id));
       }
     } catch {
-      // The next poll reports a lasting failure.
+      // Ignored: if the failure lasts, the next poll reports it.
     } finally {
       this.#isWaking = false;
     }
@@ -288,7 +289,7 @@ export class CommandHub {
         await renewRunners(transaction, ids, this.#now());
         return new Set(gone);
       });
-      // A runner that only slept reconnects at once.
+      // A runner whose machine was only asleep reconnects at once.
       for (const stream of [...this.#streams.values()]) if (unresponsive.has(stream.id)) stream.close('slow');
       this.#failing.delete('renew');
     } catch (error) {
@@ -300,14 +301,17 @@ export class CommandHub {
     this.#due.databaseFailed();
     const isClosed = this.#isClosed || databaseErrorCode(error) === 'CLIENT_CLOSED';
     if (isClosed) this.close();
-    // A damaged database has been logged already.
+    // Damage of the database has already been logged.
     const isLogged = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
     if (!isLogged) serverLog('error', 'commands: delivery is delayed:', { error: forLog(error) });
     this.#failing.add(job);
   }
 }
 
-/** Retention may have removed its last command, but its row has changed since, when its runner left. */
+/**
+ * The agent's newest position. Retention may have removed its last command, but the agent's row changed later, when its
+ * runner left.
+ */
 const OWN_NEWEST = `SELECT max(position) AS position FROM (
   SELECT position FROM commands WHERE agent_id = ?1 UNION ALL SELECT updated_position FROM agents WHERE id = ?1)`;
 
@@ -335,11 +339,12 @@ export async function getCommands(
   if (!isPosition(after)) {
     throw new AppError(
       'invalid_argument',
-      `${JSON.stringify(after)} is not a position. Send the id of the last command you have, or leave it out to get all open ones.`,
+      `${JSON.stringify(after)} is not a position. Send the id of the last command you received, or omit it to get all open commands.`,
       { details: { after } },
     );
   }
-  // An unnamed runner is a new one at each connection. It yields to any named one, so watching shuts no runner out.
+  // An unnamed runner counts as a new one at each connection. It yields to any named runner, so a person who watches a
+  // stream locks no runner out.
   const runner = runnerIn(request) ?? { id: `${server.now()}-${crypto.randomUUID()}`, startedAt: 0 };
   const open = await server.commands.open(
     columnText(agentId),

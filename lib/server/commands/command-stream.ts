@@ -12,13 +12,13 @@ import { withTimeLeft } from './desired-state';
 import { commandFromRow, type StoredCommand } from './queue-command';
 import { type RunnerRef, readRunner } from './runner-connection';
 
-/** Most commands of one claim. */
+/** Maximum commands per claim. */
 const MAX_CLAIMED = 200;
 
 type ClaimOutcome =
   | { kind: 'claimed'; commands: StoredCommand[]; counter: number }
   | { kind: 'fenced'; by: RunnerRef }
-  /** A newer stream of the same runner has taken over. */
+  /** True if a newer stream of the same runner has taken over. */
   | { kind: 'replaced' };
 
 export interface Claim {
@@ -31,10 +31,11 @@ export interface Claim {
 }
 
 /**
- * Leases an agent's commands to a stream: those it has not sent yet, and those whose lease ran out unacknowledged.
+ * Leases an agent's commands to a stream: those that the stream has not sent yet, and those whose lease expired without
+ * an acknowledgement.
  *
  * Ordering: by position, new and repeated ones alike.
- * Failure: a claimed command that never reaches the runner is sent again when its lease runs out, or when the runner
+ * Failure: a claimed command that never reaches the runner is sent again when its lease expires, or when the runner
  * reconnects with an earlier position.
  */
 export async function claimCommands(transaction: WriteTransaction, claim: Claim): Promise<ClaimOutcome> {
@@ -66,7 +67,7 @@ export async function claimCommands(transaction: WriteTransaction, claim: Claim)
   return { kind: 'claimed', commands, counter: Number(counter?.rows[0]?.position ?? 0) };
 }
 
-/** The runner may know a session by an alias. */
+/** The runner may know the session by an alias. */
 function withRunnersSessionId(row: Row): StoredCommand {
   const stored = commandFromRow(row);
   const { command } = stored;
@@ -81,12 +82,12 @@ const LINGER_MS = 10_000;
 const encoder = new TextEncoder();
 
 /**
- * One runner's stream of commands, on the server's side.
+ * The server's end of one runner's command stream.
  *
  * Ordering: `hello`, open commands by position, `up-to-date`, then commands as they are queued. One claim runs at a
  * time; a wake during a claim repeats it.
- * Failure: nothing is claimed while the runner does not read, so a hanging runner holds no leases. Commands the stream
- * did not send stay queued, however it ends.
+ * Failure: the stream claims nothing while the runner does not read, so a hanging runner holds no leases. However the
+ * stream ends, unsent commands stay queued.
  */
 export class CommandStream {
   readonly id = crypto.randomUUID();
@@ -107,8 +108,8 @@ export class CommandStream {
   #isClaiming = false;
 
   /**
-   * @param options `after`: the last position the runner has; `onEnd` fires once, with `isGone` if the runner hung up;
-   *   `showsCounter`: false for a runner that may not see how busy the server is
+   * @param options `after`: the last position that the runner has; `onEnd` fires once, with `isGone` if the runner
+   *   disconnected; `showsCounter`: false for a runner that must not see how busy the server is
    */
   constructor(options: {
     agentId: string;

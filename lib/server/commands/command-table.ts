@@ -6,19 +6,19 @@ import { COMMAND_EXPIRY_MS, INTERRUPT_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@inte
 import type * as z from 'zod';
 
 /**
- * Every command that people can give, one row per kind: its route, audit action and body, and for a command that a runner
- * executes its term, its expiry and the events it writes.
+ * Every command that people can send, one row per kind: its route, audit action and body. For a command that a runner
+ * executes, also its term, expiry outcome and events.
  *
- * Every command needs the permission `act` and reaches the agent or session in its path.
+ * Every command requires the permission `act`, and applies to the agent or session in its path.
  */
 
-/** A command's step, as its transcript shows it. An expired command counts as failed. */
+/** A command's transition, as the transcript shows it. An expired command counts as failed. */
 export interface Transition {
-  /** Null for a new command. */
+  /** The previous state; null for a new command. */
   from: CommandState | null;
   to: 'queued' | 'delivered' | 'done' | 'failed';
   reason: string | null;
-  /** For a new message: its client's id. */
+  /** For a new message: the id from its client. */
   clientId?: string | null;
   /** For a new message: true if no runner is connected. */
   waits?: boolean;
@@ -33,14 +33,14 @@ interface Accepted {
 }
 
 interface CommandKind<Type extends CommandType> extends Accepted {
-  /** Milliseconds that the command may wait for its runner to report its end. */
+  /** Milliseconds within which the runner must report the command's end. */
   termMs: number;
   /**
-   * `delivered`: the outcome of a delivered command at the end of its term. `clock`: `trusted` keeps the command while
+   * `delivered`: the outcome of a delivered command when its term expires. `clock`: `trusted` keeps the command while
    * the server's clock may be wrong.
    */
   expiry: { delivered: 'done' | 'expired'; clock: 'any' | 'trusted' };
-  /** The events of its session for one step. */
+  /** The events of a transition for the command's session. */
   events: (command: Command & { type: Type }, transition: Transition) => AgUiEvent[];
 }
 
@@ -51,13 +51,14 @@ export const COMMANDS = {
   message: {
     ...accepts('POST', '/sessions/:sessionId/messages', 'send message', schema.sendMessageSchema),
     termMs: MESSAGE_EXPIRY_MS,
-    // A delivered message is in the agent's input and may still be read. An expired one is never sent again.
+    // A delivered message is in the agent's input, and the agent may still read it. An expired message is never sent
+    // again.
     expiry: { delivered: 'done', clock: 'trusted' },
     events: messageEvents,
   },
   interrupt: {
     ...accepts('POST', '/sessions/:sessionId/interrupt', 'interrupt', schema.interruptSchema),
-    // Meant for the current process, not for a runner that connects later.
+    // Only for the current process, not for a runner that connects later.
     termMs: INTERRUPT_EXPIRY_MS,
     expiry: EXPIRES,
     events: commandEvents(() => ({})),
@@ -80,7 +81,7 @@ export const COMMANDS = {
     expiry: EXPIRES,
     events: commandEvents(taskFields),
   },
-  // The two kinds of desired state: an expired command is queued again when a runner connects (desired-state.ts).
+  // The two kinds of desired state. Their expired commands are queued again when a runner connects (desired-state.ts).
   'wake-rule.set': {
     ...accepts('PUT', '/sessions/:sessionId/wake-rule', 'set wake rule', schema.setWakeRuleSchema),
     termMs: COMMAND_EXPIRY_MS,
@@ -91,7 +92,7 @@ export const COMMANDS = {
     ...accepts('PUT', '/agents/:agentId/log-level', 'set log level', schema.setLogLevelSchema),
     termMs: COMMAND_EXPIRY_MS,
     expiry: EXPIRES,
-    // It concerns no session.
+    // The command concerns no session.
     events: () => [],
   },
   'permission.decision': {
@@ -153,14 +154,14 @@ function accepts<const Path extends string, const Body extends Accepted['body']>
   return { method, path, action, body };
 }
 
-/** The events that a step of a command appends to its session. */
+/** The events that a command's transition appends to its session. */
 export function transcriptEvents(command: Command, transition: Transition): AgUiEvent[] {
   return (COMMANDS[command.type] as CommandKind<CommandType>).events(command, transition);
 }
 
 const NAME = { queued: CUSTOM.commandQueued, done: CUSTOM.commandDone, failed: CUSTOM.commandFailed } as const;
 
-/** One event when the command is queued and one when it ends; its delivery shows nowhere. */
+/** One event when the command is queued and one when it ends. Its delivery is not shown. */
 function commandEvents<Type extends CommandType>(
   fieldsOf: (body: CommandBodies[Type]) => Partial<CommandEventValue>,
 ): CommandKind<Type>['events'] {
@@ -209,7 +210,7 @@ function messageEvents({ body }: Command & { type: 'message' }, transition: Tran
       { type: 'TEXT_MESSAGE_END', messageId },
     ];
   }
-  // The turn that names a message shows that it is done, so `done` adds nothing to `delivered`.
+  // A turn that names the message shows that it is done, so `done` adds nothing to `delivered`.
   if (to === 'done' && transition.from === 'delivered') return [];
   const delivery = to === 'done' ? 'delivered' : to;
   const value: MessageDeliveryValue = { message_id: messageId, delivery, ...(reason === null ? {} : { reason }) };

@@ -21,13 +21,13 @@ import { acceptCommand, type CommandServer, requireAgent } from './accept-comman
 import { commandFromRow, queueCommand, type StoredCommand } from './queue-command';
 
 /**
- * The desired state of a runner: an agent's log level and a session's wake rule. Both hold until they are replaced or
- * expire, regardless of the runner's absence. The agent's or session's row stores them; the newest command carries them.
+ * The desired state of a runner: an agent's log level and a session's wake rule. Both stay in force until replaced or
+ * expired, even while the runner is absent. The agent's or session's row stores them; the newest command delivers them.
  *
- * Ordering: only the answer to the newest command counts. A new log level settles the earlier command in the same
- * transaction; the wake rules of a session are sent in the order they were set.
- * Failure: an expired command is queued again when a runner connects, and so is a log level that went to an earlier
- * process, with the time that is left. Its `requestId` stays, so a runner applies it once.
+ * Ordering: only the acknowledgement of the newest command counts. A new log level settles the earlier command in the
+ * same transaction. The wake rules of a session are sent in the order in which they were set.
+ * Failure: an expired command is queued again when a runner connects. So is a log level that went to an earlier
+ * process, with the remaining time. The command keeps its `requestId`, so a runner applies it once.
  */
 type LogLevelCommand = Extract<Command, { type: 'log-level.set' }>;
 type WakeRuleCommand = Extract<Command, { type: 'wake-rule.set' }>;
@@ -35,7 +35,7 @@ type WakeRuleCommand = Extract<Command, { type: 'wake-rule.set' }>;
 /**
  * `PUT /agents/:id/log-level` `{"level","ttlSeconds"?}`: replaces the desired log level.
  *
- * @returns once it is on disk, with or without a runner
+ * @returns once the level is on disk, with or without a runner
  * @throws AppError `not_found`
  */
 export async function putLogLevel(
@@ -79,7 +79,10 @@ export async function requestLogLevel(
   return { commandId, desired };
 }
 
-/** A runner has connected: queues the level again if it expired unanswered, or went to an earlier process. */
+/**
+ * Call when a runner has connected. Queues the level again if its command expired unacknowledged, or went to an earlier
+ * process.
+ */
 export async function renewLogLevel(
   transaction: WriteTransaction,
   agentId: string,
@@ -103,8 +106,8 @@ export function expiredLogLevels(now: number): DueRows {
 }
 
 /**
- * Withdraws expired levels. A runner that confirmed one reverts by its own clock. One that did not may still have an
- * earlier level without a time limit, so it is asked for its default.
+ * Withdraws expired levels. A runner that confirmed the level reverts by its own clock. A runner that did not may still
+ * have an earlier level without a time limit, so the server requests its default.
  * @returns the number of agents; call again until it is 0
  */
 export async function expireLogLevels(
@@ -160,12 +163,12 @@ async function readLogLevel(
   return { desired, stored: commandFromRow(newest) as StoredCommand & { command: LogLevelCommand } };
 }
 
-/** The command with the time that is left now. */
+/** The command with the remaining time. */
 export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand {
   const { command } = stored;
   if (command.type !== 'log-level.set' || command.body.expiresAt === undefined) return stored;
   const left = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
-  // After the clock was set back, never more than was requested.
+  // Never more than requested, even after the clock was set back.
   const ttlSeconds = Math.min(left, command.body.ttlSeconds ?? left);
   return { ...stored, command: { ...command, body: { ...command.body, ttlSeconds } } };
 }
@@ -185,19 +188,19 @@ export async function putWakeRule(
     prepare: async (transaction, { id, agentId }) => {
       const newest = await newestWakeRule(transaction, id);
       await appendFacts(transaction, server.now(), [{ kind: 'wake-rule-set', agentId, sessionId: id, when }]);
-      // An earlier command for the same rule counts only if it is the newest.
+      // An earlier command for the same rule only counts if it is the newest.
       return { body: { when }, repeats: (earlier) => earlier.when === when && newest?.body.when === when };
     },
   });
   return { ...answer, when };
 }
 
-/** Limits a transaction: each rule takes some milliseconds. */
+/** Limit per transaction, because each rule takes some milliseconds. */
 const MOST_RENEWED = 20;
 
 /**
- * A runner has connected: queues the expired rules again, those of the most recently active sessions first.
- * @returns true if there may be more: call again
+ * Call when a runner has connected. Queues expired wake rules again, those of the most recently active sessions first.
+ * @returns true if there may be more, and the caller must call again
  */
 export async function renewWakeRules(transaction: WriteTransaction, agentId: string, now: number): Promise<boolean> {
   const { rows } = await transaction.execute({
@@ -238,7 +241,7 @@ export async function applyAnswer(
   if (command.type === 'log-level.set') {
     const current = await readLogLevel(transaction, agentId);
     if (current?.stored.command.id !== command.id) return;
-    // A confirmed default leaves nothing to desire.
+    // Once the runner confirms its default, no level is desired any more.
     const isOver = state === 'done' && current.desired.level === null;
     const answered = state === 'done' ? ('confirmed' as const) : ('refused' as const);
     const desired = isOver ? null : { ...current.desired, state: answered, reason };

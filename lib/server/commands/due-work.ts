@@ -14,14 +14,17 @@ import { markAbsent, markSilent, missedRunners, openSessions, silentAgents } fro
 import { disconnectExpired, silentRunners } from './runner-connection';
 import { type ClockReading, expireCommands, expiredCommands } from './settle-command';
 
-/** A process that has not read the clock for longer was asleep or blocked, and received no sign of life meanwhile. */
+/**
+ * Maximum milliseconds between two readings of the clock. After a longer pause the process was asleep or blocked, and
+ * received no sign of life meanwhile.
+ */
 const ASLEEP_AFTER_MS = 3_000;
 
-/** Longest wait for another process that does the due work, and the poll interval. */
+/** Maximum wait for another process that does the due work, and the poll interval. */
 const MOST_WAIT_MS = 6_000;
 const POLL_MS = 250;
 
-/** Interval of reading the newest record's time, which covers every outbox there ever was. */
+/** Interval for reading the newest record's time, which scans every outbox that ever existed. */
 const NEWEST_EVERY_MS = 10_000;
 
 export type DueContext = Pick<
@@ -30,10 +33,11 @@ export type DueContext = Pick<
 >;
 
 /**
- * Everything that time alone changes: absent runners, expired commands, requests and log levels, overdue replies.
+ * Applies all changes that time alone causes: absent runners, expired commands, requests and log levels, overdue
+ * replies.
  *
  * Ordering: the rows of each kind settle in the order of `all`.
- * Failure: due times are in the database, so a late sweep has the same outcome, on any instance.
+ * Failure: due times are in the database, so a late sweep on any instance has the same outcome.
  */
 export class DueWork {
   readonly lease: Lease;
@@ -48,9 +52,9 @@ export class DueWork {
   /** True if the process outlives its requests. */
   readonly #isLongLived: boolean;
   #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
-  /** The last reading, and the start of uninterrupted readings, on the steady clock. */
+  /** The last reading, and the start of uninterrupted readings, on the monotonic clock. */
   #read = { at: Number.NEGATIVE_INFINITY, since: 0 };
-  /** Milliseconds the clock has moved since deadlines were last clamped; null before the first time. */
+  /** Milliseconds by which the clock was stepped since deadlines were last clamped; null before the first clamping. */
   #step: number | null = null;
   #clamping: Promise<void> = Promise.resolve();
 
@@ -75,7 +79,10 @@ export class DueWork {
     for (const work of this.all(await this.readClock())) await this.#rows.run(work);
   }
 
-  /** Like `sweep`, but only if anything is due; joins a sweep of another process. For requests that show the result. */
+  /**
+   * Like `sweep`, but only if anything is due, and joins a sweep of another process. Call before requests that show the
+   * result.
+   */
   async sweepDue(): Promise<void> {
     const due = this.all(await this.readClock()).map((work) => work.due);
     const since = this.#steady();
@@ -91,14 +98,14 @@ export class DueWork {
 
   async sweepAndRelease(): Promise<void> {
     const since = this.#steady();
-    // A lease that can't be released expires.
+    // Ignored, because the lease expires.
     await this.sweep().finally(() => this.lease.release(this.#steady() - since).catch(() => {}));
   }
 
-  /** Reads the time first: a clock that moves during the check is not trusted. */
+  /** Reads the time first, because a clock that is stepped during the check must not be trusted. */
   async readClock(): Promise<ClockReading> {
     const now = this.#now();
-    // The host of short-lived processes keeps the clock.
+    // Short-lived processes trust their host's clock.
     if (!this.#isLongLived) return { now, isTrusted: true };
     const steady = this.#steady();
     if (steady - this.#read.at > ASLEEP_AFTER_MS) this.#read.since = steady;
@@ -114,7 +121,7 @@ export class DueWork {
     this.#read.since = this.#steady();
   }
 
-  /** Clamps deadlines at the start and after the clock was moved. Call it before anything that uses the clock. */
+  /** Clamps deadlines at the start and after the clock was stepped. Call before any work that uses the clock. */
   clamp(): Promise<void> {
     if (!this.#isLongLived) return Promise.resolve();
     this.#clamping = this.#clamping.catch(() => {}).then(() => this.#clampNow());
@@ -124,7 +131,7 @@ export class DueWork {
   async #clampNow(): Promise<void> {
     const moved = this.#clock.step();
     if (moved === 0 && this.#step === 0) return;
-    // Kept until the write succeeds.
+    // Kept, so the next call retries, until the write succeeds.
     const step = (this.#step ?? 0) + moved;
     this.#step = step;
     await this.#database.writes.run((transaction) => clampDeadlines(transaction, this.#now(), step));
@@ -133,7 +140,7 @@ export class DueWork {
 
   all(clock: ClockReading): RowWork[] {
     const { now, isTrusted } = clock;
-    // Beside a short-lived process, other instances accept signs of life.
+    // While a short-lived process sleeps, other instances accept signs of life.
     const listeningSince = this.#isLongLived ? Math.ceil(now - (this.#read.at - this.#read.since)) : 0;
     const replies = { now, overdueMs: this.#replyOverdueMs };
     const results = { now, waitsMs: this.#undeliveredMs };
@@ -149,7 +156,7 @@ export class DueWork {
     return [
       work('the log level of', expiredLogLevels(now), expireLogLevels),
       work('the command', expiredCommands(clock), (tx, _now, choice) => expireCommands(tx, clock, choice)),
-      // Neither can be undone, so both need a trusted clock.
+      // Neither kind can be undone, so both need a trusted clock.
       ...(isTrusted
         ? [
             work('the expired requests of the session', overdue.expiredRequests(now), overdue.expireRequests),
@@ -177,7 +184,8 @@ export class DueWork {
   #agentWork(kind: string, due: DueRows, mark: typeof markAbsent, now: number): RowWork {
     const { reader, writes } = this.#database;
     const markAgents = async (choice: RowChoice) => {
-      // Half of the write slots stay free for requests. With a remote database, no agent waits for another's round trips.
+      // Leaves half of the write slots to requests. On a remote database, agents don't wait for each other's round
+      // trips.
       const atOnce = Math.ceil(writes.atOnce / 2);
       const { rows: agents } = await reader.execute(selectDue(due, choice, due.key, atOnce));
       const outcomes = await Promise.allSettled(

@@ -18,19 +18,19 @@ import { type FailureTally, NO_FAILURES } from '@/lib/server/ingest/batch-sessio
 import type { AgentFact } from '@/lib/server/ingest/facts';
 import { requireAgent } from './accept-command';
 
-/** Items of one transaction: others write in between. */
+/** Items per transaction, so other writers get a turn in between. */
 const AT_ONCE = 50;
 
 /**
  * `POST /inbox/marks`: marks inbox items as seen, snoozed or claimed, or reverts that.
  *
- * A mark applies to the item as it was shown: an item that changed since stays unmarked, and only the failures that were
- * shown become seen. A seen failure is done, and its session or agent shows the same. A claim stays with its owner unless
+ * A mark applies to the item as it was shown: an item that has changed since stays unmarked, and only the failures that
+ * were shown become seen. A seen failure is done, also in its session or agent. A claim stays with its owner unless
  * `takeOver` is set.
  *
- * Failure: many items take several transactions. After an interruption, the same request does the rest.
+ * Failure: many items take several transactions. After an interruption, repeating the request completes the work.
  *
- * @returns the items as they are now; the same again changes nothing
+ * @returns the items as they are now; idempotent
  */
 export async function postMarks(
   { body, principal }: RequestContext<never, { body: MarkInbox }>,
@@ -58,7 +58,7 @@ export async function postMarks(
   });
 }
 
-/** @returns `changed`: items that changed since they were shown; `failures`: the last position seen, by agent */
+/** @returns `changed`: items that have changed since they were shown; `failures`: the last seen position, by agent */
 async function markSome(
   transaction: WriteTransaction,
   shown: ReadonlyMap<string, Position | undefined>,
@@ -77,7 +77,8 @@ async function markSome(
     const upTo = shown.get(item.id) ?? item.updatedPosition;
     const isChanged = comparePositions(item.openedPosition, upTo) > 0;
     if (isChanged) changed.push(item.id);
-    // The item changes with each failure it counts, so its position limits those that were shown.
+    // The item changes with each failure that it counts, so its position is an upper bound of the failures that were
+    // shown.
     const isSeen = body.mark === 'seen';
     if (isSeen && item.kind === 'hook-failure') failures.set(columnText(item.agentId), positionToNumber(upTo));
     if (isChanged) continue;
@@ -93,7 +94,7 @@ async function markSome(
   return { changed, failures };
 }
 
-/** The items to mark, with the position at which each was shown; undefined means its current one. */
+/** The items to mark, each with the position at which it was shown; undefined means the current one. */
 function shownBy({ items, ids = [] }: MarkInbox): Map<string, Position | undefined> {
   if (items === undefined) return new Map(ids.map((id) => [id, undefined]));
   return new Map(items.map(({ id, updatedPosition }) => [id, updatedPosition]));
@@ -110,7 +111,7 @@ function marked(
   const marks = { seenAt, snoozedUntil, claim, doneAt };
   switch (mark) {
     case 'seen':
-      // Derived from other rows, which the same transaction changes.
+      // This item derives from other rows, which the same transaction changes.
       if (item.kind === 'failure' || item.kind === 'hook-failure') return null;
       return seenAt === null
         ? { ...marks, seenAt: now, doneAt: DONE_ONCE_SEEN.includes(item.kind) ? now : null }
@@ -132,7 +133,7 @@ function marked(
   }
 }
 
-/** Marks the sessions as seen, which also closes their failures. */
+/** Marks the sessions as seen, which also completes the items of their failures. */
 async function seenFailures(transaction: WriteTransaction, failed: readonly InboxItem[]): Promise<AgentFact[]> {
   if (failed.length === 0) return [];
   const { rows } = await transaction.execute({
@@ -156,7 +157,7 @@ async function readItems(transaction: WriteTransaction, ids: Iterable<string>, s
   return rows.map(inboxItemFromRow);
 }
 
-/** Most sessions that one transaction recounts, and most failures that it marks. */
+/** Maximum sessions recounted, and maximum failures marked, per transaction. */
 const MOST_SESSIONS = 50;
 const MOST_FAILURES = 2_000;
 
@@ -164,7 +165,7 @@ const MOST_FAILURES = 2_000;
 interface Range {
   agentId: string;
   upTo: number;
-  /** Its sessions up to this number are recounted. */
+  /** The agent's sessions up to this number have been recounted. */
   countedTo: number;
 }
 
@@ -172,11 +173,12 @@ interface Range {
  * Marks agents' failures as seen, each up to a position.
  *
  * Ordering: first the agents' sessions are recounted, then the failures are marked, the oldest of each agent first, and
- * in the last of these transactions the agents are recounted. So the seen failures of an agent are older than the unseen ones.
- * Failure: there may be any number of both, so it takes several transactions. After an interruption the newest failures
- * are still unseen, and the same call does the rest.
+ * in the last of these transactions the agents are recounted. So an agent's seen failures are always older than its
+ * unseen ones.
+ * Failure: sessions and failures may be numerous, so the work takes several transactions. After an interruption the
+ * newest failures are still unseen, and repeating the call completes the work.
  *
- * @param upTo by agent, ids as their column has them
+ * @param upTo position by agent, with ids as their column stores them
  * @returns the number of newly seen failures by agent
  */
 async function markFailuresSeen(
@@ -240,7 +242,7 @@ async function unseenIn(transaction: WriteTransaction, ranges: readonly Range[])
   return ranges.filter((_, at) => newest[at]?.[0]?.seen_at === null);
 }
 
-/** Takes as many sessions as one transaction may recount. */
+/** Selects as many sessions as one transaction may recount. */
 function takeSessions(ranges: readonly Range[], found: readonly Row[][]) {
   const left: Range[] = [];
   const recounted: (Range & { sessionIds: string[] })[] = [];
@@ -257,7 +259,7 @@ function takeSessions(ranges: readonly Range[], found: readonly Row[][]) {
   return { left: isMore ? left : [], recounted };
 }
 
-/** Runs a statement for each item, in one round trip. */
+/** Runs a statement for each item, all in one round trip. */
 async function batchEach<T>(
   transaction: WriteTransaction,
   items: readonly T[],
@@ -275,7 +277,7 @@ function tallyOf(row: Row | undefined): FailureTally {
 
 const FAILURES = 'insights INDEXED BY insights_by_agent';
 
-/** If the newest is seen, so are all before it. */
+/** If the newest failure is seen, so are all earlier ones. */
 const NEWEST = `SELECT seen_at FROM ${FAILURES} WHERE agent_id = ? AND is_failure = 1 AND position <= ?
   ORDER BY position DESC LIMIT 1`;
 
@@ -285,7 +287,7 @@ const MARKED = `SELECT id, number FROM sessions INDEXED BY sessions_with_insight
 const TALLY = 'count(*) AS failures, sum(signal <> ?1) AS other';
 const LATER = 'agent_id = ?2 AND is_failure = 1 AND position > ?3 AND seen_at IS NULL';
 
-/** Counted in the database, because there may be tens of thousands. */
+/** The database counts them, because there may be tens of thousands. */
 const UNSEEN = `SELECT session_id, ${TALLY} FROM ${FAILURES}
   WHERE ${LATER} AND (session_id IS NULL OR session_id IN (SELECT value FROM json_each(?4))) GROUP BY session_id`;
 const LEFT = `SELECT ${TALLY} FROM ${FAILURES} WHERE ${LATER}`;

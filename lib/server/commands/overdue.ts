@@ -18,17 +18,21 @@ import type { AgentFact, EventFact } from '@/lib/server/ingest/facts';
 import { type AnswerableRequest, storedFold } from '@/lib/server/ingest/project-session';
 
 /**
- * Rows that change by time alone: session states, pending replies, undelivered results, requests, old activity. Each
- * kind has a query for its due rows, and a function that settles some and returns their number, 0 at the end.
+ * Rows that time alone changes: session states, pending replies, undelivered results, requests, old activity. Each kind
+ * has a query for its due rows, and a function that settles some of them and returns their number, 0 once none are
+ * left.
  *
  * Ordering: changes that people see go through the session's log, so transcript, lists and clients agree.
- * Failure: the due time is in the row, so any instance decides the same, also after a restart or with new settings.
+ * Failure: the due time is in the row, so every instance decides alike, also after a restart or with new settings.
  */
 
-/** Most sessions of one transaction. */
+/** Maximum sessions per transaction. */
 const MAX_STATES = 100;
 
-/** Sessions whose state may have changed: a report of work expires, a sent message waits a minute at most. */
+/**
+ * Sessions whose state may have changed, because a report of work has expired, or a sent message has waited for a
+ * minute.
+ */
 export function dueStates(now: number): DueRows {
   return { table: 'sessions', key: 'id', where: 'state_due_at <= ?1', args: [now], order: 'state_due_at' };
 }
@@ -58,12 +62,12 @@ export async function resolveDueStates(
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
-/** Shorter gaps between two events of a turn don't count. */
+/** Minimum gap between two events of a turn; shorter ones don't count. */
 const LEAST_GAP_MS = 1_000;
-/** The sample: the newest sessions of the kind, and the newest events of each. */
+/** Sample size: the newest sessions of the kind, and the newest events of each. */
 const SAMPLED_SESSIONS = 12;
 const SAMPLED_EVENTS = 250;
-/** A 99th percentile of fewer gaps means nothing. */
+/** Minimum number of gaps for a meaningful 99th percentile. */
 const LEAST_GAPS = 100;
 
 const NEWEST_EVENTS = `SELECT turn_id, received_at FROM events WHERE session_id = ? AND turn_id IS NOT NULL
@@ -96,7 +100,7 @@ async function usualSilence(transaction: WriteTransaction, kind: string, now: nu
 
 const DEFAULT_OVERDUE_MINUTES = 15;
 export const REPLY_OVERDUE_MS = DEFAULT_OVERDUE_MINUTES * MINUTE_MS;
-/** A year, which keeps every time a safe integer. */
+/** A year, so that every computed time is a safe integer. */
 const MOST_MINUTES = 525_600;
 const MOST_SECONDS = MOST_MINUTES * 60;
 
@@ -128,7 +132,7 @@ export function overdueReplies({ now, overdueMs }: ReplyLimit): DueRows {
   };
 }
 
-/** An agent that waits for its operator, has failed or has exited can't reply, and its replies are not overdue. */
+/** An agent that waits for its operator, has failed or has exited can't reply, so its replies are not overdue. */
 export function markOverdueReplies(
   transaction: WriteTransaction,
   limit: ReplyLimit,
@@ -139,7 +143,7 @@ export function markOverdueReplies(
     const { agentId, sessionId, body } = OBLIGATION.read(row);
     return { kind: 'reply-overdue' as const, agentId, sessionId, messageId: body.messageId };
   };
-  // Unchanged rows count as judged, too.
+  // Unchanged rows count as judged as well.
   return markDue(transaction, limit.now, due, factOf, 'UPDATE obligations SET is_judged = 1');
 }
 
@@ -157,8 +161,8 @@ export function undeliveredMs(env: Record<string, string | undefined>): number {
 const TASK = shapeOf(tasks, 'sessionId', 'agentId', 'id', 'runId', 'position', 'body');
 
 /**
- * An open or expected turn may still take up the result, so the session must be idle. A session lost in the middle of
- * a turn has its own inbox item.
+ * The session must be idle, because an open or expected turn may still pick up the result. A session lost in the middle
+ * of a turn has its own inbox item.
  */
 const IS_IDLE = `(SELECT iif(state = 'unknown', body->>'$.evidence.last', state) NOT IN ('working', 'needs-input', 'starting')
   FROM sessions WHERE id = tasks.session_id)`;
@@ -168,7 +172,7 @@ interface ResultLimit {
   waitsMs: number;
 }
 
-/** Results of ended tasks that no turn has taken up in time. */
+/** Results of ended tasks that no turn has picked up in time. */
 export function undeliveredResults({ now, waitsMs }: ResultLimit): DueRows {
   return {
     table: 'tasks',
@@ -210,7 +214,7 @@ async function markDue(
 }
 
 const SESSION = shapeOf(sessions, 'id', 'agentId', 'memory');
-/** Most sessions of one transaction, and most requests. */
+/** Maximum sessions, and maximum requests, per transaction. */
 const MAX_SESSIONS = 50;
 const MAX_REQUESTS = 5_000;
 
@@ -219,7 +223,9 @@ export function expiredRequests(now: number): DueRows {
   return { table: 'sessions', key: 'id', where: 'answer_by <= ?1', args: [now - REQUEST_GRACE_MS] };
 }
 
-/** Ends expired requests for an agent that did not. If it reports another outcome in that turn, that one shows. */
+/**
+ * Ends expired requests if the agent did not. An outcome that the agent reports later in that turn replaces the expiry.
+ */
 export async function expireRequests(
   transaction: WriteTransaction,
   now: number,
@@ -235,7 +241,7 @@ export function abandonedSessions(now: number): DueRows {
 }
 
 /**
- * Ends the requests of sessions whose runner does not come back. A runner that returns opens them again, so this needs
+ * Ends the requests of sessions whose runner has not come back. A runner that returns opens them again, so this needs
  * no trusted clock.
  */
 export async function abandonRequests(
@@ -252,7 +258,7 @@ export async function abandonRequests(
   return found;
 }
 
-/** Resolves requests of as many sessions as fit a transaction, at least one. */
+/** Resolves requests of as many sessions as fit into a transaction, at least one. */
 async function resolveRequests(
   transaction: WriteTransaction,
   now: number,
@@ -277,10 +283,10 @@ async function resolveRequests(
   return { found: rows.length, sessionIds };
 }
 
-/** Rows of one transaction: one an agent and minute. */
+/** Rows per transaction. There is one row per agent and minute. */
 const MAX_REMOVED = 500;
 
-/** Activity older than any page shows. */
+/** Activity too old for any page. */
 export function oldActivity(now: number): DueRows {
   const oldest = Math.floor(now / MINUTE_MS) - ACTIVITY_KEPT_MINUTES;
   return { table: 'activity', key: 'rowid', where: 'minute < ?1', args: [oldest], order: 'minute' };

@@ -17,14 +17,14 @@ import type { EventFact } from '@/lib/server/ingest/facts';
 import { conflict, dedupeKey, findRepeat, recordRequest } from './accept-command';
 
 /**
- * Assigns or discards parked records: records of a task that can't be traced to one session. Everything that one
- * session reported of one run of the task is settled together, in the order it arrived.
+ * Assigns or discards parked records: records of a task that can't be traced to one session. All records that one
+ * session reported about one run of the task are settled together, in the order in which they arrived.
  *
  * Ordering: assigned records are validated, planned and appended like new ones.
  * Failure: the records, their events and the counts change in one transaction.
  */
 
-/** Most records and bytes of one request. The rest stays parked, and the answer counts it. */
+/** Maximum records and bytes per request. Further records stay parked, and the answer counts them. */
 const MAX_SETTLED = 500;
 const MAX_SETTLED_BYTES = 8 * 1024 * 1024;
 
@@ -33,7 +33,7 @@ type Ids = 'agentId' | 'position';
 interface Parked {
   position: number;
   agentId: string;
-  /** The session whose runner reported it. */
+  /** The session whose runner reported the record. */
   sessionId: string;
   taskId: string;
   runId: string | null;
@@ -50,7 +50,7 @@ interface Settlement {
 /**
  * `POST /agents/:id/parked/:position/assign`
  *
- * @returns once it is on disk; the same `clientId` again gets the same answer
+ * @returns once the assignment is on disk; idempotent per `clientId`
  * @throws AppError `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
  *   `session_of_another_agent`
  */
@@ -62,7 +62,7 @@ export function postAssign(
   return settle(server, ids, principal, { state: 'assigned', sessionId, reason: null, clientId });
 }
 
-/** `POST /agents/:id/parked/:position/discard`: the records stay in the list of discarded ones. @see postAssign */
+/** `POST /agents/:id/parked/:position/discard`: the records move to the list of discarded ones. @see postAssign */
 export function postDiscard(
   { ids, body, principal }: RequestContext<Ids, { body: DiscardParked }>,
   server: ServerContext,
@@ -114,7 +114,7 @@ async function settle(
   });
 }
 
-/** A parked record always has an agent, a session and a task. */
+/** A parked record always names an agent, a session and a task. */
 const PARKED = shapeOf(
   quarantine,
   'position',

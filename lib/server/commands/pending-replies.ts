@@ -11,15 +11,15 @@ import type { RequestContext, ServerContext } from '@/lib/server/access/request-
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { conflict, dedupeKey, findRepeat, recordRequest } from './accept-command';
 
-/** Characters of a message that the event of its decision quotes. */
+/** Length of the excerpt of a message in the event about its decision. */
 const QUOTE_LENGTH = 80;
 
 type Place = 'sessionId' | 'messageId';
 
 /**
- * `POST /sessions/:id/obligations/:messageId/waive`: a message no longer needs a reply. Works without a runner.
+ * `POST /sessions/:id/obligations/:messageId/waive`: marks a message as needing no reply. Works without a runner.
  *
- * @returns once it is on disk; the same `clientId` again gets the same answer
+ * @returns once the decision is on disk; idempotent per `clientId`
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
  */
 export async function postWaive(
@@ -37,7 +37,7 @@ export async function postWaive(
 /**
  * `POST /sessions/:id/obligations/:messageId/accept`: accepts a text of the agent as the reply. Works without a runner.
  *
- * @returns once it is on disk; the same `clientId` again gets the same answer
+ * @returns once the decision is on disk; idempotent per `clientId`
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `candidate_changed`, `client_id_reused`
  */
 export async function postAcceptReply(
@@ -64,7 +64,7 @@ export async function postAcceptReply(
 
 type Decision = Pick<ObligationAcceptedValue, 'message_id' | 'about' | 'by' | 'client_id'>;
 
-/** Appends the event of a decision, once a `clientId`. */
+/** Appends the event of a decision, once per `clientId`. */
 async function decide(
   { database, now: clock }: ServerContext,
   {

@@ -10,14 +10,14 @@ import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { COMMANDS, type Transition, transcriptEvents } from './command-table';
 
-/** A row of `commands`. */
+/** A command as stored in `commands`. */
 export interface StoredCommand {
   command: Command;
   position: number;
   agentId: string;
   state: CommandState;
   reason: string | null;
-  /** The runner that received it last. */
+  /** The runner that last received the command. */
   claimedBy: string | null;
 }
 
@@ -32,7 +32,7 @@ export function commandFromRow(row: Row): StoredCommand {
  * Writes a command and its events in the session.
  *
  * Ordering: the command's position follows its events; runners receive commands in order of position.
- * Failure: both are in the caller's transaction, so no command lacks its line in the transcript.
+ * Failure: both are in the caller's transaction, so every command has its line in the transcript.
  *
  * @param fields `expiresAt` shortens the term of its kind
  * @throws AppError `too_large`
@@ -65,7 +65,7 @@ export async function queueCommand<Type extends CommandType>(
   return command;
 }
 
-/** Appends a command's step to its session, if it has one. */
+/** Appends a command's transition to the command's session, if there is one. */
 export async function appendTransition(
   transaction: WriteTransaction,
   agentId: string,
@@ -79,12 +79,12 @@ export async function appendTransition(
   await appendFacts(transaction, now, facts);
 }
 
-/** Limited to the size of a record, so every database can store it. */
+/** Limited to the size of a record, so every database can store the command. */
 function bodyJson(body: object): string {
   const json = stringifyWellFormed(body);
   // A UTF-16 unit takes at most three bytes.
   if (json.length * 3 <= MAX_RECORD_BYTES || utf8Length(json) <= MAX_RECORD_BYTES) return json;
-  throw new AppError('too_large', `A command may hold ${MAX_RECORD_BYTES} bytes as JSON. Shorten it.`, {
+  throw new AppError('too_large', `A command may have at most ${MAX_RECORD_BYTES} bytes as JSON. Shorten it.`, {
     details: { maxBytes: MAX_RECORD_BYTES },
   });
 }

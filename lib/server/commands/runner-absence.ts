@@ -15,15 +15,16 @@ import { allocatePosition } from './queue-command';
 
 /**
  * Marks the sessions of a missing runner, and of a silent agent without one, as away: their state is unknown until they
- * report again. The transcript shows it where something was in progress.
+ * report again. The transcript shows the absence where work was in progress.
  *
  * Ordering: the change goes through the session's own log, so transcript, session list and clients agree.
- * Failure: the runner's row stores the due time. It outlives any server, and only one of two servers marks it.
+ * Failure: the runner's row stores the due time, which outlives any server. Of two servers, only one marks the
+ * sessions.
  */
 
-/** Most sessions of one transaction. */
+/** Maximum sessions per transaction. */
 const MAX_MARKED = 50;
-/** A runner's last batch may be stored shortly after its stream ended. */
+/** Milliseconds after the end of a runner's stream in which its last batch may still be stored. */
 const LAST_BATCH_MS = 1_000;
 
 const MISSABLE = 'agent_id = ?1 AND NOT has_ended AND NOT is_away';
@@ -32,7 +33,7 @@ const SEEN_AT = 'ifnull(seen_at, last_event_at)';
 const RUNNER = shapeOf(runners);
 const AWAY = shapeOf(sessions, 'id', 'state', 'body');
 
-/** No record since the runner was missed, except its last batch. */
+/** Condition: no record since the runner was missed, except its last batch. */
 const MISSED = `(seen_position < ?2 OR ${SEEN_AT} BETWEEN ?3 AND ?4)`;
 
 /** Runners whose grace has expired. */
@@ -57,10 +58,10 @@ export async function markAbsent(
   const runner = RUNNER.first(due);
   if (runner === undefined) return 0;
   const { agentId, missedAt, missedPosition, firstConnectedAt, firstConnectedPosition } = runner;
-  // It may be reconnecting.
+  // The runner may be reconnecting.
   transaction.touch(`agent:${agentId}`);
   const since = missedAt ?? now;
-  // Rows of earlier versions have no position.
+  // Rows from earlier versions have no position.
   const lastPosition = missedPosition ?? Number.MAX_SAFE_INTEGER;
   const isAway = runner.aliveUntil === null;
   const known = [agentId, lastPosition, since, since + LAST_BATCH_MS];
@@ -82,7 +83,7 @@ export async function markAbsent(
   const position = missedPosition === null ? {} : { since_position: missedPosition };
   const facts = rows.map((row) => awayFact(agentId, row, { since, ...position, agent_goes_on: goesOn }));
   await appendFacts(transaction, now, facts);
-  // Other sessions may still have to be marked.
+  // Other sessions may still need marking.
   if (which.only !== null) return rows.length;
   if (rows.length === MAX_MARKED) return 1;
   const again = (others?.rows.length ?? 0) > 0;
@@ -102,7 +103,7 @@ export function openSessions(agentId: string): DueRows {
   return { table: 'sessions', key: 'id', where: 'agent_id = ?1 AND NOT has_ended', args: [agentId] };
 }
 
-/** The agent promised a report interval, through a runner that has not ended. */
+/** Condition: the agent promised a report interval, through a runner that has not ended. */
 const HAS_PROMISED = `(reports_every_ms IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM runners WHERE agent_id = agents.id AND is_over AND runner_id = agents.reported_by))`;
 /** `isUnderWay` in SQL, and the states that count as work. */
@@ -154,7 +155,7 @@ export async function markSilent(
     rows.map((row) => awayFact(agentId, row, about)),
   );
   if (rows.length > 0) return 1;
-  // Other sessions may still have to be marked.
+  // Other sessions may still need marking.
   if (which.only !== null) return 0;
   await transaction.execute({ sql: 'UPDATE agents SET is_silent = 1 WHERE id = ?', args: [agentId] });
   return 1;

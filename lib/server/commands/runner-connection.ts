@@ -12,14 +12,14 @@ import { markReturned } from './runner-absence';
 /**
  * The runner that receives an agent's commands.
  *
- * Ordering: of two runners of an agent, the one that first connected later wins: its first connection gives each runner
- * a generation, which it keeps. Of two streams of one runner the later wins. `startedAt` decides nothing.
- * Failure: a runner is away when its stream ends or, if its server died, when its term runs out. Its sessions follow
- * after a grace. @see runner-absence.ts
+ * Ordering: of two runners of an agent, the one that first connected later wins: each runner gets a generation at its
+ * first connection, and keeps it. Of two streams of one runner, the later wins. `startedAt` decides nothing.
+ * Failure: a runner is away when its stream ends or, if the server died, when its term expires. Its sessions follow
+ * after a grace period. @see runner-absence.ts
  */
 export interface RunnerRef {
   id: string;
-  /** Start of its process, as it reports it; 0 for an unnamed runner. */
+  /** Start of the runner's process, as reported by the runner; 0 for an unnamed one. */
   startedAt: number;
 }
 
@@ -88,7 +88,7 @@ export async function connectRunner(
   now: number,
 ): Promise<ConnectOutcome> {
   const stored = await readRunner(transaction, agentId);
-  // An absent runner fences none. Otherwise a clock set back could shut out the only runner for ever.
+  // An absent runner fences no other. If it did, a clock set back could lock out the only runner forever.
   const isAlive = stored?.aliveUntil != null && stored.aliveUntil > now;
   if (stored !== null && isAlive && (await isSuperseded(transaction, agentId, runner, stored))) {
     return { kind: 'fenced', by: stored };
@@ -120,7 +120,7 @@ export async function connectRunner(
   return { kind: 'connected' };
 }
 
-/** The absence of an earlier process that its sessions don't show yet. */
+/** An absence of an earlier process that the agent's sessions don't show yet. */
 function absenceOf(
   before: RunnerRow | null,
   isSame: boolean,
@@ -129,10 +129,10 @@ function absenceOf(
 ): Pick<RunnerRow, 'missedAt' | 'missedPosition' | 'absenceDueAt'> {
   const nothing = { missedAt: null, missedPosition: null, absenceDueAt: null };
   if (before === null) return nothing;
-  // A runner that returns within its grace was never absent. The process before it was, regardless of its streams.
+  // A process that returns within its grace period was never absent. An earlier process was, regardless of its streams.
   if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return nothing;
   if (isSame || (before.aliveUntil === null && before.missedAt !== null)) return before;
-  // A new process resumes sessions by reporting them. The others are absent as of now.
+  // A new process resumes sessions by reporting them. The sessions that it does not report are absent from now on.
   return { missedAt: now, missedPosition: position, absenceDueAt: now + RUNNER_GRACE_MS };
 }
 
@@ -141,22 +141,22 @@ function isOfEarlier({ missedPosition, absenceDueAt, firstConnectedPosition }: R
   return absenceDueAt !== null && missedPosition !== null && missedPosition <= firstConnectedPosition;
 }
 
-/** An unnamed runner has a new id at each connection. */
+/** An unnamed runner gets a new id at each connection. */
 function isUnnamed({ startedAt }: RunnerRef): boolean {
   return startedAt === 0;
 }
 
 const NEXT_POSITION = 'ifnull((SELECT position FROM counter), 0) + 1';
 
-/** Opens an absence that takes effect after the grace, unless an earlier one is still open. */
+/** Opens an absence that takes effect after the grace period, unless an earlier one is still open. */
 const missedFrom = (at: string, graceFrom = at) => `alive_until = NULL,
   missed_at = iif(absence_due_at IS NULL, ${at}, missed_at),
   missed_position = iif(absence_due_at IS NULL, ${NEXT_POSITION}, missed_position),
   absence_due_at = ifnull(absence_due_at, ${graceFrom} + ${RUNNER_GRACE_MS})`;
 
-/** Clamps to the time from ?2 to ?1. */
+/** Clamps to the range from ?2 to ?1. */
 const whileListening = (at: string) => `min(?1, max(?2, ${at}))`;
-/** The last renewal of its term or, if later, the last record of its agent. */
+/** The last renewal of the runner's term or, if later, the last record of the runner's agent. */
 const LAST_SIGN = `max(alive_until - ${RUNNER_AWAY_MS},
   ifnull((SELECT last_seen_at FROM agents WHERE id = runners.agent_id), 0))`;
 
@@ -175,16 +175,16 @@ export async function disconnectRunner(
   await appendAway(transaction, rows, now);
 }
 
-/** Runners whose term has run out. */
+/** Runners whose term has expired. */
 export function silentRunners(now: number): DueRows {
   return { table: 'runners', key: 'agent_id', where: 'alive_until <= ?1', args: [now] };
 }
 
 /**
- * Disconnects runners whose server died. Their grace starts at their last sign of life, so it ends with their term: a
- * live runner has reached another server by then.
+ * Disconnects runners whose server died. The grace period starts at the runner's last sign of life, so it ends with the
+ * term: by then a live runner has reached another server.
  *
- * @param listeningSince time before it does not count, because no server could receive a sign of life
+ * @param listeningSince earlier time does not count, because no server could receive a sign of life
  * @returns the number of runners
  */
 export async function disconnectExpired(
@@ -203,8 +203,8 @@ export async function disconnectExpired(
 }
 
 /**
- * Disconnects runners that missed their promised reports although their stream is open: a machine without power and a
- * hanging process leave connections open.
+ * Disconnects runners that missed their promised reports although their stream is open: a machine that lost power or a
+ * hanging process leaves its connection open.
  * @returns the streams to close
  */
 export async function disconnectUnresponsive(
@@ -225,13 +225,13 @@ export async function disconnectUnresponsive(
   return rows.map((row) => String(row.stream_id));
 }
 
-/** Renews the terms of this process's streams. Nothing visible changes, so no fact is appended. */
+/** Renews the terms of this process's streams. Appends no fact, because nothing visible changes. */
 export async function renewRunners(
   transaction: WriteTransaction,
   streamIds: readonly string[],
   now: number,
 ): Promise<void> {
-  // Another transaction may be disconnecting a runner whose term has run out.
+  // Another transaction may be disconnecting a runner whose term has expired.
   const late = await transaction.execute({
     sql: `SELECT agent_id FROM runners WHERE stream_id IN (SELECT value FROM json_each(?)) AND alive_until <= ?`,
     args: [JSON.stringify(streamIds), now],

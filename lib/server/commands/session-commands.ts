@@ -24,8 +24,8 @@ import { nameAttachments } from './attachments';
 /**
  * `POST /sessions/:id/messages`
  *
- * @returns once the message is on disk; the same `clientId` again gets the same answer and sends nothing
- * @throws AppError `not_found` for the session, `replyTo` or a task of `results`; `conflict` also for a running task;
+ * @returns once the message is on disk; idempotent per `clientId`
+ * @throws AppError `not_found` for the session, `replyTo` or a task of `results`; `conflict`, also for a running task;
  *   `invalid_argument` for an attachment that the session does not have
  */
 export async function postMessage(
@@ -41,7 +41,7 @@ export async function postMessage(
   const { answer, sending } = await acceptCommand(server, {
     sessionId,
     clientId,
-    // Absent fields stay out of the digest: it must equal that of messages stored before these fields existed.
+    // Absent fields stay out of the digest, which must equal that of messages stored before these fields existed.
     request: {
       type: 'message',
       text,
@@ -54,7 +54,7 @@ export async function postMessage(
       if (repliesToNothing) {
         throw new AppError(
           'not_found',
-          `This session has no message ${JSON.stringify(replyTo)}. Reply to a message of its transcript, or leave replyTo out.`,
+          `This session has no message ${JSON.stringify(replyTo)}. Reply to a message of its transcript, or omit replyTo.`,
         );
       }
       const named = await nameAttachments(transaction, id, attachments, digests);
@@ -77,7 +77,7 @@ export async function postMessage(
   return { messageId: answer.commandId, delivery: DELIVERY[answer.state], sending: sending ?? ALLOWED };
 }
 
-/** For messages stored before `sending` was. */
+/** For messages stored by versions without `sending`. */
 const ALLOWED: Sending = { kind: 'allowed', reason: null };
 
 const DELIVERY = {
@@ -88,10 +88,10 @@ const DELIVERY = {
   expired: 'failed',
 } as const;
 
-/** Rows of one read: a few milliseconds, then other requests get a turn. */
+/** Rows per read, which takes a few milliseconds before other requests get a turn. */
 const PAGE_ROWS = 5_000;
 
-/** Reads the log from its end, because most replies are to something new. */
+/** Reads the log backwards, because most replies are to new messages. */
 async function hasMessage(reader: Reader, sessionId: string, messageId: string): Promise<boolean> {
   const [session, message] = [columnText(sessionId), columnText(messageId)];
   let before = Number.MAX_SAFE_INTEGER;
@@ -110,7 +110,7 @@ async function hasMessage(reader: Reader, sessionId: string, messageId: string):
 
 /**
  * `POST /sessions/:id/interrupt`
- * @throws AppError `conflict`: `turn_ended` unless the open turn is the one meant; `no_open_turn`
+ * @throws AppError `conflict`: `turn_ended` unless the open turn is the requested one; `no_open_turn`
  */
 export async function postInterrupt(
   { ids: { sessionId }, body: { clientId, ...fields } }: RequestContext<'sessionId', { body: Interrupt }>,
@@ -132,8 +132,8 @@ export async function postInterrupt(
 function turnToInterrupt({ openTurnId }: WritableSession, meant: string | undefined): string {
   if (openTurnId !== null && (meant === undefined || columnText(meant) === columnText(openTurnId))) return openTurnId;
   if (meant === undefined) throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');
-  const now = openTurnId === null ? 'none is open now' : 'another one is open; read what it does before you end it';
-  throw conflict('turn_ended', `The turn you meant has ended, and ${now}.`, { openTurnId });
+  const now = openTurnId === null ? 'none is open now' : 'another one is open; review it before you interrupt it';
+  throw conflict('turn_ended', `The turn to interrupt has already ended, and ${now}.`, { openTurnId });
 }
 
 /** `POST /sessions/:id/end` */
@@ -194,11 +194,11 @@ async function findEndedTask(
   throw conflict('task_running', 'The task is still running, so it has no result yet.', { status });
 }
 
-/** About one line of the transcript. */
+/** Maximum characters, about one line of the transcript. */
 const MAX_DESCRIPTION = 200;
 const TASK = shapeOf(tasks, 'runId', 'status', 'position', 'body');
 
-/** One run of a task; by default the newest. */
+/** Finds one run of a task; by default the newest. */
 interface Run {
   runId?: string | undefined;
   position?: Position | undefined;

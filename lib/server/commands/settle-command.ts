@@ -10,7 +10,7 @@ import { appendTransition, commandFromRow, type StoredCommand } from './queue-co
 import { isSuperseded, type RunnerRef, readRunner, runnerIn } from './runner-connection';
 
 /**
- * The state after an acknowledgement; null leaves the command as it is. Only `expired` can change afterwards: a runner
+ * The state after an acknowledgement; null leaves the command unchanged. Only `expired` can change afterwards: a runner
  * that was cut off may have acted before its command expired.
  */
 const NEXT: Record<CommandState, Record<Ack['state'], Ack['state'] | null>> = {
@@ -104,7 +104,7 @@ export function expiredCommands({ now, isTrusted }: ClockReading): DueRows {
 }
 
 /**
- * Settles commands whose term is over.
+ * Settles commands whose term has expired.
  * @returns the number of commands; call again until it is 0
  */
 export async function expireCommands(

@@ -29,9 +29,10 @@ import { foldStoredDeltas, foldStoredOutputs } from './fold-deltas';
 /**
  * Writes a batch with a few statements per table, for any number of records: producer, counter, rows and read models.
  *
- * Ordering: rows before rows that refer to them, moves after the rows they move, updates of folded rows before deletes.
- * Failure: runs inside the caller's transaction and commits nothing itself. No statement can fail because of content:
- * every insert that could meet an existing key is an upsert, and text is made storable first.
+ * Ordering: rows come before rows that refer to them, moves after the rows they move, updates of folded rows before
+ * deletes.
+ * Failure: runs inside the caller's transaction and commits nothing itself. No content can make a statement fail: every
+ * insert that could meet an existing key is an upsert, and text is made storable first.
  */
 export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
   const folded = await foldStoredDeltas(transaction, batch.folds);
@@ -53,7 +54,7 @@ function* rowStatements(batch: BatchRows): Generator<InStatement> {
   yield* turnStatements(batch);
 }
 
-/** Counts events per minute and agent. Server events, and output of commands, are not activity. */
+/** Counts events per minute and agent. Excludes the server's own events, and task output. */
 function* activityStatements({ events, source, receivedAt }: BatchRows): Generator<InStatement> {
   if (source.id === SERVER_PRODUCER_ID) return;
   const counts = new Map<string, number>();
@@ -132,8 +133,8 @@ const QUARANTINE = new RowWriter(quarantine, { same: OF_BATCH, lacks: UNSETTLED 
 const QUARANTINED_ALONE = new RowWriter(quarantine, { same: [...OF_BATCH, 'record'], lacks: UNSETTLED });
 
 /**
- * Stores rejected records whole. One over the record limit may be as large as a request, and gets a separate statement:
- * extracting it from JSON would take the database five times as long, in one go.
+ * Stores rejected records whole. A record over the limit may be as large as a request and gets its own statement,
+ * because extracting it from JSON would take the database five times as long, in one blocking step.
  */
 function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Generator<InStatement> {
   const ofBatch = { producerId: source.id, epoch: source.epoch, receivedAt };
@@ -154,7 +155,7 @@ function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): G
   }
 }
 
-/** A turn keeps the position and time of its first header. Later headers update the rest. */
+/** A turn keeps the position and time of its first header. Later headers update the other fields. */
 const TURNS = new RowWriter(turns, { keeps: ['position', 'startedAt'] });
 
 function* turnStatements(batch: BatchRows): Generator<InStatement> {
@@ -179,7 +180,10 @@ function* turnStatements(batch: BatchRows): Generator<InStatement> {
   }
 }
 
-/** An agent may reuse the id of a turn that retention has removed. Events left of that turn don't belong to the new one. */
+/**
+ * An agent may reuse the id of a turn that retention has removed. Remaining events of that turn don't belong to the new
+ * one.
+ */
 function* detachRemovedEvents({ sessions, turns }: BatchRows): Generator<InStatement> {
   const cut = new Set(sessions.flatMap(({ summary: { id, removed } }) => (removed === undefined ? [] : [id])));
   yield* chunkStatements(
@@ -214,8 +218,9 @@ function* readModelStatements(batch: BatchRows): Generator<InStatement> {
 }
 
 /**
- * Marks runners of agents that are active although no runner listens. A reporting runner counts as missed, so its
- * absence takes effect in time. A runner without reports is over, and its agent ends when it falls silent.
+ * Marks runners of agents that are active although no runner listens. A runner that reports at intervals counts as
+ * missed, so its absence takes effect in time. A runner without reports counts as gone, and its agent is marked once
+ * silent.
  */
 function* runnerStatements({ startedAgentIds, reportingAgentIds, receivedAt }: BatchRows): Generator<InStatement> {
   const isUnattended = 'alive_until IS NULL AND absence_due_at IS NULL';
@@ -236,7 +241,7 @@ function* runnerStatements({ startedAgentIds, reportingAgentIds, receivedAt }: B
 
 function* obligationStatements(batch: BatchRows): Generator<InStatement> {
   for (const { sessionId, messageIds } of batch.seenMessages) {
-    // A message that the agent has read needs no delivery, whichever way it arrived.
+    // A message that the agent has read needs no delivery, regardless of how it arrived.
     yield* chunkStatements(
       messageIds,
       `UPDATE commands SET state = 'done', lease_until = NULL WHERE id IN (SELECT value FROM json_each(?1))
@@ -293,16 +298,16 @@ function inboxRow({ attention, agentId, sessionId, at, position }: Change<'open'
 const quoted = (kinds: readonly InboxKind[]) => kinds.map((kind) => `'${kind}'`).join(', ');
 const COUNTED = quoted(COUNTED_KINDS);
 /**
- * The item reopens, unseen. An item that was only hidden, as for an archived session, returns unchanged. So does a failure
- * whose session had another state meanwhile, and a counted item whose count has not grown.
+ * The item reopens as unseen. An item that was only hidden, such as that of an archived session, returns unchanged. So
+ * does a failure whose session had another state meanwhile, and a counted item whose count has not grown.
  */
 const IS_NEWS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version)`;
-/** A seen gap stays done even if as much is missing as before. */
+/** A seen gap stays done if the number of missing records has not grown. */
 const IS_SEEN = `inbox.kind IN (${quoted(DONE_ONCE_SEEN)}) AND inbox.seen_at IS NOT NULL`;
 const unlessNews = (column: string) => `${column} = iif(${IS_NEWS}, NULL, inbox.${column})`;
 const ifNews = (column: string) => `${column} = iif(${IS_NEWS}, excluded.${column}, inbox.${column})`;
 
-/** The title of a failure stays until another failure sets one. */
+/** The title of a failure stays until another failure sets it. */
 const OPEN = `INSERT INTO inbox
     (id, kind, agent_id, session_id, version, since, body, words, position, opened_position, updated_position)
   SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>8,
@@ -316,7 +321,7 @@ const OPEN = `INSERT INTO inbox
       json_set(excluded.body, '$.title', inbox.body->>'$.title'), excluded.body),
     words = excluded.words, updated_position = excluded.updated_position`;
 
-/** A counted item starts again from zero, unless it is only hidden. */
+/** A counted item restarts at zero, unless it is only hidden. */
 const RESTARTS = `kind IN (${COUNTED}) AND NOT value->>3`;
 const DONE = `UPDATE inbox SET done_at = ifnull(done_at, value->>1), updated_position = value->>2,
     version = iif(${RESTARTS}, 0, version)

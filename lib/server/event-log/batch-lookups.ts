@@ -6,11 +6,11 @@ import type { MentionedPart, MentionedTask } from './batch-scope';
 
 /** Lookups by key for planning a batch. CROSS JOIN keeps SQLite from scanning. */
 
-/** A session may hold a megabyte of memory, and have a few dozen tasks that are read with it. */
+/** Sessions per statement. A session may hold a megabyte of memory, and a few dozen tasks are read with it. */
 const SESSIONS_AT_ONCE = 8;
-/** With more sessions than this knowing a task id, only a run id proves the owner. */
+/** If more sessions than this know a task id, only a run id proves the owner. */
 export const MAX_HOMES = 16;
-/** Newest runs of a task that are read per session, and newest unnamed runs. */
+/** Newest runs of a task to read per session, and newest unnamed runs. */
 const MAX_RUNS = 64;
 /** The turn projection tracks at most this many unanswered messages. */
 const MAX_OBLIGATIONS = 256;
@@ -19,7 +19,7 @@ export function selectAgents(ids: Iterable<string>): Iterable<InStatement> {
   return chunkStatements(ids, 'SELECT a.* FROM json_each(?) AS wanted CROSS JOIN agents AS a ON a.id = wanted.value');
 }
 
-/** A record without an agent counts as the producer's own agent's. */
+/** A record without an agent counts towards the producer's own agent. */
 export function selectAgentOf(producerId: string): InStatement {
   return {
     sql: 'SELECT a.* FROM producers AS p CROSS JOIN agents AS a ON a.id = p.agent_id WHERE p.id = ?',
@@ -33,7 +33,7 @@ export function selectAgentsOfSessions(sessionIds: Iterable<string>): Iterable<I
   return chunkStatements(sessionIds, sql);
 }
 
-/** Counts the quarantined records of an agent that name a session. The index covers the query. */
+/** Counts an agent's quarantined records that name a session. The index covers the query. */
 export function countQuarantined(pairs: Iterable<[sessionId: string, agentId: string]>): Iterable<InStatement> {
   const sql = `SELECT value->>0 AS session_id, value->>1 AS agent_id, (
       SELECT count(*) FROM quarantine INDEXED BY quarantine_missing
@@ -48,7 +48,7 @@ export function selectSessions(ids: Iterable<string>): Iterable<InStatement> {
   return chunkStatements(ids, sql, undefined, { max: SESSIONS_AT_ONCE });
 }
 
-/** The aliases of these sessions, and the sessions that have these names as aliases. */
+/** Reads the aliases of these sessions, and the sessions with these names as aliases. */
 export function selectAliases(names: Iterable<[name: string, agentId: string | null]>): Iterable<InStatement> {
   const sql = `SELECT a.* FROM json_each(?1) AS wanted CROSS JOIN session_aliases AS a
       ON a.session_id = wanted.value->>0
@@ -97,7 +97,7 @@ export function* selectTaskHomes(tasks: readonly MentionedTask[]): Iterable<InSt
   yield* chunkStatements(keys(true), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
 }
 
-/** Yields each key once, lazily: there may be a hundred thousand. */
+/** Yields each key once, lazily, because there may be a hundred thousand. */
 function* distinct(
   tasks: Iterable<MentionedTask>,
   toKey: (task: MentionedTask) => string[] | null,
@@ -119,13 +119,13 @@ export function selectLatestTasks(sessionIds: Iterable<string>): Iterable<InStat
   return chunkStatements(sessionIds, sql, undefined, { max: SESSIONS_AT_ONCE });
 }
 
-/** Running tasks, and those only presumed to have ended. */
+/** Reads running tasks, and tasks only presumed to have ended. */
 const OPEN_TASKS = {
   running: { index: 'tasks_running', is: `status = 'running'` },
   presumed: { index: 'tasks_presumed', is: 'presumed IS NOT NULL' },
 };
 
-/** @param sessions each with the position after which to read tasks */
+/** @param sessions with the position after which to read each one's tasks */
 export function selectOpenTasks(
   which: keyof typeof OPEN_TASKS,
   sessions: readonly (readonly [id: string, after: number])[],
@@ -139,7 +139,7 @@ export function selectOpenTasks(
   return chunkStatements(sessions, sql, undefined, { max, args: [limit] });
 }
 
-/** The last opening of each request id. */
+/** Reads the last opening of each request id. */
 export function selectOpenings(requests: Iterable<[sessionId: string, requestId: string]>): Iterable<InStatement> {
   const sql = `SELECT e.* FROM json_each(?) AS wanted CROSS JOIN events AS e ON e.position = (
       SELECT max(position) FROM events WHERE session_id = wanted.value->>0 AND entity_id = wanted.value->>1
@@ -174,12 +174,12 @@ export function selectOpenSessions(agentIds: Iterable<string>): InStatement {
   };
 }
 
-/** This many of its newest rows hold a whole message or call, unless it has streamed many deltas since it started. */
+/** Newest rows to read per part. Enough for a whole message or call, except one that has streamed many deltas. */
 export const MAX_ROWS_PER_PART = 8;
 /** Approximate JSON size of an event without its text. */
 const EVENT_OVERHEAD_BYTES = 1_024;
 
-/** The newest rows of each part. A payload longer than the text to compare is left out. */
+/** Reads the newest rows of each part. Omits payloads longer than the text to compare. */
 export function selectParts(parts: readonly MentionedPart[]): Iterable<InStatement> {
   return chunkStatements(
     parts,
@@ -195,13 +195,16 @@ export function selectParts(parts: readonly MentionedPart[]): Iterable<InStateme
 
 /** Limits of the search for a part that a session's snapshot lists under an unknown id. */
 const RECENT = { rows: 1_000, bytes: 4 * 1024 * 1024 };
-/** The same for all sessions of a batch. Sessions beyond the hundredth are not searched. */
+/** The same limits for all sessions of a batch. Sessions beyond the hundredth are not searched. */
 const RECENT_IN_ALL = { rows: 10_000, bytes: 16 * 1024 * 1024, sessions: 100 };
 
 /** A run's input repeats the whole conversation. The newest messages of longer inputs are not searched. */
 const MAX_INPUT_BYTES = 256 * 1024;
 
-/** The newest rows of each session, with the inputs of its runs. `length` is that of the session's longest unknown part. */
+/**
+ * Reads the newest rows of each session, with the inputs of its runs. `length` is the length of the session's longest
+ * unknown part.
+ */
 export function selectRecentParts(
   sessions: readonly Pick<MentionedPart, 'sessionId' | 'length'>[],
 ): Iterable<InStatement> {

@@ -6,7 +6,7 @@ import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } 
 import type { FoldedType, TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
 import type { agentLogs, events, insights, logLines, quarantine } from '@/db/schema';
 
-/** Everything one ingest request changes, decided before anything is written. Positions are numbers of the counter. */
+/** Everything that one ingest request changes, decided before any write. Positions are numbers of the counter. */
 export interface BatchRows {
   source: ProducerRef;
   receivedAt: number;
@@ -16,7 +16,7 @@ export interface BatchRows {
   events: EventRow[];
   folds: StoredFold[];
   logLines: LogLineRow[];
-  /** New extents of the logs that were written to. */
+  /** New extents of the logs that the batch writes to. */
   agentLogs: { agentId: string; log: AgentLog }[];
   insights: InsightRow[];
   logComponents: { agentId: string; component: string; lines: number }[];
@@ -30,17 +30,19 @@ export interface BatchRows {
   /** Agents whose `lastSeenAt` is stored without publishing the row. */
   seenAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
-  /** Sessions that became able or unable to reply: the next sweep decides again if their owed replies are overdue. */
+  /**
+   * Sessions that became able or unable to reply: the next sweep decides again if their pending replies are overdue.
+   */
   replyChangedSessionIds: string[];
   /** In position order. */
   inbox: readonly InboxChange[];
-  /** Messages that a turn has named: their commands are done. */
+  /** Messages that a turn has named, so their commands are done. */
   seenMessages: { sessionId: string; messageIds: string[] }[];
   /** Agents in whose sessions work has started. Their runner counts as missed if none listens. */
   startedAgentIds: string[];
   /** Agents whose runner reports at a known interval although no command stream is open. */
   reportingAgentIds: string[];
-  /** Sessions this producer wrote to in this batch. */
+  /** Sessions that this producer writes to in this batch. */
   writtenSessionIds: string[];
 }
 
@@ -62,8 +64,8 @@ export type EventRow = Columns<
 > & { event: AgUiEvent };
 
 /**
- * Deltas of earlier batches that are complete now and fold into one row at the position of the last delta. If that one is
- * in this batch, `into` is its row, which already holds the text of this batch's deltas.
+ * Deltas of earlier batches that are complete now and fold into one row at the position of the last delta. If the last
+ * delta is in this batch, `into` is its row, which already holds the text of this batch's deltas.
  */
 export interface StoredFold {
   sessionId: string;
@@ -83,8 +85,8 @@ export type LogLineRow = Omit<typeof logLines.$inferSelect, 'receivedAt'>;
 export type AgentLog = Columns<typeof agentLogs, 'lastLine' | 'bytes'>;
 
 /**
- * The machine-readable part of a log line. `sessionId`: the named session, even another agent's; '' for an invalid id, null
- * for none.
+ * The machine-readable part of a log line. `sessionId`: the named session, even if another agent owns it; '' for an
+ * invalid id, null for none.
  */
 export type InsightRow = Omit<typeof insights.$inferSelect, 'seenAt'>;
 
@@ -116,7 +118,7 @@ export interface SessionChange {
   seenPosition: number;
 }
 
-/** State of a session between batches, besides summary and places. JSON. */
+/** State of a session between batches, besides its summary and projection state. JSON. */
 export interface SessionMemory {
   /** State of the session projection, opaque here. */
   fold?: unknown;
@@ -124,17 +126,17 @@ export interface SessionMemory {
   obligations?: unknown;
   /** State of `DerivedRequests`, opaque here. */
   wireRequests?: unknown;
-  /** The last status record's state and lists. `listsKey` is absent if work has started since that it did not list. */
+  /** State and lists of the last status record. `listsKey` is absent if unlisted work has started since. */
   statusKey?: string;
   listsKey?: string;
   /** Source of the end of the process: `told` by the agent, `presumed` by ingest from a status record. */
   end?: 'told' | 'presumed' | null;
-  /** Requests given up while the session was silent. */
+  /** Requests that the server gave up while the session was silent. */
   givenUp?: string[];
-  /** Inbox items are derived from this session. */
+  /** True if inbox items are derived from this session. */
   hasInbox?: true;
   /** Time of the row's last publication, on the server's clock. */
   announcedAt?: number;
-  /** Position of the newest failure that ever marked it. */
+  /** Position of the newest failure that ever marked the session. */
   markedUpTo?: number;
 }

@@ -19,12 +19,12 @@ export function partKey(sessionId: string, id: string): string {
   return JSON.stringify([sessionId, id]);
 }
 
-/** Key of an agent's alias for a session, with both as the database stores them. */
+/** Key of an agent's alias for a session, with both ids as the database stores them. */
 export function aliasKey(agentId: string, alias: string): string {
   return JSON.stringify([columnText(agentId), columnText(alias)]);
 }
 
-/** Everything a batch may touch, each thing once, so one read can load it. */
+/** Everything that a batch may touch, without duplicates, so one read can load it. */
 export class BatchScope {
   readonly producerId: string;
   readonly sessionIds = new Set<string>();
@@ -34,17 +34,20 @@ export class BatchScope {
   /** Agents with a failure or loss that may concern all of their open sessions. */
   readonly openSessionAgentIds = new Set<string>();
   readonly logAgentIds = new Set<string>();
-  /** Sessions in which any owed reply may be given. */
+  /** Sessions in which any pending reply may arrive. */
   readonly obligationSessionIds = new Set<string>();
   /** Sessions whose running tasks all end. */
   readonly endedSessionIds = new Set<string>();
-  /** States and lists that status records report. If they differ from the stored ones, open tasks are read. */
+  /**
+   * States and lists that status records report. If they differ from the stored ones, the session's open tasks are
+   * read.
+   */
   readonly statusKeys = new Map<string, { status: Set<string>; lists: Set<string> }>();
   /** Sessions in which a turn without a named cause may answer any recently ended task. */
   readonly causelessSessionIds = new Set<string>();
   /** Sessions of records that name no agent. */
   readonly agentlessSessionIds = new Set<string>();
-  /** The batch writes to every session of its producer. */
+  /** True if the batch writes to every session of its producer. */
   allProducerSessions = false;
   readonly #tasks = new Map<string, MentionedTask>();
   readonly #messages = new Map<string, [sessionId: string, messageId: string]>();
@@ -63,7 +66,7 @@ export class BatchScope {
     addToSet(this.writers, sessionId, agentId);
   }
 
-  /** Adds a session as an agent names it: by id or by alias. */
+  /** Adds a session as the agent names it: by id or by alias. */
   addName(name: string, agentId: string | null): void {
     this.sessionIds.add(name);
     addToSet(this.#names, name, agentId);
@@ -89,7 +92,7 @@ export class BatchScope {
     return [...this.#parts.values()];
   }
 
-  /** Each session with each agent that names it. */
+  /** Iterates over each session with each agent that names it. */
   *names(): Iterable<[name: string, agentId: string | null]> {
     for (const id of this.sessionIds) for (const agentId of this.#names.get(id) ?? [null]) yield [id, agentId];
   }

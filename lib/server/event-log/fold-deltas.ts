@@ -21,8 +21,8 @@ import type { EventRow, StoredFold } from './batch-rows';
  *  after    41 START               45 "Hello" (whole)  47 END
  * ```
  *
- * Ordering: the row keeps the position of the last delta and is marked `whole`. A reader that resumes within the message
- * gets the row, since it lies ahead, and replaces its text. A reader past it has everything.
+ * Ordering: the row keeps the position of the last delta and is marked `whole`. A reader that resumes within the
+ * message has the row ahead of it, gets the row and replaces its text. A reader past the row has everything.
  * Failure: folding is part of the batch's transaction, so no reader ever sees a message with some deltas missing.
  */
 
@@ -36,7 +36,7 @@ export function appendDelta(text: string, event: AgUiEvent): string {
   return fieldsOf(event.metadata?.interlude).whole === true ? delta : text + delta;
 }
 
-/** A text too long as JSON stays in its deltas: a row may hold what a libSQL server accepts as one argument. */
+/** A text whose JSON is too long stays in its deltas, because a row must fit into one argument of a libSQL server. */
 export function isFoldable(text: string): boolean {
   // as JSON a UTF-16 unit takes at most 6 bytes
   return text.length * 6 <= MAX_FOLDED_BYTES || utf8Length(JSON.stringify(text)) <= MAX_FOLDED_BYTES;
@@ -44,7 +44,7 @@ export function isFoldable(text: string): boolean {
 
 const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
 
-/** Rows of a session searched at once for the deltas of one message. */
+/** Rows of a session to search at once for the deltas of one message. */
 const ROWS_AT_ONCE = 4_000;
 
 interface StoredDeltas {
@@ -55,7 +55,7 @@ interface StoredDeltas {
   last: AgUiEvent | null;
 }
 
-/** Returns the statements that fold the stored deltas. Sets the text of `into`, which must not have been written yet. */
+/** Returns the statements that fold the stored deltas. Sets the text of `into`, which must not be written yet. */
 export async function foldStoredDeltas(transaction: WriteTransaction, folds: StoredFold[]): Promise<InStatement[]> {
   if (folds.length === 0) return [];
   const first = folds.map((fold) => selectDeltas(fold, fold.fromPosition));
@@ -71,7 +71,7 @@ export async function foldStoredDeltas(transaction: WriteTransaction, folds: Sto
   return statements;
 }
 
-/** @returns null if the deltas are too long together; then the rest is not read */
+/** @returns null if the deltas are too long together, without reading all of them */
 async function readDeltas(
   transaction: WriteTransaction,
   fold: StoredFold,
@@ -96,7 +96,7 @@ async function readDeltas(
 
 const OF_SESSION = 'session_id = ?1 AND position >= ?2 AND position <= ?3';
 
-/** Leaves out the payloads if the deltas are too large together. */
+/** Omits the payloads if the deltas are too large together. */
 const SELECT_DELTAS = `SELECT position, iif(SUM(size) OVER () <= ?6, payload, NULL) AS payload FROM (
     SELECT e.position, e.payload, octet_length(e.payload) AS size FROM (
       SELECT position, type, entity_id FROM events WHERE ${OF_SESSION} ORDER BY position LIMIT ${ROWS_AT_ONCE}
@@ -138,11 +138,12 @@ function deletions(positions: number[]): InStatement[] {
  * into one row.
  *
  * Ordering: as for deltas, the row keeps the position of the last event and is marked `whole`.
- * Failure: part of the batch's transaction. If the batch has folded enough, a task waits for its next output.
+ * Failure: part of the batch's transaction. If the batch has already folded enough, a task is folded after its next
+ * output.
  */
 const MIN_ROWS = 32;
 const MIN_BYTES = 1024 * 1024;
-/** Most JSON and rows that one batch folds. */
+/** Maximum JSON and rows that one batch folds. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 const MAX_BATCH_ROWS = 20_000;
 
@@ -182,7 +183,7 @@ async function foldOutput(
 ): Promise<void> {
   const draft = new OutputDraft(null);
   let last: { at: number; event: AgUiEvent } | null = null;
-  // Page by page: an agent may send any number of output events.
+  // Reads page by page, because an agent may send any number of output events.
   for (let after = 0; ; after = (last as { at: number }).at) {
     const { rows } = await transaction.execute({
       sql: `SELECT position, occurred_at, payload FROM events ${OF_TASK} AND position > ?3 ORDER BY position LIMIT ${PAGE}`,

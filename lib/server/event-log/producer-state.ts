@@ -11,10 +11,10 @@ import type { ProducerRef } from '@interlude/protocol/envelope';
  *    batch (8, 1 2)           →  appends 1 2; epoch 7 is fenced from now on
  * ```
  *
- * Ordering: a record is appended only as the next one of its epoch, so the log holds a producer's records in `seq` order
- * without holes.
- * Failure: a lost response costs nothing, since resent records are recognised. Once a newer epoch has written, an older
- * one is fenced for good: a runner that wakes up late can't write into its successor's sequence.
+ * Ordering: a record is appended only as the next one of its epoch, so the log holds a producer's records in `seq`
+ * order without gaps.
+ * Failure: a lost response does no harm, since resent records are recognised. Once a newer epoch has written, older
+ * ones are fenced for good, so a runner that wakes up late can't write into its successor's sequence.
  */
 interface ProducerState {
   epoch: number;
@@ -26,27 +26,27 @@ type ProducerOutcome =
   | {
       kind: 'appended';
       lastSeq: number;
-      /** Indexes of the new records in `seq` order. The others are on disk already. */
+      /** Indexes of the new records in `seq` order. The others are already on disk. */
       fresh: number[];
     }
-  /** The batch starts beyond the next record. Do not store any of it. */
+  /** The batch starts beyond the next record. The caller must store none of its records. */
   | { kind: 'gap'; expectedSeq: number }
-  /** A newer epoch has written. */
+  /** A newer epoch has already written. */
   | { kind: 'fenced'; currentEpoch: number }
-  /** A new epoch ahead of the server's clock. */
+  /** The epoch is new and ahead of the server's clock. */
   | { kind: 'ahead'; currentEpoch: number | null };
 
 /**
- * Milliseconds that a new epoch may be ahead of the server's clock. An epoch is the creation time of an outbox, and one that is
- * ahead fences every outbox created before that time. An unsynchronized clock drifts by a minute within weeks.
+ * Milliseconds that a new epoch may be ahead of the server's clock. An epoch is the creation time of an outbox. One
+ * that is ahead fences every outbox created before that time. An unsynchronized clock drifts by a minute within weeks.
  */
 const MAX_AHEAD_MS = 60_000;
 
 /**
- * Decides what a batch changes. The only code that advances a producer; the caller stores `lastSeq` in the transaction
- * that stores the records.
+ * Decides which records of a batch are new. The only code that advances a producer; the caller stores `lastSeq` in the
+ * transaction that stores the records.
  *
- * @param seqs at least one, without holes; repeats are allowed
+ * @param seqs at least one, without gaps; repeats are allowed
  * @param now epoch milliseconds
  */
 export function commitProducer(
@@ -56,7 +56,7 @@ export function commitProducer(
   now: number,
 ): ProducerOutcome {
   if (stored !== null && producer.epoch < stored.epoch) return { kind: 'fenced', currentEpoch: stored.epoch };
-  // Earlier versions accepted epochs up to a day ahead: those that wrote continue.
+  // Earlier versions accepted epochs up to a day ahead. Those epochs stay valid once they have written.
   if (producer.epoch > Math.max(now + MAX_AHEAD_MS, stored?.epoch ?? 0)) {
     return { kind: 'ahead', currentEpoch: stored?.epoch ?? null };
   }

@@ -13,50 +13,52 @@ export interface TopicFilter {
   fleet: boolean;
   sessionIds: readonly string[];
   agentIds: readonly string[];
-  /** Limits the fleet rows. The caller has checked the sessions and logs. */
+  /** Scope that limits the fleet rows. The caller has already checked access to the sessions and logs. */
   scope: Scope;
 }
 
 export interface RowPage {
   /** In position order. */
   rows: Row[];
-  /** `rows` holds everything in (after, upTo]; of tasks, obligations and inbox items, what `replayedRows` selects. */
+  /**
+   * `rows` holds all rows in (after, upTo]; of tasks, obligations and inbox items, those that `replayedRows` selects.
+   */
   upTo: number;
-  /** Nothing is left between `upTo` and `newest`. */
+  /** True if there are no rows between `upTo` and `newest`. */
   complete: boolean;
   /** The newest commit that this read saw. */
   newest: number;
-  /** Last change of the fleet rows that retention had removed by then. */
+  /** Position of the last change to fleet rows that retention had removed by then. */
   removedUpTo: number;
 }
 
 /**
- * `tail`: one range over everything after a position, for the tailer. A replay, for catching up: one seek per topic; of
- * tasks, obligations and inbox items, only those that a resuming reader needs.
+ * `tail`, for the tailer: one range over everything after a position. A replay, for catching up: one seek per topic,
+ * and only those tasks, obligations and inbox items that a resuming reader needs.
  */
 export type ReadMode = 'tail' | Replay;
 
-/** The replay of a reader that resumes after a position, before its first page. */
+/** The replay for a reader that resumes after a position, before its first page. */
 export function replayFrom(after: number): Replay {
   return { from: after, openSince: Number.MAX_SAFE_INTEGER };
 }
 
-/** The replay after a page, which may have sent items as open that have closed since. */
+/** The replay after a page, which may have sent items as open that closed since. */
 export function replayAfterPage({ from, openSince }: Replay, { newest }: RowPage): Replay {
   return { from, openSince: Math.min(openSince, newest) };
 }
 
-/** With a smaller share per topic, a page of many topics could be nearly empty. */
+/** Minimum text bytes per topic. With fewer, a page of many topics could be nearly empty. */
 const MIN_TOPIC_BYTES = 64 * 1024;
 
 /**
  * Reads the wanted rows of all kinds after a position, in one read transaction.
  *
  * Ordering: by position. If a limit cuts off one statement's rows, the page ends there for all statements.
- * Failure: throws what the database throws. It keeps no state, so the call can be repeated.
+ * Failure: throws the database's errors. It keeps no state, so the call can be repeated.
  *
- * A reader that continues from `upTo` misses nothing, even if rows behind it change meanwhile: deltas fold into the row of
- * the last one, and fleet rows move to a greater position, so the reader meets both again, complete.
+ * A reader that continues from `upTo` misses nothing, even if earlier rows change meanwhile: deltas fold into the row
+ * of the last delta, and changed fleet rows move to a greater position, so the reader gets both again, complete.
  */
 export async function readAfter(
   database: Database,
@@ -86,12 +88,12 @@ export async function readAfter(
 
 /** The range of positions from which a stream can resume. */
 export interface Bounds {
-  /** A reader that has everything up to here misses nothing. 0 if retention has removed nothing. */
+  /** A reader that has everything up to this position misses nothing. 0 if retention has removed nothing. */
   oldest: number;
-  /** The newest position that the reader may know, 0 for an empty database. */
+  /** The newest position that the reader may know; 0 for an empty database. */
   latest: number;
   newest: number;
-  /** Last change of removed fleet rows; 0 without the fleet topic. */
+  /** Position of the last change to removed fleet rows; 0 without the fleet topic. */
   removedUpTo: number;
 }
 
@@ -107,7 +109,7 @@ export async function readBounds({ reader }: Database, { scope, sessionIds, flee
   const [newest = 0, cut = 0, removedUpTo = 0, latest = newest] = found.map(({ rows }) =>
     Number(rows[0]?.position ?? 0),
   );
-  // The removed rows may belong to others: a reader that has all its rows misses nothing.
+  // The removed rows may be out of the reader's scope: a reader that has all its own rows misses nothing.
   const oldest = Math.max(cut, Math.min(removedUpTo, latest));
   return { oldest, latest, newest, removedUpTo };
 }
@@ -156,14 +158,14 @@ export type Row = EventRow | LogRow | FleetRow;
 
 export interface RowLimits {
   rows: number;
-  /** Most text bytes of one statement, plus one row: a record may hold a megabyte. */
+  /** Maximum text bytes per statement, exceeded by one row at most. A record may hold a megabyte. */
   bytes: number;
 }
 
 interface RowStatement {
   sql: string;
   args: InValue[];
-  /** Null for a statement that only finds how far another one has searched. */
+  /** Null for a statement that only finds how far another statement has searched. */
   toRow: ((columns: Columns) => Row) | null;
   /** Position up to which the rows are complete; null if there are no more. */
   endOf: (found: readonly Columns[]) => number | null;
@@ -211,7 +213,7 @@ function rowsOfTopics(
   return bounded(source, which, [after, JSON.stringify(ids)], limits, toRow);
 }
 
-/** Leaves out the projection state, which readers don't need. */
+/** Omits the projection state, which readers don't need. */
 const FLEET = {
   session: { table: 'sessions', columns: SESSION_ROW.columns() },
   agent: { table: 'agents', columns: AGENT_ROW.columns() },
@@ -228,9 +230,9 @@ function changedRows(kind: FleetRow['kind'], scope: Scope, after: number, limits
   return bounded(source(kind), which, [after], limits, fleetRow(kind));
 }
 
-/** Changed rows that one statement searches, by the index alone. */
+/** Maximum changed rows that one statement searches, using only the index. */
 const SPAN = 4096;
-/** Most recently ended tasks are sent to every reader. */
+/** The newest ended tasks are sent to every reader. */
 const RECENT_TASKS = 500;
 const REPLAYED = {
   task: {
@@ -249,16 +251,16 @@ const REPLAYED = {
 
 /** Bounds of the items that a reader may believe to be open while it catches up page by page. */
 interface Replay {
-  /** Position at which the reader resumed. It knows the items that were open there. */
+  /** Position at which the reader resumed. The reader knows the items that were open there. */
   from: number;
-  /** The oldest position at which a page was read: the page may have sent items as open. */
+  /** The oldest position at which a page was read, which may have sent items as open. */
   openSince: number;
 }
 
 /**
- * Selects the changed tasks, obligations or inbox items that a resuming reader needs: open ones, ones that ended since and
- * existed where it resumed, ones changed since an earlier page may have sent them, recent ones, and all of some sessions.
- * Items that both started and ended in between are left out.
+ * Selects the changed tasks, obligations or inbox items that a resuming reader needs: open ones; ones that existed
+ * where it resumed and have ended since; ones that changed since an earlier page may have sent them; recent ones; and
+ * all of some sessions. Items that both started and ended in between are omitted.
  *
  * @param sessionIds sessions of the reader's topics, whose rows are all sent
  */
@@ -308,7 +310,9 @@ interface RowSource {
   index?: string;
 }
 
-/** Cuts rows off where their text exceeds the limit, after at least one row. Other columns are read only for kept rows. */
+/**
+ * Ends the rows where their text exceeds the limit, after at least one row. Reads other columns only for these rows.
+ */
 function bounded(
   { table, columns, text, order, index }: RowSource,
   which: string,
@@ -336,7 +340,7 @@ function bounded(
 
 function toEvent(row: Columns): EventRow {
   const event = EVENT.read(row);
-  // The server's seq numbers run across all agents, which would reveal how busy others are.
+  // The server's seq numbers run across all agents, so they would reveal how busy other agents are.
   const seq = event.producerId === SERVER_PRODUCER_ID ? 0 : event.seq;
   return { kind: 'event', ...event, seq, payload: String(row.payload) };
 }

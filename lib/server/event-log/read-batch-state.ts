@@ -39,31 +39,34 @@ export interface BatchState {
   agents: Map<string, AgentSummary>;
   /** By session. */
   tasks: Map<string, Task[]>;
-  /** Sessions that know a mentioned task by its id, with the runs they know. */
+  /** Sessions that know a mentioned task by its id, with the runs that they know. */
   taskHomes: MentionedTask[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
   /** By session: openings of given-up requests that a status record may list. */
   givenUp: Map<string, OpeningRow[]>;
-  /** By session: the newest rows of its snapshots' parts, in order. If a part has none, the session's newest rows, too. */
+  /**
+   * By session: the newest rows of its snapshots' parts, in order. If a part has none, the session's newest rows as
+   * well.
+   */
   parts: Map<string, PartRow[]>;
   /** The parts that were looked up, by `partKey`. */
   lookedUp: ReadonlySet<string>;
-  /** Sessions this producer has written to; read on demand. */
+  /** Sessions that this producer has written to; read on demand. */
   producerSessionIds: string[];
-  /** Quarantined records that name a session that starts with the batch. Filled by `readQuarantined`. */
+  /** Quarantined records that name a session which starts with the batch. Filled by `readQuarantined`. */
   quarantined: { sessionId: string; agentId: string; count: number }[];
   /** By agent, for the logs that the batch writes to. */
   logs: Map<string, AgentLog>;
   /** By session: the runner's own id, if that differs. See session-aliases.ts. */
   aliasBySession: Map<string, string>;
-  /** The inverse, by `aliasKey`. */
+  /** The inverse of `aliases`, by `aliasKey`. */
   sessionByAlias: Map<string, string>;
 }
 
 export interface PartRow extends ReturnType<typeof PART.read> {
   entityId: string;
-  /** Null if longer than the text to compare. */
+  /** Null if the text is longer than the text to compare. */
   payload: string | null;
 }
 
@@ -74,7 +77,7 @@ const TASK_HOME = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');
 const AGENT_LOG = shapeOf(agentLogs, 'agentId', 'lastLine', 'bytes');
 const PART = shapeOf(events, 'sessionId', 'position', 'entityId', 'type', 'turnId');
 
-/** Sends lookups together: in one round trip if they are small. */
+/** Sends lookups together, in one round trip if they are small. */
 class Lookups {
   readonly #lookups: { statements: Iterable<InStatement>; rows: Row[] }[] = [];
 
@@ -225,7 +228,7 @@ async function readOpenTasks(
   return found;
 }
 
-/** Adds sessions, with their tasks, whose tasks another session of the agent mentions. There is seldom one. */
+/** Adds sessions, with their tasks, whose tasks another session of the agent mentions. Such sessions are rare. */
 async function readOtherHomes(
   transaction: WriteTransaction,
   wanted: readonly MentionedTask[],
@@ -243,7 +246,7 @@ async function readOtherHomes(
   const found = new Map<string, MentionedTask>();
   await yielder.each(wanted, (task) => {
     const may = homes.get(keyOf(task, task.runId)) ?? homes.get(keyOf(task, null));
-    // A session that knows the task means its own, unless another one started the named run.
+    // A session that knows the task means its own task, unless another session started the named run.
     if (may === undefined || may.size > MAX_HOMES || may.has(task.sessionId)) return;
     for (const sessionId of may)
       found.set(JSON.stringify([sessionId, task.taskId, task.runId]), { ...task, sessionId });
@@ -298,7 +301,7 @@ async function bySession<T extends { sessionId: string }>(
   return sessions;
 }
 
-/** Tasks in the order they started, each once, even if it was read twice. */
+/** Tasks in the order in which they started, without duplicates from separate reads. */
 async function tasksBySession(tasks: readonly Task[], yielder: Yielder): Promise<Map<string, Task[]>> {
   const sessions = await bySession(tasks, yielder);
   await yielder.each(sessions, ([sessionId, all]) => {

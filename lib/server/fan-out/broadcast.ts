@@ -9,12 +9,12 @@ import { encodeText, type Subscriber, Tick, type TickFrame } from './subscriber'
 /** The part of its topics that a subscriber may see. */
 interface ReaderView {
   scope: Scope;
-  /** Hides secrets. */
+  /** True to redact secrets. */
   redacts: boolean;
   digests: ShownDigests;
 }
 
-/** The subscribers with the same topics and view, which receive the same bytes. */
+/** Subscribers with the same topics and view, which receive the same bytes. */
 interface Audience extends ReaderView {
   topics: readonly Topic[];
   subscribers: Set<Subscriber>;
@@ -69,7 +69,7 @@ export class Broadcast {
 
   /**
    * Yields to the event loop while encoding, then hands the chunks to all subscribers at once.
-   * @param completeTo position up to which nothing was removed before it was read
+   * @param completeTo position up to which every row was read before retention removed it
    * @returns the number of subscribers that received a chunk
    */
   async publish({ rows, upTo, removedUpTo }: RowPage, from: number, completeTo: number): Promise<number> {
@@ -78,7 +78,7 @@ export class Broadcast {
     const yielder = new Yielder();
     for (const row of rows) {
       const audiences = this.#audiencesByTopic.get(topicOf(row));
-      // Its readers left during the read.
+      // The audience's readers left during the read.
       if (audiences === undefined) continue;
       if (isRemovedAfter(row, completeTo)) endAll(audiences, row);
       const views = [...audiences].filter(({ scope }) => isInScope(row, scope));
@@ -103,7 +103,7 @@ export class Broadcast {
     return count;
   }
 
-  /** On failure, ends the readers that need redaction. They resume. */
+  /** If a read fails, ends the streams that need redaction. Their clients resume. */
   async #redactedFrame(row: Row, audiences: ReadonlySet<Audience>): Promise<string | null> {
     try {
       return await this.#redactor.frame(row);
@@ -142,7 +142,7 @@ export class Broadcast {
   }
 }
 
-/** The ended readers resume, with a gap. */
+/** The clients of the ended streams resume, with a gap. */
 function endAll(audiences: ReadonlySet<Audience>, row: Row | null = null): void {
   for (const { scope, subscribers } of [...audiences]) {
     if (row === null || isInScope(row, scope)) for (const subscriber of [...subscribers]) subscriber.close('planned');

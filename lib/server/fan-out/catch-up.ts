@@ -14,12 +14,12 @@ import { isRemovedAfter, type RowRedactor, rowFrame, withDigests } from './row-f
 import { encodeText, type Subscriber } from './subscriber';
 import type { Tailer } from './tailer';
 
-/** A replica may lag behind this process's tailer, and an immediate retry would not help. */
+/** Pause before a retry, because a replica may lag behind this process's tailer. */
 const REPLICA_PAUSE_MS = 20;
 
 /**
- * Brings a subscriber from `after` to the live edge: reads pages from the database as fast as the reader drains them, then
- * switches to ticks, with no row missing or repeated.
+ * Brings a subscriber from `after` to the live edge: reads pages from the database as fast as the reader drains them,
+ * then switches to ticks, without missing or repeating a row.
  *
  * ```
  *  reader    pages ──────►│last page│
@@ -31,16 +31,17 @@ const REPLICA_PAUSE_MS = 20;
  * page's snapshot is at least as new as the tailer's position at the start of the read, no row lies between the page and
  * the held ticks.
  *
- * Each page is a snapshot of its own. With one bound for all pages, deltas below the bound could fold into a row above it
- * that the tailer has already passed. This way the whole text lies ahead of every reader that lacks some of its deltas.
+ * Each page is a snapshot of its own. With one bound for all pages, deltas below the bound could fold into a row above
+ * it that the tailer has already passed. With separate snapshots, the whole text lies ahead of every reader that lacks
+ * some of its deltas.
  *
  * Retention may remove turns and fleet rows between two pages. The server ends a reader that may have received
  * some of them, and the reader resumes with a gap.
  *
  * Failure: a database error ends the stream. The client resumes from its last row.
  *
- * @param start position of the reader, and the bounds at which it could be resumed
- * @param client whose turn among the heavy reads each page takes
+ * @param start position of the reader, and the bounds at the time it was allowed to resume
+ * @param client queue among the heavy reads in which each page waits
  * @param redactor for a subscriber without access to secrets
  */
 export async function catchUp(
@@ -58,11 +59,11 @@ export async function catchUp(
   let position = after;
   let shown = after;
   let replay = replayFrom(after);
-  // Everything removed before this point was covered by `resume`.
+  // `resume` has already accounted for everything removed before this point.
   const knownRemoved = Math.max(after, removedUpTo);
   const readPage = async (): Promise<'joined' | 'reading' | 'waiting'> => {
     if (subscriber.isEnded) return 'joined';
-    // A tick that is being read does not include this subscriber's topics yet.
+    // A tick that is already being read does not include this subscriber's topics.
     await tailer.idle();
     subscriber.hold();
     const mustReach = tailer.position;
@@ -76,9 +77,9 @@ export async function catchUp(
     replay = replayAfterPage(replay, page);
     position = page.upTo;
     await sendRows(subscriber, page.rows, redactor, digests);
-    // The counter would show a scoped reader how busy others are.
+    // The counter would reveal to a scoped reader how busy other agents are.
     shown = filter.scope.kind === 'everything' ? position : Math.max(shown, page.rows.at(-1)?.position ?? 0);
-    // The next page reads the row that holds a folded row's text. A tick would send only its own part.
+    // The next page reads the row that now holds a folded row's text. A tick would only send its own part of the text.
     const isBehind = redactor?.takeMissed() === true;
     if (page.complete && position >= mustReach && !isBehind) {
       subscriber.join(position, shown);
@@ -95,7 +96,7 @@ export async function catchUp(
   }
 }
 
-/** Approximate size of a chunk, which is built and written to the socket on the event loop. */
+/** Approximate bytes of a chunk, which is built and written to the socket on the event loop. */
 const CHUNK_LENGTH = 256 * 1024;
 
 /** Yields to the event loop between the chunks of a page. */

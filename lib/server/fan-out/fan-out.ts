@@ -26,9 +26,9 @@ export interface FanOutOptions extends SubscriberLimits {
   heartbeatMs: number;
   /** Poll interval for rows of other processes. */
   pollMs: number;
-  /** Limit of one page while catching up. */
+  /** Limits for one page while catching up. */
   page: RowLimits;
-  /** Limit of one read of the tailer. */
+  /** Limits for one read of the tailer. */
   tick: RowLimits;
   streams: OpenStreams | null;
   telemetry: Telemetry | null;
@@ -37,16 +37,16 @@ export interface FanOutOptions extends SubscriberLimits {
 export interface Subscription {
   topics: readonly Topic[];
   scope: Scope;
-  /** Hides secrets. */
+  /** True to redact secrets. */
   redacts?: boolean;
   digests?: ShownDigests;
   /** Position to resume after; null for "from now". */
   after: number | null;
-  /** Aborted when the reader is gone. */
+  /** Aborts when the reader has disconnected. */
   signal: AbortSignal;
   /** Milliseconds until the stream sends `bye` and ends; null for no limit. */
   maxMs?: number | null;
-  /** Id of the reader's credential, for its turn among the heavy reads. */
+  /** Id of the reader's credential, which selects its queue among the heavy reads. */
   client?: string;
   whenOver?: WatchAccess;
 }
@@ -57,7 +57,7 @@ const DEFAULTS: FanOutOptions = {
   page: { rows: 500, bytes: 1024 * 1024 },
   tick: { rows: 1000, bytes: 4 * 1024 * 1024 },
   readAheadBytes: 64 * 1024,
-  // More than a reader loses to a short stall. A thousand slow readers share one copy of a chunk.
+  // More than accumulates during a short stall. A thousand slow readers share one copy of a chunk.
   maxBacklogBytes: 4 * 1024 * 1024,
   lingerMs: 10_000,
   streams: null,
@@ -67,7 +67,7 @@ const DEFAULTS: FanOutOptions = {
 const HEARTBEAT_CHUNK = encodeText(HEARTBEAT);
 
 /**
- * All streams of a database in this process. One tailer serves them, and runs while there are any.
+ * All streams of a database in this process. One tailer serves them, and runs while there are streams.
  *
  * Ordering: a stream sends `hello`, rows in position order, `up-to-date`, rows in position order.
  * Failure: a stream ends (planned, slow, shutdown, failed) but never skips a row; see Subscriber.
@@ -98,14 +98,14 @@ export class FanOut {
     return this.#broadcast.size;
   }
 
-  /** Nothing here keeps the process alive. */
+  /** The timers here don't keep the process alive. */
   get isIdle(): boolean {
     return !this.#tailer.isRunning && this.#heartbeat === undefined;
   }
 
   /**
-   * @returns starts the stream on a sink
-   * @throws AppError `unavailable` while shutting down, and what the database throws
+   * @returns a function that starts the stream on a sink
+   * @throws AppError `unavailable` while shutting down; errors of the database
    */
   async subscribe(subscription: Subscription): Promise<OpenStream> {
     const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, after, client = '' } = subscription;
@@ -178,7 +178,7 @@ export class FanOut {
     for (const subscriber of [...this.#broadcast.subscribers()]) subscriber.close(reason);
   }
 
-  /** Logs the first of several failures. Damage has been logged already. */
+  /** Logs the first of several failures. Damage has already been logged. */
   #logFailure(error: unknown): void {
     if (this.#hasLoggedFailure || this.#database.damage.code !== null) return;
     this.#hasLoggedFailure = true;
@@ -202,8 +202,8 @@ export class FanOut {
 type Start = Bounds & { resume: 'ok' | 'gap'; after: number };
 
 /**
- * Decides where a stream starts. A position of another database, or from before retention, is a `gap`: the stream starts
- * now, and its client reloads its snapshot. Position 0 is always valid.
+ * Decides where a stream starts. A position from another database, or from before retention's last removal, results in
+ * a `gap`: the stream starts now, and its client reloads its snapshot. Position 0 is always valid.
  */
 export function resume(after: number | null, bounds: Bounds): Start {
   if (after === null) return { ...bounds, resume: 'ok', after: bounds.latest };

@@ -53,7 +53,7 @@ function topicsOf(names: readonly string[]): Topic[] {
   return [...topics.values()];
 }
 
-/** Uses ids as the database stores them, as rows do. */
+/** Converts ids to the stored form, as in rows. */
 function storedAs(topic: Topic): Topic {
   if (topic.kind === 'session') return { ...topic, sessionId: columnText(topic.sessionId) };
   if (topic.kind === 'logs') return { ...topic, agentId: columnText(topic.agentId) };
@@ -61,7 +61,7 @@ function storedAs(topic: Topic): Topic {
 }
 
 function invalid(what: string, details: Record<string, unknown>): AppError {
-  const message = `${what} Ask for topic=fleet, topic=session:<id> or topic=logs:<agentId>, each at most once.`;
+  const message = `${what} Send topic=fleet, topic=session:<id> or topic=logs:<agentId>, each at most once.`;
   return new AppError('invalid_argument', message, { details });
 }
 
@@ -72,7 +72,7 @@ function afterOf(lastEventId: string | null, after: string | null): number | nul
   if (!isPosition(text)) {
     throw new AppError(
       'invalid_argument',
-      `${name} is not a position: ${JSON.stringify(text)}. Give the id of the last frame you have, 0 for the beginning, or leave it out for "from now".`,
+      `${name} is not a position: ${JSON.stringify(text)}. Send the id of the last frame you received, 0 for the beginning, or omit it to start now.`,
       { details: { [name === 'after' ? 'after' : 'lastEventId']: text } },
     );
   }

@@ -29,7 +29,7 @@ export function topicOf(row: Row): string {
 
 type RowFrame = Extract<Frame, { id?: Position }> & { event: Exclude<Row['kind'], 'event'> };
 
-/** @param body replaces the body of a row that is not an event */
+/** @param body replacement for the body of a row that is not an event */
 export function rowFrame(row: Row, body?: RowFrame): string {
   const id = positionFromNumber(row.position);
   if (row.kind === 'event') return eventFrame(id, row);
@@ -77,7 +77,7 @@ function eventFrame(id: string, row: EventRow): string {
   return `id: ${id}\nevent: session-event\ndata: {${names},${numbers},"event":${payload}}\n\n`;
 }
 
-/** Filters fleet rows. Readers of events and logs have been authorized when they subscribed. */
+/** Filters fleet rows. Readers of events and logs were authorized when they subscribed. */
 export function isInScope(row: Row, scope: Scope): boolean {
   if (scope.kind === 'everything' || row.kind === 'event' || row.kind === 'log') return true;
   const { columns } = row;
@@ -89,8 +89,8 @@ export function isInScope(row: Row, scope: Scope): boolean {
 }
 
 /**
- * The row records a removal of turns after `completeTo`. A reader that has everything up to there may have received some
- * of these turns, and must resume with a gap.
+ * True if the row records a removal of turns after `completeTo`. A reader that has everything up to there may have
+ * received some of these turns, and must resume with a gap.
  */
 export function isRemovedAfter(row: Row, completeTo: number): boolean {
   if (row.kind !== 'event' || row.name !== CUSTOM.removed) return false;
@@ -98,15 +98,15 @@ export function isRemovedAfter(row: Row, completeTo: number): boolean {
   return removed !== undefined && positionToNumber(removed.upTo) > completeTo;
 }
 
-/** Most turns of a session whose streamed text is tracked. */
+/** Maximum turns of a session whose streamed text is tracked. */
 const MAX_TURNS = 64;
 
 /**
  * Builds frames without secrets.
  *
- * Ordering: a session's rows arrive in order and without holes until the session is forgotten. Text first seen in its
- * middle is read from its start, so the second half of a secret is never sent.
- * Failure: throws what the database throws. Readers that wait for the frame must resume.
+ * Ordering: a session's rows arrive in order and without gaps until `forget` drops the session. Text that is first seen
+ * in the middle is read from its start, so the second half of a secret is never sent.
+ * Failure: throws the database's errors. Readers that wait for the frame must resume.
  */
 export class RowRedactor {
   readonly #reader: Pick<Reader, 'execute'>;
@@ -130,7 +130,7 @@ export class RowRedactor {
     return hasMissed;
   }
 
-  /** Returns a promise only if text must be read first. */
+  /** Returns a promise only if earlier text must be read first. */
   frame(row: Row): string | Promise<string> {
     const tally: Tally = { redacted: 0 };
     if (row.kind === 'log') return rowFrame({ ...row, line: redactLine(row.line) });
@@ -153,7 +153,7 @@ export class RowRedactor {
     const redactor = turns.get(turnId) ?? new EventRedactor(false);
     turns.delete(turnId);
     turns.set(turnId, redactor);
-    // A dropped turn is read again.
+    // An evicted turn is read again.
     const [oldest] = turns.keys();
     if (turns.size > MAX_TURNS && oldest !== undefined) turns.delete(oldest);
     return redactor;
@@ -182,7 +182,7 @@ const PAGE = 500;
 /**
  * Reads the text streamed up to and including an event.
  *
- * @returns null if the event no longer exists: it was folded into a later one, which holds all of the text
+ * @returns null if the event no longer exists: it was folded into a later one, which holds the whole text
  */
 async function readStreamed(
   reader: Pick<Reader, 'execute'>,

@@ -5,9 +5,9 @@ import { unref } from '@/db/yield-to-loop';
 import type { Sink } from '@/lib/server/access/streamed-response';
 
 export interface SubscriberLimits {
-  /** Most unsent bytes of a reader that catches up. More is read from the database as it drains. */
+  /** Maximum unsent bytes while a reader catches up. Further pages are read as the backlog drains. */
   readAheadBytes: number;
-  /** Most unsent bytes of a live reader before its stream ends. */
+  /** Maximum unsent bytes of a live reader before its stream ends. */
   maxBacklogBytes: number;
   /** Milliseconds for the reader of an ended stream to fetch the rest. */
   lingerMs: number;
@@ -18,10 +18,10 @@ type Chunk = Uint8Array<ArrayBuffer>;
 /**
  * The server's end of one stream.
  *
- * Ordering: chunks leave in the order they arrive. `reading`: pages arrive, ticks are ignored, since later pages hold
- * their rows. `holding`: the page being read may be the last, so ticks wait. `live`: ticks pass.
- * Failure: never skips. A live reader that leaves more than `maxBacklogBytes` unread gets `bye` after its backlog. It has
- * received everything up to there, and resumes from its last row.
+ * Ordering: chunks leave in the order they arrive. `reading`: pages arrive, and ticks are ignored, since later pages
+ * contain their rows. `holding`: the page being read may be the last, so ticks wait. `live`: ticks are sent.
+ * Failure: never skips a row. A live reader that leaves more than `maxBacklogBytes` unread gets `bye` after its
+ * backlog. By then it has received every row up to its last one, from which it resumes.
  */
 export class Subscriber {
   readonly #limits: SubscriberLimits;
@@ -71,7 +71,9 @@ export class Subscriber {
     this.#held = [];
   }
 
-  /** Goes live after position `after`. `shown` is the position to report, if the reader may not know `after`. */
+  /**
+   * Goes live after position `after`. `shown` is the position to report instead, if the reader must not know `after`.
+   */
   join(after: number, shown = after): void {
     if (this.#phase === 'ended') return;
     this.#phase = 'live';
@@ -88,12 +90,12 @@ export class Subscriber {
     const chunk = tick.chunkAfter(this.#after);
     if (chunk === null) return;
     const { waiting } = this.#sink;
-    // Accepts a tick of any size without a backlog: ending the stream would not make it smaller.
+    // Without a backlog, accepts a tick of any size: ending the stream would not make the tick smaller.
     if (waiting > 0 && waiting + chunk.byteLength > this.#limits.maxBacklogBytes) this.close('slow');
     else this.#sink.write(chunk);
   }
 
-  /** Keeps idle proxies from closing the connection. A backlog keeps it busy anyway. */
+  /** Sends a comment so that proxies don't close an idle connection. With a backlog, the connection is busy anyway. */
   beat(heartbeat: Chunk): void {
     if (this.#phase !== 'ended' && this.#hasRoom) this.#sink.write(heartbeat);
   }
@@ -103,7 +105,7 @@ export class Subscriber {
     if (this.#phase === 'ended') return;
     this.#sink.write(encodeText(encodeFrame({ event: 'bye', data: { reason } })));
     this.#sink.end();
-    // A stalled reader would hold its backlog forever, here and in the socket.
+    // A stalled reader would hold its backlog forever, in this process and in the socket.
     const hangUp = () => this.#sink.hangUp('the reader did not fetch its backlog');
     this.#linger = setTimeout(hangUp, this.#limits.lingerMs);
     unref(this.#linger);
@@ -121,7 +123,7 @@ export class Subscriber {
     clearTimeout(this.#linger);
     if (this.#phase === 'ended') return;
     this.#ended();
-    // If only the request was aborted, the stream still has to end.
+    // If only the request was aborted, the response still has to end.
     this.#sink.end();
   }
 
@@ -136,7 +138,7 @@ export class Subscriber {
     this.#onEnd();
   }
 
-  /** The sink has room again. */
+  /** Call when the sink has room again. */
   drained(): void {
     this.#onDrain?.();
     this.#onDrain = null;
@@ -152,7 +154,7 @@ export interface TickFrame {
 
 /** The frames of one tick for an audience: encoded once, joined once, shared. */
 export class Tick {
-  /** Covers (from, to]. */
+  /** The chunk covers the range (from, to]. */
   readonly from: number;
   readonly to: number;
   readonly frames: TickFrame[] = [];

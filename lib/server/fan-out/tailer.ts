@@ -8,7 +8,9 @@ import { type RowLimits, type RowPage, readAfter, type TopicFilter } from '@/lib
 const PACE_MS_PER_CHUNK = 0.012;
 const MAX_PAUSE_MS = 60;
 
-/** `completeTo`: position up to which nothing was removed before it was read. @returns the number of receivers */
+/**
+ * `completeTo`: position up to which every row was read before retention removed it. @returns the number of receivers
+ */
 type Publish = (page: RowPage, from: number, completeTo: number) => Promise<number>;
 
 /**
@@ -25,7 +27,10 @@ export class Tailer {
   readonly #filter: () => TopicFilter;
   readonly #publish: Publish;
   #position = 0;
-  /** The last position with nothing left to read. The tailer can have missed rows removed after it. */
+  /**
+   * The last position at which nothing was left to read. Rows after it may have been removed before the tailer read
+   * them.
+   */
   #completeTo = 0;
   #chunkCount = 0;
   #isAwake = false;
@@ -48,7 +53,7 @@ export class Tailer {
     this.#publish = options.publish;
   }
 
-  /** Rows up to here have been published, or existed before the first reader. */
+  /** Rows up to this position were published, or existed before the first reader. */
   get position(): number {
     return this.#position;
   }
@@ -76,7 +81,7 @@ export class Tailer {
     this.#stop = null;
   }
 
-  /** Resolves once no read is running. The next one uses the current filter. */
+  /** Resolves once no read is running. The next read uses the current filter. */
   async idle(): Promise<void> {
     while (this.#reading !== null) await this.#reading;
   }
@@ -108,7 +113,7 @@ export class Tailer {
     const stop = this.#stop;
     try {
       const page = await readAfter(this.#database, this.#filter(), this.#position, 'tail', this.#limits);
-      // Stopped, and perhaps restarted elsewhere, during the read.
+      // The tailer was stopped, and perhaps restarted elsewhere, during the read.
       if (stop === null || stop !== this.#stop) return;
       const [from, completeTo] = [this.#position, this.#completeTo];
       this.#position = page.upTo;
@@ -119,7 +124,7 @@ export class Tailer {
         this.#chunkCount = await this.#publish(page, from, completeTo);
     } catch (error) {
       if (stop !== this.#stop) return;
-      // Damage has been logged already.
+      // Damage has already been logged.
       const isLogged = this.#failing || this.#database.damage.code !== null;
       if (!isLogged) serverLog('error', 'live updates are delayed:', { error: forLog(error) });
       this.#failing = true;
@@ -133,7 +138,7 @@ export class Tailer {
  */
 async function pauseAfter(chunkCount: number, tookMs: number): Promise<void> {
   const paceMs = chunkCount * PACE_MS_PER_CHUNK;
-  // `tookMs` includes disk time, for which readers need not wait.
+  // `tookMs` includes time on disk, which does not slow down other work.
   const pauseMs = Math.min(Math.max(paceMs - tookMs, Math.min(tookMs, 2 * paceMs)), MAX_PAUSE_MS);
   if (pauseMs >= 1) await pause(pauseMs);
 }

@@ -5,7 +5,7 @@ import { noSessions } from '@interlude/protocol/session-states';
 
 /** Minimum interval between published rows of an agent while only `lastSeenAt` changes. */
 const SEEN_ANNOUNCE_MS = 5_000;
-/** The same while an agent only repeats its status. */
+/** Minimum interval while an agent only repeats its status. */
 const REPEAT_ANNOUNCE_MS = 60_000;
 /** Minimum interval between unpublished updates of `lastSeenAt`. */
 const SEEN_STORE_MS = 5_000;
@@ -22,7 +22,7 @@ export class AgentLedger {
   readonly #receivedAt: number;
   readonly #isSignOfLife: boolean;
 
-  /** @param isSignOfLife the agents themselves sent the batch */
+  /** @param isSignOfLife true if the agents themselves sent the batch */
   constructor(stored: ReadonlyMap<string, AgentSummary>, receivedAt: number, isSignOfLife = true) {
     this.#isSignOfLife = isSignOfLife;
     this.#stored = stored;
@@ -33,19 +33,19 @@ export class AgentLedger {
     const known = this.#touched.get(id);
     if (known !== undefined) return known;
     const agent = { ...(this.#stored.get(id) ?? newAgent(id, this.#receivedAt)) };
-    // An agent that sends records is not retired.
+    // Sending records ends the agent's retirement.
     if (this.#isSignOfLife) agent.retiredAt = null;
     this.#touched.set(id, agent);
     return agent;
   }
 
-  /** Notes a new record of the agent, which need not change its row. */
+  /** Registers a new record of the agent, which need not change the agent's row. */
   markActive(id: string): void {
     this.get(id);
     this.#active.add(id);
   }
 
-  /** Notes that a runner reports at a known interval. */
+  /** Registers that a runner reports at a known interval. */
   markReporting(id: string): void {
     this.#reporting.add(id);
   }
@@ -94,7 +94,7 @@ export class AgentLedger {
     return hasDifference(before, agent, UNPUBLISHED);
   }
 
-  /** Absolute: after a clock was set back, an agent must not stay seen in the future. */
+  /** Absolute difference, so that after a clock was set back `lastSeenAt` does not stay in the future. */
   #seenAgoMs({ id }: AgentSummary): number {
     return Math.abs(this.#receivedAt - (this.#stored.get(id)?.lastSeenAt ?? 0));
   }

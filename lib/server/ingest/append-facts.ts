@@ -6,12 +6,12 @@ import { commitBatch } from './commit-batch';
 import type { AgentFact, EventFact } from './facts';
 import { type ValidatedRecord, validateRecord } from './validate-record';
 
-/** Always the same: no outbox sends as the server, so nothing needs fencing. */
+/** Constant, because no outbox sends as the server, so nothing needs fencing. */
 const EPOCH = 1;
 
 /**
- * Appends the server's own facts, through the same plan as the records of an outbox. No other code changes rows of
- * the read models. A fact does not count as a sign of life of the agent.
+ * Appends the server's own facts with the same plan as the records of an outbox. No other code changes rows of the read
+ * models. A fact is no sign of life of the agent.
  *
  * Failure: runs in the caller's transaction, so a fact is stored together with the change it reports, or not at all.
  *

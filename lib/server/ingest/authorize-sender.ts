@@ -8,10 +8,11 @@ import type { RawRecord } from './parse-request';
 import { rejection, type Validation } from './validate-record';
 
 /**
- * A sender may write to its own outboxes, for its own agents, and never in the server's name.
+ * A sender may write to its own outboxes, for its own agents, and never as the server.
  *
- * Failure: a foreign outbox is refused as a whole, since accepting any record would advance its sequence. A single
- * unauthorized record is quarantined under the sender's own agent, so it never reaches the agent or session it names.
+ * Failure: a request for a foreign outbox is refused as a whole, since accepting any record would advance its sequence.
+ * A single unauthorized record is quarantined under the sender's own agent, and never reaches the agent or session that
+ * it names.
  */
 
 /** Events that only the server writes. */
@@ -33,7 +34,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   CUSTOM.taskGoesOn,
 ]);
 
-/** @throws AppError `forbidden` for an outbox of another sender */
+/** @throws AppError `forbidden` for another sender's outbox */
 export function authorizeProducer(reach: Scope, { id }: Pick<ProducerRef, 'id'>): void {
   if (!isOwnProducer(reach, columnText(id))) throw foreignProducer(id);
 }
@@ -45,7 +46,10 @@ export function foreignProducer(id: string): AppError {
   );
 }
 
-/** An outbox id is the agent's id, or that followed by a slash: `a1` must not match the outbox of agent `a10`. */
+/**
+ * An outbox id is the agent's id, optionally followed by a slash and more: `a1` must not match the outbox of agent
+ * `a10`.
+ */
 function isOwnProducer(reach: Scope, id: string): boolean {
   if (reach.kind === 'everything') return true;
   if (reach.kind !== 'agents') return false;
@@ -74,7 +78,7 @@ export function authorizeRecord(
   return rejection(raw, 'reserved_name', `Only the server writes ${name}.`);
 }
 
-/** The agent under which the sender's operators look for rejected records. */
+/** The agent under which operators find the sender's rejected records. */
 function agentOfScope(scope: Scope): string | null {
   return scope.kind === 'agents' && scope.prefixes.length === 0 ? (scope.ids[0] ?? null) : null;
 }

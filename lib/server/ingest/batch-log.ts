@@ -42,7 +42,7 @@ export class BatchLog {
   }
 }
 
-/** `sessionId` may name a session of another agent; '' represents a name that can't be a session id. */
+/** `sessionId` may be of another agent's session; '' stands for text that can't be a session id. */
 export function insightRow(
   position: number,
   { agentId, occurredAt, log }: LogRecord,

@@ -48,7 +48,7 @@ export class BatchSessions {
     return this.#known.values();
   }
 
-  /** The session, if anything was ever written to it. */
+  /** Returns the session if it exists. */
   find(id: string): SessionBatch | null {
     const session = this.#known.get(id);
     if (session !== undefined) return session;
@@ -61,7 +61,7 @@ export class BatchSessions {
   }
 
   /**
-   * Returns the session, which belongs to `agentId` from now on if it had no owner.
+   * Returns the session. If it had no owner, it belongs to `agentId` from now on.
    * @param at start time of a new session
    * @param failures initial tally of a new session
    */
@@ -82,8 +82,8 @@ export class BatchSessions {
   }
 
   /**
-   * Sessions that a loss without a session may concern: all that this outbox has written to for the agent. An outbox that
-   * has written to none replaces an unreadable one, so all sessions that have not ended may be concerned.
+   * Sessions that a loss without a session may concern: those that this outbox has written to for the agent. An outbox
+   * that has written to none replaces an unreadable one, so all sessions that have not ended are included.
    */
   writtenFor(agentId: string): SessionBatch[] {
     const own = this.#of(agentId, this.#state.producerSessionIds);
@@ -118,14 +118,14 @@ export interface FailureTally {
 export interface SessionEntry {
   entry: EventEntry;
   row: EventRow;
-  /** Parts of a snapshot. As many positions after the entry's own are reserved for the new ones. */
+  /** Parts of a snapshot. The entry reserves as many positions after its own for the new parts. */
   parts: readonly SnapshotPart[];
 }
 
 export interface SessionBatch {
   id: string;
   agentId: string;
-  /** Null before its first row. */
+  /** Null before the session's first row. */
   before: SessionChange | null;
   startedAt: number;
   /** Events of this batch in position order, each with its row. */
@@ -133,28 +133,28 @@ export interface SessionBatch {
   requests: DerivedRequests;
   /** Failures in this batch that mark the session. */
   failures: FailureTally;
-  /** Change in the number of its quarantined records. */
+  /** Change in the number of the session's quarantined records. */
   quarantined: number;
-  /** Position of the newest failure that ever marked it. */
+  /** Position of the newest failure that ever marked the session. */
   markedUpTo: number;
-  /** States that status records reported, each with the counter at that record. */
+  /** States that status records reported, each with the value of the counter at that record. */
   statuses: { position: number; status: ReportedStatus }[];
-  /** State and lists of the last status record; null if an equal record may be news. */
+  /** State and lists of the last status record; null if an equal record may report a change. */
   statusKey: string | null;
   listsKey: string | null;
-  /** Source of the end of the process in the log; null without an end, or if the process is back. */
+  /** Source of the process's end in the log; null without an end, or if the process has returned. */
   end: NonNullable<SessionMemory['end']> | null;
-  /** The agent itself sent something about the session, if only a heartbeat. */
+  /** True if the agent itself sent anything about the session, even just a heartbeat. */
   isActive: boolean;
-  /** Time may have changed the state. */
+  /** True if time may have changed the state. */
   isStateDue: boolean;
-  /** The 99th percentile of silences of this kind of agent; null if not computed. */
+  /** The 99th percentile of this kind of agent's silences; null if not computed. */
   usualSilenceMs: number | null;
   /** Ids of messages whose reply has become overdue. */
   overdue: string[];
-  /** Positions of tasks whose result was not delivered in time. */
+  /** Positions of tasks whose results were not delivered in time. */
   undelivered: Position[];
-  /** A person's new arrangement; null for no change. */
+  /** New arrangement that a person set; null for no change. */
   arrangement: Arrangement | null;
   /** The new wake rule; null for no change. */
   wakeRule: { when: WakeRule | null } | null;
@@ -165,15 +165,15 @@ export interface Stored {
   tasks: readonly Task[];
   obligations: readonly Obligation[];
   parts: readonly PartRow[];
-  /** The runner's own id of the session, if that differs. */
+  /** The runner's own id for the session, if it differs. */
   alias: string | null;
-  /** The counter before the batch: rows up to it are in the database. */
+  /** The counter before the batch. Rows up to this position are in the database. */
   position: number;
 }
 
 export const NO_FAILURES: FailureTally = { all: 0, other: 0 };
 
-/** Unseen failures by the session that they name; null for none. */
+/** Unseen failures by the session that they name; null for failures without a session. */
 export type UnseenFailures = ReadonlyMap<string | null, FailureTally>;
 
 function addTallies(...tallies: readonly FailureTally[]): FailureTally {
@@ -186,8 +186,9 @@ export function addFailure(session: SessionBatch, row: InsightRow): void {
 }
 
 /**
- * Lowers a session's marks once everything up to a position has been seen: to zero if nothing newer marked it, else to
- * its unseen failures and the unassigned ones. Those may predate the session, so the marks never grow here.
+ * Lowers a session's marks once everything up to a position has been seen: to zero if no newer failure marked it, else
+ * to its unseen failures plus those without a session. The latter may predate the session, so the marks never grow
+ * here.
  */
 export function removeSeenFailures(session: SessionBatch, upTo: number, unseen: UnseenFailures): void {
   if (session.before === null) return;
@@ -201,7 +202,7 @@ export function removeSeenFailures(session: SessionBatch, upTo: number, unseen: 
   });
 }
 
-/** Failures that name no session, by agent. Each finally marks every open session of its agent once. */
+/** Failures that name no session, by agent. In the end, each marks every open session of its agent once. */
 export class UnassignedFailures {
   readonly #tallies = new Map<string, FailureTally & { last: number }>();
 
@@ -210,7 +211,7 @@ export class UnassignedFailures {
     this.#tallies.set(row.agentId, { ...tally, last: row.position });
   }
 
-  /** The initial tally of a new session: it cancels failures from before the session started. */
+  /** The initial tally of a new session, which cancels failures from before the session started. */
   before(agentId: string): FailureTally {
     const { all, other } = this.#of(agentId);
     return { all: -all, other: -other };

@@ -10,7 +10,7 @@ import { parseStatus } from './parse-status';
 import { mentionedTasks } from './task-router';
 import { namesOf, type ValidatedRecord } from './validate-record';
 
-/** Collects everything a batch may touch, so one read can load it. Yields to the event loop in between. */
+/** Collects everything that a batch may touch, so one read can load it. Yields to the event loop in between. */
 export async function collectScope(source: ProducerRef, records: readonly ValidatedRecord[]): Promise<BatchScope> {
   const scope = new BatchScope(source.id);
   const snapshots = { left: MAX_SNAPSHOT_PARTS };

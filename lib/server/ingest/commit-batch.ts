@@ -23,7 +23,7 @@ export type CommitOutcome =
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; currentEpoch: number }
   | { kind: 'ahead'; currentEpoch: number | null }
-  /** The outbox belongs to an agent out of the sender's reach. */
+  /** The outbox belongs to an agent outside the sender's scope. */
   | { kind: 'foreign' };
 
 export interface Batch extends AliasedBatch {
@@ -36,7 +36,7 @@ export interface Batch extends AliasedBatch {
  * Ordering: a record is appended only as the next `seq` of its producer, and rows take positions in `seq` order.
  * Failure: an outcome other than `answered` has written nothing.
  *
- * @param gaps gap refusals of this producer since its row was last written
+ * @param gaps number of batches of this producer refused for a gap since its row was last written
  */
 export async function commitBatch(transaction: WriteTransaction, sent: Batch, gaps: number): Promise<CommitOutcome> {
   const found = await readBatchState(transaction, sent.scope);
@@ -62,14 +62,14 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const counts = { lastSeq, duplicates: before.duplicates + duplicates, gaps: before.gaps + gaps };
   const producer = { ...before, ...source, ...counts };
   const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
-  // Request digests cover the positions.
+  // Request digests cover the positions, so these must be final.
   if (openings.length > 0) transaction.fixPositions();
-  // The server's seq numbers are positions.
+  // The server uses positions as seq numbers.
   if (isServer) rows.position = Math.max(rows.position, lastSeq);
   await storeAliases(transaction, sessionByAlias, found);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
-  // The counter would show a scoped runner how busy other agents are.
+  // The counter would reveal to a scoped runner how busy other agents are.
   const isOwn = rows.position > state.position || reach.kind === 'everything';
   const position = positionFromNumber(isOwn ? rows.position : 0);
   const answer = { ackedSeq: lastSeq, accepted, duplicates, rejected, position };
@@ -80,7 +80,9 @@ function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {
   return [...scope.sessionIds].some((id) => !sessions.has(id));
 }
 
-/** Covers everything that was read. The plan holds as long as no other transaction touches these keys. */
+/**
+ * Touches the keys of all rows that were read. The plan stays valid as long as no other transaction touches these keys.
+ */
 function touchAll(transaction: WriteTransaction, scope: BatchScope, state: BatchState): void {
   if (scope.producerId !== SERVER_PRODUCER_ID) transaction.touch(`producer:${scope.producerId}`);
   for (const id of [...scope.agentIds, ...state.agents.keys()]) transaction.touch(`agent:${id}`);
@@ -91,15 +93,18 @@ function touchAll(transaction: WriteTransaction, scope: BatchScope, state: Batch
 const NONE = { accepted: 0, duplicates: 0, gaps: 0, rejected: 0, lost: 0 };
 const NEW_PRODUCER = { ...NONE, agentId: null, clockSkewMs: null, lastSeenAt: 0 };
 
-/** Bisecting finds a refused record in a few tries. After this many, the rest of a part is quarantined with it. */
+/**
+ * Maximum tries. Bisecting finds a refused record in a few tries; beyond this limit, the remaining part is quarantined
+ * with it.
+ */
 const MAX_FOUND = 32;
-/** Length of the excerpt of a record that even quarantine refuses, because it is larger than a row may be. */
+/** Length of the excerpt to keep of a record that is too large even for a quarantine row. */
 const KEPT_LENGTH = 256 * 1024;
 const MESSAGE = 'The database cannot store this record. See the server log for the cause.';
 
 type Commit = typeof commitBatch;
 
-/** The records are at fault: the database would refuse them, or our own code fail on them, every time. */
+/** True if the records are at fault: on each retry, the database would refuse them, or our own code would throw. */
 export function isRefusal(error: unknown): boolean {
   return !(error instanceof AppError) && isInputsFault(error);
 }
@@ -162,7 +167,10 @@ function asRejected({ raw, validation }: ValidatedRecord): ValidatedRecord & { v
   return { raw, validation: validation.isValid ? rejection(raw, 'not_storable', MESSAGE) : validation };
 }
 
-/** The start of the record's JSON without an owner, for a database that can't store the record whole or with its ids. */
+/**
+ * Quarantines the start of the record's JSON without an owner, for a database that can't store the whole record or its
+ * ids.
+ */
 function asExcerpt(record: ValidatedRecord): ValidatedRecord {
   const { raw, validation } = asRejected(record);
   const json = JSON.stringify(raw);

@@ -24,20 +24,20 @@ import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './int
 
 const FALLBACK_TITLE = 'The agent asks';
 const MOST = { mostOpen: MAX_OPEN_REQUESTS, mostEnded: MAX_PENDING_REQUESTS };
-/** Most user message ids remembered: a later run repeats them. */
+/** Maximum user message ids to remember, because later runs repeat them. */
 const MAX_USER_MESSAGES = 16;
 const MAX_ARGS = 32 * 1024;
-/** Bounds for calls without a result and calls with a request. A request beyond them has no input. */
+/** Limits for calls without a result and calls with a request. A request beyond them has no input. */
 const CALLS: CallBounds = { most: 16, mostEnded: 64, maxArgs: MAX_ARGS, maxAllArgs: 2 * MAX_ARGS, stays: isQuestion };
 
 type Outcome = RequestResolvedValue['outcome'];
 
 interface Open {
   id: string;
-  /** The tool call it is about. */
+  /** The tool call that the request is about. */
   callId: string | null;
   kind: RequestOpenedValue['kind'];
-  /** Opened here, so it is also resolved here. */
+  /** True for a derived request, which this class must also resolve. */
   isDerived: boolean;
 }
 
@@ -47,12 +47,12 @@ interface DerivedRequest extends Pick<Open, 'id' | 'callId' | 'kind'> {
   expiresAt?: number | null;
 }
 
-/** State between batches. JSON without empty lists, bounded by what is open. */
+/** State between batches, as JSON without empty lists. Its size is bounded by the open calls and requests. */
 export interface RequestMemory {
   open?: Open[];
   /** Calls of the open run without a result. */
   calls?: Omit<OpenCall, 'by'>[];
-  /** Calls that need no further request: the agent opened one itself, or it was answered. */
+  /** Calls that need no further request, because the agent opened one itself or the request was answered. */
   settled?: readonly string[];
   /** The newest user messages. */
   said?: readonly string[];
@@ -62,22 +62,22 @@ export interface RequestMemory {
   isUserTurn?: true;
 }
 
-/** Number of events that may still be derived in this batch. */
+/** Number of further events that may be derived in this batch. */
 export interface DerivedBudget {
   left: number;
 }
 
 /**
- * Tracks a session's requests and derives those its agent never opens as such: the interrupts that end a run, and
- * AskUserQuestion calls that a run leaves without a result. Each derives a `request:opened` right after its event, as if
- * the agent had sent it, and its answer derives a `request:resolved`. So every reader of requests sees them.
+ * Tracks a session's requests and derives those that its agent never opens explicitly: the interrupts that end a run,
+ * and AskUserQuestion calls that a run leaves without a result. Each adds a `request:opened` right after its event, as
+ * if the agent had sent it, and the answer adds a `request:resolved`. So every reader of requests sees them.
  *
  * A request that the agent opens itself, before or after, replaces the derived one.
  */
 export class DerivedRequests {
-  /** Keeps only the passed ones among the ended requests. */
+  /** Of the ended requests, keeps only those that were given up. */
   readonly #requests = new Entities<'request', Open>('request', MOST);
-  /** The turn and the agent's own calls. A call has ended once it needs no further request. */
+  /** State of the turn and of the agent's own calls. A call has ended once it needs no further request. */
   readonly #session: OpenSession;
   #userMessageIds: readonly string[];
   #isUnsaid: boolean;
@@ -118,12 +118,12 @@ export class DerivedRequests {
     };
   }
 
-  /** Open requests of the agent itself. */
+  /** Open requests that the agent opened itself. */
   get ownIds(): string[] {
     return this.#open.filter((request) => !request.isDerived).map(({ id }) => id);
   }
 
-  /** The agent's own requests that were given up, and not mentioned by the agent or its runner since. */
+  /** The agent's own requests that were given up, and that neither the agent nor its runner has mentioned since. */
   get passedIds(): string[] {
     return this.#requests.ended;
   }
@@ -147,7 +147,7 @@ export class DerivedRequests {
   }
 
   /**
-   * @param isInferred the server inferred the event
+   * @param isInferred true if the server inferred the event
    * @returns the derived events, to be written right after this one
    */
   apply(
@@ -191,7 +191,7 @@ export class DerivedRequests {
     if (input.input === 'begin') this.#startTurn(event, verdict === 'late');
     else if (verdict === 'stray') return;
     else if (event.type !== 'RUN_ERROR' && fieldsOf(event.outcome).type !== 'cancelled') {
-      // A run whose start is unknown may still ask.
+      // Even a run whose start is unknown may ask.
       this.#finish(event, verdict === 'ends', { turnId, position });
     } else if (verdict === 'ends') this.#breakOff();
   }
@@ -222,7 +222,7 @@ export class DerivedRequests {
 
   #finish(event: AgUiEvent, endsTurn: boolean, at: { turnId: string | null; position: string }): void {
     const interrupts = interruptsOf(event);
-    // A user turn that ends without interrupts settles what was asked before it.
+    // A user turn that ends without interrupts settles all earlier requests.
     if (endsTurn && this.#isUserTurn && interrupts.length === 0) this.#isUnsaid = true;
     if (endsTurn) this.#isUserTurn = false;
     this.#resume(interrupts);
@@ -249,7 +249,7 @@ export class DerivedRequests {
     if (id !== null && value.delivery === 'delivered') this.#applyUserMessage(id);
   }
 
-  /** A user message that reached the agent answers everything it asked before. */
+  /** A user message that reached the agent answers all of its earlier requests. */
   #applyUserMessage(id: string): void {
     if (this.#userMessageIds.includes(id)) return;
     this.#remember(id);
@@ -262,7 +262,7 @@ export class DerivedRequests {
     this.#userMessageIds = [...this.#userMessageIds, messageId].slice(-MAX_USER_MESSAGES);
   }
 
-  /** An agent that continues in a turn without a known cause has its answer. */
+  /** An agent that continues in a turn without a known cause has got its answer. */
   #resume(except: readonly Interrupt[] = []): void {
     if (!this.#isUnsaid) return;
     this.#isUnsaid = false;
@@ -285,7 +285,7 @@ export class DerivedRequests {
     }
   }
 
-  /** A snapshot is history: only what follows a call in it answers the call. */
+  /** A snapshot is history: only parts after a call in the snapshot answer that call. */
   #applySnapshot(parts: readonly SnapshotPart[]): void {
     const before = new Set<string>();
     for (const part of parts) {
@@ -342,9 +342,9 @@ export class DerivedRequests {
     const known = this.#open.filter((one) => one.id === id || (callId !== null && one.callId === callId));
     if (known.some(({ isDerived }) => !isDerived)) return;
     const call = this.#session.calls.find((one) => one.id === callId);
-    // Repeats a request without the call's input, which is no longer known.
+    // The event repeats a known request, but the call's input is no longer known.
     if (known.some((one) => one.id === id) && callId !== null && call === undefined) return;
-    // An earlier run left the same question open without an interrupt.
+    // An earlier run may have left the same question open without an interrupt.
     const left = id === callId ? undefined : known.find((one) => one.id === callId);
     if (left !== undefined) this.#resolve(left, 'cancelled');
     const isOfQuestion = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
@@ -383,7 +383,7 @@ export class DerivedRequests {
     this.#derived.push({ type: 'CUSTOM', name, value, metadata });
   }
 
-  /** The turn was cut off: no request is pending any more. */
+  /** The turn was cut off, so no request is pending any more. */
   #breakOff(): void {
     for (const request of this.#openDerived) this.#resolve(request, 'cancelled');
     for (const id of this.#requests.open) this.#end(id, 'cut');
@@ -391,7 +391,7 @@ export class DerivedRequests {
     this.#isUserTurn = false;
   }
 
-  /** The derived request that the agent's own one replaces, unless the agent has opened it before. */
+  /** The derived request that the agent's own request replaces, unless the agent has already opened that one. */
   #replacedBy(event: AgUiEvent): Open | undefined {
     const { id } = namesOf(event);
     const isKnown = this.#open.some((request) => !request.isDerived && request.id === id);

@@ -10,12 +10,15 @@ import type { FailureTally, UnseenFailures } from './batch-sessions';
 export interface EventFact {
   agentId: string;
   sessionId: string;
-  /** Epoch milliseconds, for an event that was reported earlier and could not be stored then. Now by default. */
+  /** Epoch milliseconds, for an event that was reported earlier but could not be stored then. Default: now. */
   occurredAt?: number;
   event: AgUiEvent;
 }
 
-/** A change that the server makes to an agent or its sessions. Only runner, retirement and level facts publish the agent. */
+/**
+ * A change that the server makes to an agent or its sessions. Only runner, retirement and level facts publish the
+ * agent's row.
+ */
 export type AgentFact = { agentId: string } & (
   | { kind: 'runner-connected'; runnerId: string }
   | { kind: 'runner-away' }
@@ -24,16 +27,22 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'session-arranged'; sessionId: string; arrangement: Arrangement }
   | { kind: 'wake-rule-set'; sessionId: string; when: WakeRule | null }
   | { kind: 'inbox-marked'; marks: ReadonlyMap<string, InboxMarks> }
-  /** Time alone may have changed the state. `usualSilenceMs`: the 99th percentile of silences of this kind of agent. */
+  /** Time alone may have changed the state. `usualSilenceMs`: the 99th percentile of this kind of agent's silences. */
   | { kind: 'state-due'; sessionId: string; usualSilenceMs: number }
   | { kind: 'reply-overdue'; sessionId: string; messageId: string }
   | ({ kind: 'task-undelivered'; sessionId: string; position: Position } & TaskRef)
   /** The server's clock was changed: `lastSeenAt` is on the new clock. */
   | { kind: 'clock-moved'; lastSeenAt: number }
-  /** A person has seen the failures up to a position. `unseen` holds the remaining ones, to recount these sessions' marks. */
+  /**
+   * A person has seen the failures up to a position. `unseen` holds the remaining ones, from which these sessions'
+   * marks are recounted.
+   */
   | { kind: 'marks-seen'; upTo: number; unseen: UnseenFailures; sessionIds: readonly string[] }
-  /** Retention removed unsettled quarantined records. `counts` is by the session they named, null for none. */
+  /**
+   * Retention removed unsettled quarantined records. `counts`: their number by the session that they named, null for
+   * none.
+   */
   | { kind: 'quarantine-removed'; counts: ReadonlyMap<string | null, number> }
-  /** A person has seen failures of the agent; `left` counts the remaining ones. */
+  /** A person has seen failures of the agent. `left`: number of the remaining ones. */
   | { kind: 'failures-seen'; left: FailureTally }
 );

@@ -13,8 +13,8 @@ import type { InboxChange, InsightRow } from '@/lib/server/event-log/batch-rows'
 import type { TaskChange } from './project-session';
 
 /**
- * Collects the inbox changes of a batch. Items derive from the row they are about, so comparing the rows before and
- * after shows what to open and close, without reading any item.
+ * Collects the inbox changes of a batch. Items derive from the rows they are about, so comparing each row before and
+ * after shows which items to open and close, without reading any item.
  *
  * Ordering: an item takes its position after the row it derives from.
  */
@@ -32,7 +32,7 @@ export class InboxLedger {
     return this.#changes;
   }
 
-  /** @param before null if no inbox items were derived from the session before */
+  /** @param before null if the session had no derived inbox items */
   session(before: SessionFold | null, { summary, pendingRequests }: SessionFold): void {
     const { id: sessionId, agentId } = summary;
     const earlier = before === null ? [] : attentionOfSession(before.summary, before.pendingRequests);

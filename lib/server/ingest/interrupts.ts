@@ -3,13 +3,13 @@ import { pickId } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import { MAX_NAMED, MAX_TIME } from '@interlude/protocol/limits';
 
-/** Something that a finished run waits for. */
+/** A person's input that a finished run waits for. */
 export interface Interrupt {
   /** Null if missing or invalid. */
   id: string | null;
-  /** The tool call it is about. */
+  /** The tool call that the interrupt is about. */
   callId: string | null;
-  /** Asks for permission to run a tool. */
+  /** True if the interrupt asks for permission to run a tool. */
   isApproval: boolean;
   message: string | null;
   reason: string | null;
@@ -25,7 +25,8 @@ interface Resumption {
 }
 
 /**
- * Reads the interrupts of a RUN_FINISHED: at most MAX_NAMED, each id once. Older agents nest them deeper, or send one.
+ * Reads the interrupts of a RUN_FINISHED: at most MAX_NAMED, each id once. Older agents nest them deeper, or send a
+ * single one.
  *
  * @see AG-UI 1.0.0, `Interrupt`: `toolCallId` is "the tool call this interrupt concerns, when it is a tool approval"
  */
@@ -82,7 +83,7 @@ export function inputResults(event: AgUiEvent): string[] {
   return found;
 }
 
-/** AG-UI leaves the format open. Its convention is ISO 8601. */
+/** AG-UI does not specify the format; its convention is ISO 8601. */
 function timeOf(value: unknown): number | null {
   const time = typeof value === 'string' ? Date.parse(value) : value;
   return typeof time === 'number' && time >= 0 && time <= MAX_TIME ? time : null;

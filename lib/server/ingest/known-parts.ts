@@ -10,7 +10,7 @@ import type { Yielder } from '@/db/yield-to-loop';
 import { MAX_ROWS_PER_PART } from '@/lib/server/event-log/batch-lookups';
 import type { PartRow } from '@/lib/server/event-log/read-batch-state';
 
-/** The texts, thoughts and calls of a session that its snapshots may repeat. Bounded by the rows a batch reads. */
+/** The texts, thoughts and calls of a session that its snapshots may repeat. Bounded by the rows that a batch reads. */
 export class KnownParts {
   readonly #parts = new Map<string, KnownPart>();
   readonly #obligationIds: ReadonlySet<string>;
@@ -52,8 +52,8 @@ export class KnownParts {
   }
 
   /**
-   * Index of the first part that retention has not removed. Unknown parts before the first known one were removed; if none
-   * is known, those up to the last removed id.
+   * Index of the first part that retention has not removed. Unknown parts before the first known one were removed; if
+   * no part is known, those up to the last removed id were.
    */
   firstKept(parts: readonly SnapshotPart[], lastId: string | undefined): number {
     const known = parts.findIndex((part) => this.get(partKey(part)) !== undefined);
@@ -61,11 +61,11 @@ export class KnownParts {
   }
 
   /**
-   * Places a part of a snapshot; undefined if the part is not new.
+   * Places a part of a snapshot. Returns undefined if the part is not new.
    *
-   * @param matches of the snapshot, from before its first part was placed
-   * @returns `turnId`: null for the snapshot's own turn; `sameAs`: key of the part it repeats, which hides it; `id`: the
-   *   id to write, if it differs
+   * @param matches the snapshot's matches, computed before its first part was placed
+   * @returns `turnId`: null for the snapshot's own turn; `sameAs`: key of the part that this one repeats, which hides
+   *   it; `id`: the id to write, if it differs
    */
   placeFor(
     part: SnapshotPart,
@@ -95,7 +95,7 @@ export class KnownParts {
     return this.#parts.values();
   }
 
-  /** @param before the text before the part's first known row; null if unknown */
+  /** @param before text before the part's first known row; null if unknown */
   #apply(id: string | null, event: AgUiEvent, at: PartPlace, before: string | null): void {
     const inputMessages = event.type === 'RUN_STARTED' ? inputUserMessages(event) : [];
     for (const message of inputMessages) this.#part(`text ${message.id}`, { ...at, text: message.text, by: 'user' });
@@ -116,7 +116,7 @@ export class KnownParts {
     if (kind === 'tool' && result !== undefined) part.result = contentText(result);
   }
 
-  /** Returns the known part, else adds it. */
+  /** Returns the known part; adds an unknown one. */
   #part(key: string, part: Pick<KnownPart, 'position' | 'turnId' | 'text' | 'by'>): KnownPart {
     const known = this.get(key);
     if (known !== undefined) return known;
@@ -136,7 +136,7 @@ interface KnownPart {
   /** `text <id>`, `reasoning <id>` or `tool <id>`. */
   key: string;
   turnId: string | null;
-  /** Null if the rows that were read lack a part of the text. */
+  /** Null if the rows that were read lack some of the text. */
   text: string | null;
   result: string | null;
   /** Position of its first known row. */
@@ -181,10 +181,10 @@ export async function matchParts(
     if (!named.has(key) && sizes.has(sizeKey(key, by, text))) addTo(alike, contentKey(key, by, text), one);
   });
   for (const candidates of alike.values()) candidates.sort((a, b) => a.position - b.position);
-  // A match lies after the last known part before it, and before the next known or matched part.
+  // A match lies after the last known part before the snapshot's part, and before the next known or matched one.
   let previous: PartPlace = { position: 0, turnId: null };
   const lowest = new Map<SnapshotPart, PartPlace>();
-  // A part with two ids counts at the place of the first, if that is loaded.
+  // A part with two ids counts at the place of the first id, if that is loaded.
   const placeOf = (part: SnapshotPart) => {
     const one = part.kind === 'result' ? undefined : known.get(partKey(part));
     return one?.sameAs === undefined ? one : known.get(one.sameAs);
@@ -220,7 +220,7 @@ function partKey({ kind, id }: SnapshotPart): string {
  * Removes and returns the newest candidate that fits, and drops those that are too new.
  *
  * @param candidates in log order
- * @param turnId the turn the match must belong to; candidates outside of turns also fit
+ * @param turnId turn that the match must belong to; candidates outside of turns also fit
  */
 function takeMatch(
   candidates: KnownPart[],
@@ -241,13 +241,13 @@ function authorOf({ fields: { role, toolCallName } }: SnapshotPart): string {
   return textOf(role) ?? textOf(toolCallName) ?? '';
 }
 
-/** Equal for equal parts. Servers format arguments and trailing whitespace differently. */
+/** Equal for equal parts, even if servers format arguments and trailing whitespace differently. */
 function contentKey(key: string, by: string, text: string): string {
   const args = key.startsWith('tool ') ? parseJson(text === '' ? '{}' : text) : null;
   return JSON.stringify([sizeKey(key, by, text), args ?? text.trim()]);
 }
 
-/** A cheap prefix of `contentKey`, compared first. */
+/** A prefix of `contentKey` that is cheap to compute, and is compared first. */
 function sizeKey(key: string, by: string, text: string): string {
   const kind = key.slice(0, key.indexOf(' '));
   return `${kind} ${by} ${kind === 'tool' ? '' : text.trim().length}`;

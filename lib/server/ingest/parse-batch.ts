@@ -14,22 +14,22 @@ import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './pa
 
 interface ParsedBatch {
   value: unknown;
-  /** A string may hold half a surrogate pair, which must be repaired by `wellFormed` before storing. */
+  /** True if a string may hold half a surrogate pair, which `wellFormed` must repair before storing. */
   hasHalves: boolean;
-  /** Records with too many values: their objects and lists are left as text. */
+  /** Records with too many values, whose objects and lists stay unparsed text. */
   tooWide: ReadonlySet<unknown>;
 }
 
-/** Limits of one parse, in bytes and in values: each value takes time, however small it is. */
+/** Limits of one slice, in bytes and in values, because even small values take time. */
 const READ_BYTES = 128 * 1024;
 const READ_VALUES = 10_000;
 const SCANNED_AT_ONCE = 64 * 1024;
 
 /**
- * Parses the body of `POST /events` in slices of its `records`, yielding to the event loop in between: 8 MiB of brackets
- * in one go would block it for most of a second.
+ * Parses the body of `POST /events` in slices of its `records`, yielding to the event loop in between. Parsing 8 MiB of
+ * brackets at once would block the loop for most of a second.
  *
- * @throws AppError `malformed` that says where
+ * @throws AppError `malformed` with the place of the error
  */
 export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<ParsedBatch> {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
@@ -40,7 +40,7 @@ export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<P
   }
   const { list } = scan;
   if (scan.valuesOutside > MAX_RECORD_VALUES) {
-    throw malformed(`The body holds more than ${MAX_RECORD_VALUES} values outside of its records.`);
+    throw malformed(`The body has more than ${MAX_RECORD_VALUES} values outside its records.`);
   }
   if (list === null) return read(decodeStart(bytes));
   const frame = read(decodeStart(bytes.subarray(0, list.start)) + decodeUtf8(bytes.subarray(list.end)));
@@ -68,7 +68,7 @@ function read(text: string): ParsedBatch {
   return { value: parseJsonText(text), hasHalves: mayBeIllFormed(text), tooWide: new Set() };
 }
 
-/** The byte range of a record, and roughly how many values it holds. */
+/** The byte range of a record, and its approximate number of values. */
 interface Entry {
   start: number;
   end: number;
@@ -82,7 +82,7 @@ interface RecordList {
   entries: Entry[];
 }
 
-/** Groups records to parse together. A record with too many values comes alone. */
+/** Groups records to parse together. A record with too many values gets its own group. */
 function* slices({ entries }: RecordList): Generator<{ start: number; end: number; isWide: boolean }> {
   let slice: Entry | null = null;
   for (const entry of entries) {
@@ -104,11 +104,11 @@ function* slices({ entries }: RecordList): Generator<{ start: number; end: numbe
 }
 
 /**
- * Scans the raw bytes once, without recursion, for the nesting depth and the byte ranges of `records`. Invalid JSON is
- * left for the parser to refuse.
+ * Scans the raw bytes once, without recursion, for the nesting depth and the byte ranges of `records`. Leaves invalid
+ * JSON to the parser.
  */
 class BatchScan {
-  /** The last `records` of the body, since of a repeated name the last one counts. */
+  /** The last `records` of the body, since JSON parsers use the last of several equal names. */
   list: RecordList | null = null;
   valuesOutside = 0;
   readonly #bytes: Uint8Array;
@@ -127,7 +127,7 @@ class BatchScan {
     return this.#index >= this.#bytes.length;
   }
 
-  /** @throws AppError `malformed` if the body is too deep or has too many records */
+  /** @throws AppError `malformed` if the body is nested too deeply or has too many records */
   go(count: number): void {
     const bytes = this.#bytes;
     const until = Math.min(bytes.length, this.#index + count);
@@ -182,7 +182,9 @@ class BatchScan {
   #endEntry(index: number): void {
     const { entries } = this.list as RecordList;
     if (entries.length === MAX_RECORDS_PER_REQUEST)
-      throw malformed(`records: A request may hold ${MAX_RECORDS_PER_REQUEST}. Send them in parts.`);
+      throw malformed(
+        `records: A request may have at most ${MAX_RECORDS_PER_REQUEST}. Split them across several requests.`,
+      );
     entries.push({ start: this.#entryStart, end: index, values: this.#values });
     this.#values = 0;
   }

@@ -5,12 +5,12 @@ import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
 import type * as z from 'zod';
 import type { Yielder } from '@/db/yield-to-loop';
 
-/** A record before validation: only its `seq` is certain. */
+/** A record before validation. Only its `seq` has been checked. */
 export type RawRecord = { seq: number; [field: string]: unknown };
 
 /**
  * Parses the envelope of a request. `validateRecord` checks each record later.
- * @throws AppError `malformed` that names the invalid field, or the record after which one is missing
+ * @throws AppError `malformed` with the invalid field, or the record after which one is missing
  */
 export async function parseRequest(
   body: unknown,
@@ -32,7 +32,7 @@ function invalid(error: z.ZodError, at: PropertyKey[] = []): AppError {
   return new AppError('malformed', `${describeIssue(error, at)}. See PROTOCOL.md, Ingest.`);
 }
 
-/** A hole within a request is the sender's mistake, which no retry fixes, unlike a request that arrives too early. */
+/** A gap within a request is the sender's error, which a retry can't fix, unlike a request that arrives too early. */
 function requireDense(records: RawRecord[]): void {
   let last = (records[0]?.seq ?? 1) - 1;
   for (const [index, { seq }] of records.entries()) {
@@ -58,15 +58,15 @@ const startDecoder = new TextDecoder('utf-8', { fatal: true });
 const middleDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Parses JSON that is safe to walk recursively: bounded in depth and in values. Strings may hold half a surrogate pair,
- * which `wellFormed` repairs.
- * @throws AppError `malformed` that says where
+ * Parses JSON and limits its depth and number of values, so it is safe to walk recursively. Strings may hold half a
+ * surrogate pair, which `wellFormed` repairs.
+ * @throws AppError `malformed` with the place of the error
  */
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const { values, tooDeepAt } = measureJson(bytes);
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);
-  if (values > MAX_RECORD_VALUES) throw malformed(`The body holds more than ${MAX_RECORD_VALUES} values.`);
+  if (values > MAX_RECORD_VALUES) throw malformed(`The body has more than ${MAX_RECORD_VALUES} values.`);
   return parseJsonText(decodeStart(bytes));
 }
 

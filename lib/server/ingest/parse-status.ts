@@ -13,7 +13,7 @@ import { taskFields } from './task-router';
 
 const parsed = new WeakMap<StatusRecord, ReportedStatus | null>();
 
-/** Reads the session state that a status record reports. Caches the result, since two callers need it. */
+/** Parses the session state that a status record reports. Caches the result for a second caller. */
 export function parseStatus(record: StatusRecord): ReportedStatus | null {
   const known = parsed.get(record);
   if (known !== undefined) return known;
@@ -35,11 +35,11 @@ const INTERLUDE = { interlude: { presumed: true } } as const;
 
 /**
  * Applies the lists of a status record to the lifecycle grammar: a listed task has started, an unlisted one is presumed
- * lost; a listed request is open, an unlisted one is passed. So work whose end was lost does not stay open for ever.
- * Yields an event where the input ends something, or corrects a presumption.
+ * lost; a listed request is open, an unlisted one has passed. So work whose end was lost does not stay open forever.
+ * Yields an event for each end and for each corrected presumption.
  *
- * Ordering: only work that started before the record is compared. A record sent ahead of earlier events may be wrong for
- * a while, until the real end or the next list corrects it.
+ * Ordering: only work that started before the record is compared. The result of a record that overtook earlier events
+ * may be wrong until the real end or the next list corrects it.
  *
  * @param open tasks of the session that run or may run, and open requests of the agent itself
  * @param passed the openings of requests that were given up
@@ -56,7 +56,7 @@ export function* reconcileLists(
     const tasks = [...open.tasks];
     const newest = newestRuns(tasks);
     for (const task of tasks) {
-      // This session's runner need not know a task that a person or another session reported on.
+      // This session's runner may not know a task that a person or another session reported on.
       if (task.assignedBy !== null || task.reportedBy !== null) continue;
       const state = task.status === 'running' ? 'running' : 'presumed';
       const [, verdict] = GRAMMAR.task[state][listed.has(task.id) ? 'start' : 'presume'];
@@ -85,7 +85,7 @@ export function requestIdOf(event: AgUiEvent): string {
   return pickId(customValue(event), 'request_id', 'requestId') ?? '';
 }
 
-/** A listed task id means the newest of several runs. */
+/** A listed task id stands for the newest of several runs. */
 function newestRuns(tasks: readonly Task[]): ReadonlyMap<string, Task> {
   const newest = new Map<string, Task>();
   for (const task of tasks) {

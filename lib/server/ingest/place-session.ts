@@ -8,18 +8,18 @@ import type { EventRow } from '@/lib/server/event-log/batch-rows';
 import type { SessionBatch, SessionEntry, Stored } from './batch-sessions';
 import { KnownParts, matchParts } from './known-parts';
 
-/** Most events placed before yielding to the event loop. */
+/** Maximum events to place before yielding to the event loop. */
 const PLACED_AT_ONCE = 500;
 
 interface Placed {
   places: TurnPlaces;
   placements: Placement[];
-  /** The batch's entries and those derived from its snapshots; each index matches `placements`. */
+  /** The batch's entries and those derived from its snapshots, parallel to `placements`. */
   entries: SessionEntry[];
   derived: EventRow[];
 }
 
-/** Runs `placeEvents` in slices. The new parts of a snapshot are placed right after it. */
+/** Runs `placeEvents` in slices. Places the new parts of a snapshot right after it. */
 export async function placeSession(session: SessionBatch, stored: Stored, yielder: Yielder): Promise<Placed> {
   const hasSnapshots = session.entries.some(({ parts }) => parts.length > 0);
   const { removed } = session.before?.summary ?? {};

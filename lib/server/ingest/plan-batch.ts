@@ -37,7 +37,7 @@ import type { Opening } from './stamp-requests';
 import { OWN, parkedRejection, type TaskMention, TaskRouter, taskMention } from './task-router';
 import { rejection, type ValidatedRecord, type Validation } from './validate-record';
 
-/** Most loss events that a batch writes for losses without a session. Beyond it, only the agent counts them. */
+/** Maximum loss events per batch for losses without a session. Further losses are only counted on the agent. */
 const MAX_LOSS_EVENTS = 10_000;
 
 interface BatchPlan {
@@ -47,13 +47,14 @@ interface BatchPlan {
 }
 
 /**
- * Decides everything a batch changes, from the stored state and without writing. Yields to the event loop in between.
+ * Decides everything that a batch changes, from the stored state and without writing. Yields to the event loop in
+ * between.
  *
  * Ordering: rows take positions in `seq` order. Then each changed reply, task, session, agent and inbox item takes one.
  * Failure: every record, with any content, becomes an event, a log line, a state change or a quarantine row.
  *
  * @param records the new records in `seq` order
- * @param producer the producer's row with its new epoch and last seq; this function raises its other counters
+ * @param producer the producer's row with its new epoch and last seq; this function updates its other counters
  */
 export async function planBatch(
   state: BatchState,
@@ -85,7 +86,7 @@ class BatchDraft {
   readonly #receivedAt: number;
   readonly #readModels: ReadModelWriter;
   readonly #isServer: boolean;
-  /** The last loss without a session: the values of its events, and the number of sessions known at that point. */
+  /** The last loss without a session: its events' values, and the number of sessions known at that point. */
   #loss: { agentId: string; knownSessions: number; values: { count: number; reason: string }[] } | null = null;
   #lossEvents = 0;
   readonly #events: EventRow[] = [];
@@ -95,7 +96,7 @@ class BatchDraft {
   readonly #logs: BatchLog;
   readonly #insights: InsightRow[] = [];
   readonly #quarantine: QuarantineRow[] = [];
-  /** Quarantined records that name a session before it has started, by `preSessionKey`. */
+  /** Quarantined records that name a session which has not started yet, by `preSessionKey`. */
   readonly #preSessionRecords: Map<string, number>;
   #position: number;
 
@@ -256,12 +257,12 @@ class BatchDraft {
     if (row.isFailure) this.#readModels.addFailure(row);
   }
 
-  /** Runners repeat status records: only a changed state or list is applied. */
+  /** Runners repeat status records, so only a changed state or list is applied. */
   #applyStatus(session: SessionBatch, record: StatusRecord): void {
     const status = parseStatus(record);
     if (status === null) return;
     const { before } = session;
-    // An equal status may be a new report if anything has happened since.
+    // An equal status may report a change if any event has arrived since.
     const mayBeNew = session.entries.length > 0 || before === null || isReportDue(foldOf(session, 0));
     const { at, turnId } = status.report ?? {};
     const isNew = status.key !== session.statusKey || (at === null && turnId === null && mayBeNew);
@@ -282,21 +283,21 @@ class BatchDraft {
     if (status.lists !== null) this.#reconcile(session, status.lists, record, status.unreachable !== null);
   }
 
-  /** Writes the events that follow from the tasks and requests a status record lists. */
+  /** Writes the events that follow from a status record's lists of tasks and requests. */
   #reconcile(session: SessionBatch, lists: StatusLists, moment: Moment, isUnreachable: boolean): void {
     const passedIds = new Set(session.requests.passedIds);
     const passed = (this.#state.givenUp.get(session.id) ?? []).filter(({ payload }) =>
       passedIds.has(requestIdOf(payload)),
     );
-    // Matches the projection, in which the session's tasks run again with its first record.
+    // As in the projection, the session's tasks run again with its first record.
     if (foldOf(session, 0).away?.isSilent) this.tasks.hearAgain(session);
-    // Only the next record can reopen what this batch itself has given up.
+    // Only the next record can reopen requests that this batch itself has given up.
     const isNewlyPassed = (id: string) => passedIds.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
     if (lists.requestIds?.some(isNewlyPassed)) session.listsKey = null;
     const open = { tasks: this.tasks.openOf(session), requestIds: session.requests.ownIds };
     for (const event of reconcileLists(lists, open, passed, isUnreachable)) {
       if (this.#derivedBudget.left <= 0) {
-        // The next record continues.
+        // The next record continues the work.
         session.listsKey = null;
         return;
       }
@@ -328,7 +329,7 @@ class BatchDraft {
       write(session);
       return;
     }
-    // Adds to the previous loss if that one went to the same sessions.
+    // Adds to the previous loss if that was reported in the same sessions.
     const knownSessions = this.#readModels.sessions.size;
     if (this.#loss?.agentId === agentId && this.#loss.knownSessions === knownSessions) {
       for (const value of this.#loss.values) {
@@ -349,7 +350,7 @@ class BatchDraft {
   }
 }
 
-/** The record that an event follows from. */
+/** The record that caused an event. */
 type Moment = Pick<EventRecord, 'seq' | 'occurredAt'>;
 type StatusLists = NonNullable<ReportedStatus['lists']>;
 

@@ -40,10 +40,10 @@ export interface IngestServer extends ServerContext {
  * Ordering: records are planned in `seq` order, and each row takes the next position. Batches with a key in common (the
  * producer, an agent) run in the order they arrived.
  * Failure: a request that throws stores nothing. A record that can't be stored is quarantined and acknowledged, so it
- * blocks no other. A batch that the database refuses as a whole is committed again in parts.
+ * does not block later ones. A batch that the database refuses as a whole is committed again in parts.
  *
  * @returns 200 with an IngestAnswer
- * @throws AppError for a body or a sequence that is not acceptable
+ * @throws AppError for an invalid body or sequence
  * @see PROTOCOL.md, Ingest
  */
 export async function postEvents(
@@ -51,7 +51,7 @@ export async function postEvents(
   server: IngestServer,
 ): Promise<Response> {
   const { scope: reach } = principal;
-  // The body may take minutes to arrive.
+  // The credential may end while the body arrives, which may take minutes.
   let isOver = false;
   const stop = whenOver(() => {
     isOver = true;
@@ -62,11 +62,11 @@ export async function postEvents(
   const { value, hasHalves, tooWide } = await parseBatch(body, yielder);
   const { producer: source, records: raws } = await parseRequest(value, yielder);
   if (source.id === SERVER_PRODUCER_ID) {
-    throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
+    throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is reserved for the server. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
   authorizeProducer(reach, source);
-  // Validates the record as sent, since half a surrogate pair makes an id invalid. Repairs strings before storing.
+  // Repairs strings after validation, because half a surrogate pair makes an id invalid.
   await yielder.yieldIfDue();
   const validated = await yielder.map(raws, (raw) => ({
     raw,
@@ -118,7 +118,7 @@ async function commit(
     });
   measure?.end(outcome);
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
-  // A probe only asks for the expected seq.
+  // A probe only queries the expected seq.
   if (outcome.kind === 'gap' && batch.records[0]?.raw.kind !== 'probe') tally.add(source.id);
   return outcome;
 }
@@ -129,7 +129,7 @@ async function commitAndWithdraw(transaction: WriteTransaction, batch: Batch, ga
   return committed;
 }
 
-/** `no-transform`: Next would start a compressor for each of these small responses. */
+/** `no-transform` keeps Next from starting a compressor for each of these small responses. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
 function toAnswer(
@@ -163,10 +163,10 @@ function toAnswer(
   }
 }
 
-/** Beyond this many producers with an open gap, the oldest counts are dropped. */
+/** Maximum producers with an open gap. Beyond it, the oldest counts are dropped. */
 const MAX_PRODUCERS = 10_000;
 
-/** Counts gap refusals per producer in memory. The next accepted batch stores the count. */
+/** Counts refused gaps per producer in memory. The next accepted batch stores the count. */
 export class GapTally {
   readonly #counts = new Map<string, number>();
 
@@ -186,7 +186,7 @@ export class GapTally {
   }
 }
 
-/** Reports the wait and the duration of a batch, and the turns and tasks that it ended. */
+/** Reports a batch's wait and duration, and the turns and tasks that it ended. */
 class IngestMeasurement {
   readonly #telemetry: Telemetry;
   readonly #batch: Batch;
@@ -202,7 +202,7 @@ class IngestMeasurement {
     this.#bytes = body.byteLength;
   }
 
-  /** Called when the transaction starts. A retry calls it again. */
+  /** Call when the transaction starts, also on a retry. */
   begin(): void {
     this.#waitedMs ??= performance.now() - this.#startedAt;
   }
@@ -236,7 +236,7 @@ class IngestMeasurement {
   }
 }
 
-/** Turns and tasks that newly accepted records ended. Duplicates are left out. */
+/** Turns and tasks that newly accepted records ended, without duplicates. */
 function endedIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestAnswer): Ended[] {
   const lastStoredSeq = ackedSeq - accepted - rejected.length;
   const rejectedSeqs = new Set(rejected.map(({ seq }) => seq));
@@ -259,8 +259,8 @@ function endedIn(records: Batch['records'], { ackedSeq, accepted, rejected }: In
 const REASON = 'the agent asked again under the same id: read the new request';
 
 /**
- * Withdraws undelivered answers to an earlier request whose id was opened again with other input, or after it was
- * resolved. The transcript records the withdrawal.
+ * Withdraws undelivered answers to an earlier request whose id was reopened with other input, or after it was resolved.
+ * The transcript records the withdrawal.
  *
  * A delivered answer may have reached the agent before the new request. It becomes `expired`, not `failed`, so a
  * later acknowledgement from the runner still counts.

@@ -30,7 +30,7 @@ import { type Opening, stampRequests } from './stamp-requests';
 /** Minimum interval between published rows of a session while only text grows. */
 const QUIET_ANNOUNCE_MS = 5_000;
 
-/** Rows that projecting the sessions of a batch adds to. */
+/** Rows that the projection of a batch's sessions adds to. */
 export interface SessionRows
   extends Pick<
     BatchRows,
@@ -38,9 +38,9 @@ export interface SessionRows
   > {
   /** Requests opened for the first time, or with another question. */
   openings: Opening[];
-  /** New events from snapshots, each after its snapshot. */
+  /** New events derived from snapshots, each placed after its snapshot. */
   derived: EventRow[];
-  /** Rows of this batch that were folded into a later one. */
+  /** Rows of this batch that were folded into a later row. */
   foldedAway: Set<EventRow>;
 }
 
@@ -52,11 +52,11 @@ export interface TaskChange {
 
 export interface SessionProjection {
   change: SessionChange;
-  /** The row is published now. */
+  /** True if the row is published with this batch. */
   announces: boolean;
   tasks: TaskChange[];
   obligations: ObligationChange[];
-  /** Null if no inbox items were derived from the session before. */
+  /** Null if the session had no derived inbox items. */
   before: SessionFold | null;
   after: SessionFold;
 }
@@ -79,7 +79,7 @@ export async function projectSession(
   for (const [index, placement] of placements.entries()) {
     const row = entries[index]?.row;
     if (row === undefined) continue;
-    // Names a chunk that came without an id.
+    // Assigns an id to a chunk that has none.
     row.event = placement.entry.event;
     row.turnId = placement.turnId;
     row.entityId = placement.entityId;
@@ -104,7 +104,7 @@ export async function projectSession(
     taskLedger.load(task);
     known.set(task.position, task);
   });
-  // An agent without a runner is back with its first record.
+  // An agent without a runner counts as back from its first record on.
   if (session.isActive && before.away?.isSilent)
     for (const _ of taskLedger.markHeard()) if (yielder.isDue) await yielder.yieldIfDue();
   for (const [index, placement] of placements.entries()) {
@@ -149,7 +149,7 @@ export async function projectSession(
   const isDue =
     announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);
   const announces = isDue || differsForReaders(before, after);
-  // From now on the runner counts as missed if none listens.
+  // From now on the runner counts as missed if no runner listens.
   const isStarted =
     session.before === null || before.away !== null || hasEnded(before.summary) || !hasOpenWork(before.summary);
   const { summary, ...fold } = after;
@@ -187,7 +187,7 @@ export async function projectSession(
   };
 }
 
-/** Links task output to the run it names, else to the newest run. Output of an unknown task is shown nowhere. */
+/** Links task output to the run that it names, else to the newest run. Output of an unknown task is not shown. */
 function linkOutput(row: EventRow, tasks: TaskLedger): void {
   if (customName(row.event) !== CUSTOM.taskOutput) return;
   const id = taskEventId(row.event);
@@ -197,7 +197,7 @@ function linkOutput(row: EventRow, tasks: TaskLedger): void {
   row.entityId = task.position;
 }
 
-/** An archived session comes back with its next turn. */
+/** An archived session is restored by its next turn. */
 function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, after: SessionSummary): Arrangement {
   const current = arrangement ?? before.arrangement;
   const isBack = current.archivedAt !== null && after.turnCount > before.turnCount;
@@ -208,20 +208,20 @@ function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, af
 export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt: number): SessionFold {
   const fresh = newSession(id, agentId, startedAt, heardAt);
   if (before === null) return fresh;
-  // a column, because a changed clock clamps it
+  // a column, because a clock step clamps it
   const { summary, givesUpAt } = before;
   return { ...fresh, ...storedFold(before.memory), summary, givesUpAt };
 }
 
-/** Nothing is in progress, so a missing runner makes no difference. */
+/** Nothing is in progress, so a missing runner is irrelevant. */
 export function isAtRest(session: SessionBatch): boolean {
   const { before } = session;
   return before !== null && !before.isAway && !hasOpenWork(before.summary);
 }
 
-/** The last header of each turn the batch opened or changed, without those that a move emptied. */
+/** The last header of each turn that the batch opened or changed, without turns that a move emptied. */
 class TurnChanges {
-  /** All messages a turn has named, even if a later header omits them. */
+  /** All messages that a turn has named, even if a later header omits them. */
   readonly #messageIds = new Set<string>();
   readonly #headers = new Map<string, TurnHeader>();
   readonly #removed = new Set<string>();
@@ -231,7 +231,7 @@ class TurnChanges {
       const first = this.#headers.get(header.id);
       if (first?.userMessageIds !== header.userMessageIds)
         for (const id of header.userMessageIds) this.#messageIds.add(id);
-      // The upsert keeps the start of a stored turn; within a batch this does.
+      // Keeps the start of a turn within the batch. For a stored turn, the upsert does.
       const start = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
       this.#headers.set(header.id, start);
       this.#removed.delete(header.id);
@@ -291,12 +291,12 @@ class RowFolder {
   }
 }
 
-/** The session with its current state, which time may have changed since its row was written. */
+/** The session with its current state, which time may have changed since the row was written. */
 export function sessionNow(session: SessionSummary, now: number): SessionSummary {
   return stateAt(session, now);
 }
 
-/** Reads the session projection out of a session's `memory`; empty for a new session. */
+/** Reads the session projection from a session's `memory`; empty for a new session. */
 export function storedFold(memory: { fold?: unknown } | undefined): Partial<SessionFold> {
   return (memory?.fold as Partial<SessionFold> | undefined) ?? {};
 }

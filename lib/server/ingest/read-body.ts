@@ -2,16 +2,16 @@ import { AppError } from '@interlude/protocol/errors';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 
-/** Reads a rejected body this far, so the sender receives the error instead of a broken connection. */
+/** Bytes of a rejected body to read, so the sender receives the error instead of a broken connection. */
 const DRAIN_BYTES = 4 * MAX_REQUEST_BYTES;
-/** Wording of `too_large` for most bodies. */
+/** Default wording of `too_large`. */
 const REQUEST = { what: 'A request', advice: 'Send fewer records at once.' };
 
 /**
- * Reads and decompresses a request body. The limit applies while reading, to the compressed and the decompressed bytes,
- * so neither an endless body nor a zip bomb uses more memory.
+ * Reads and decompresses a request body. The limit applies while reading, to both the compressed and the decompressed
+ * bytes, so neither an endless body nor a zip bomb uses more memory.
  *
- * @throws AppError `too_large`, `unsupported_encoding`, or `malformed` when gzip data is damaged or ends early
+ * @throws AppError `too_large`, `unsupported_encoding`, or `malformed` if gzip data is damaged or ends early
  */
 export async function readBody(
   request: Request,
@@ -20,7 +20,7 @@ export async function readBody(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const encoding = (request.headers.get('content-encoding') ?? '').trim().toLowerCase();
   if (encoding !== '' && encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'x-gzip') {
-    throw new AppError('unsupported_encoding', 'The body must be sent as it is or with Content-Encoding: gzip.', {
+    throw new AppError('unsupported_encoding', 'The body must be uncompressed, or sent with Content-Encoding: gzip.', {
       headers: { 'accept-encoding': 'gzip' },
     });
   }
@@ -33,11 +33,11 @@ export async function readBody(
   const unpacked = await gunzip(raw, maxBytes);
   if (unpacked.kind === 'unpacked') return unpacked.bytes;
   if (unpacked.kind === 'too-large') throw tooLarge(maxBytes, wording);
-  throw new AppError('malformed', 'The body is not valid gzip. Pack it again or send it as it is.');
+  throw new AppError('malformed', 'The body is not valid gzip. Compress it again, or send it uncompressed.');
 }
 
 function tooLarge(maxBytes: number, { what, advice }: typeof REQUEST): AppError {
-  return new AppError('too_large', `${what} may hold ${maxBytes} bytes, unpacked. ${advice}`, {
+  return new AppError('too_large', `${what} may have at most ${maxBytes} bytes, uncompressed. ${advice}`, {
     details: { maxBytes },
   });
 }
@@ -62,7 +62,7 @@ async function readUpTo(
     else chunks.length = 0;
   }
   if (size > max) {
-    // A failed cancel only means that the rest is not read.
+    // Ignored: after a failed cancel, the rest just stays unread.
     reader.cancel().catch(() => {});
     return null;
   }
@@ -77,16 +77,16 @@ async function readUpTo(
 
 type Unpacked = { kind: 'unpacked'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'too-large' | 'damaged' };
 
-/** `taken` counts the compressed bytes that were used. */
+/** `taken`: number of compressed bytes consumed. */
 type Inflate = (packed: Uint8Array, maxBytes: number) => Promise<{ bytes: Uint8Array<ArrayBuffer>; taken: number }>;
 
-/** A hostile body takes 80 ms per compressed MiB: larger ones are decompressed on a thread. */
+/** Maximum compressed bytes to decompress on the event loop. A hostile body takes 80 ms per MiB. */
 const MAX_BYTES_ON_LOOP = 64 * 1024;
 
 /**
- * Decompresses gzip in one step if the runtime can: a stream would yield to the event loop every 16 KiB.
+ * Decompresses gzip in one step if the runtime can, because a stream yields to the event loop every 16 KiB.
  *
- * Several members are allowed, as in RFC 1952. Trailing zeros are padding, anything else is damage.
+ * Accepts several members, as in RFC 1952. Trailing zeros are padding; any other trailing data is damage.
  */
 export async function gunzip(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Unpacked> {
   const inflate = inflateInOneStep();
@@ -106,7 +106,7 @@ function isAllZeros(bytes: Uint8Array, from: number): boolean {
   return true;
 }
 
-/** The fallback without Node. Node's own stream would ignore anything after zeros. @internal */
+/** The fallback without Node. Node's own stream would ignore data after zeros. @internal */
 export async function gunzipStream(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Unpacked> {
   try {
     const bytes = await readUpTo(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip')), maxBytes);
@@ -116,7 +116,7 @@ export async function gunzipStream(packed: Uint8Array<ArrayBuffer>, maxBytes: nu
   }
 }
 
-/** Looked up instead of imported, so the module loads without Node. */
+/** Looked up at runtime instead of imported, so the module loads without Node. */
 function inflateInOneStep(): Inflate | null {
   const zlib = globalThis.process?.getBuiltinModule?.('node:zlib');
   if (zlib === undefined) return null;
@@ -124,7 +124,8 @@ function inflateInOneStep(): Inflate | null {
     const options = {
       info: true,
       maxOutputLength: maxBytes,
-      // One chunk if possible, without allocating far more than the compressed body suggests.
+      // Chunk size that fits the result into one chunk if possible, without allocating far more than the compressed
+      // size suggests.
       chunkSize: Math.max(Math.min(packed.byteLength * 8, maxBytes), 16 * 1024),
     };
     const unpacked =

@@ -30,8 +30,9 @@ type ReadModelChanges = SessionRows &
   >;
 
 /**
- * The only code that derives read-model rows: from a batch its sessions with their turns, tasks and obligations, its
- * agents and their counts. The event log then writes them. Producers report events and failures; the server reports facts.
+ * Derives the read-model rows of a batch: its sessions with their turns, tasks and obligations, its agents and their
+ * counts. No other code does. The event log then writes the rows. Producers report events and failures; the server
+ * reports facts.
  *
  * Ordering: each changed obligation, task, session, agent and inbox item takes a position, in this order.
  */
@@ -44,7 +45,7 @@ export class ReadModelWriter {
   readonly #failures = new Map<string, InsightRow>();
   readonly #marks = new Map<string, InboxMarks>();
 
-  /** @param isSignOfLife the agents themselves sent the batch */
+  /** @param isSignOfLife true if the agents themselves sent the batch */
   constructor(state: BatchState, receivedAt: number, isSignOfLife: boolean) {
     this.#state = state;
     this.#receivedAt = receivedAt;
@@ -52,7 +53,7 @@ export class ReadModelWriter {
     this.agents = new AgentLedger(state.agents, receivedAt, isSignOfLife);
   }
 
-  /** Returns the record's session, which belongs to its agent from now on if it had no owner. */
+  /** Returns the record's session. If it had no owner, it belongs to the record's agent from now on. */
   claim(id: string, { agentId, occurredAt }: IngestRecord): SessionBatch {
     return this.sessions.claim(id, agentId, occurredAt, this.#unassignedFailures.before(agentId));
   }
@@ -71,7 +72,7 @@ export class ReadModelWriter {
     if (named?.agentId === row.agentId) addFailure(named, row);
   }
 
-  /** Takes settled parked records off the counts of the agent, and of the session that reported them. */
+  /** Subtracts settled parked records from the counts of the agent, and of the session that reported them. */
   settleParked({ agentId, sessionId, event }: EventRecord): void {
     const name = customName(event);
     if (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded) return;
@@ -223,7 +224,7 @@ export class ReadModelWriter {
     };
   }
 
-  /** A session that started later, or belongs to another agent, never counted these records. */
+  /** A session that started later or belongs to another agent never counted these records. */
   #uncount({ agentId, counts }: AgentFact & { kind: 'quarantine-removed' }): void {
     const agent = this.agents.get(agentId);
     for (const [id, count] of counts) {
@@ -249,7 +250,7 @@ export class ReadModelWriter {
     agent.sessionStates = states;
   }
 
-  /** Stores that the runner is there about once a second, and at once after it was missed. */
+  /** Stores the runner's presence about once a second, and at once if it was missed before. */
   #isSeenDue({ isActive, before }: SessionBatch): boolean {
     return isActive && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_STORE_MS);
   }

@@ -13,10 +13,10 @@ import { collectScope } from './collect-scope';
 import { namesOf, type ValidatedRecord, type Validation } from './validate-record';
 
 /**
- * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not reach that agent
- * would reveal that the id is in use, and would let a runner claim an id before its agent does. So the server gives that
- * runner a session of its own under a generated id, which the runner never sees: ingest renames what the runner sends,
- * and everything sent to the runner names the session by the runner's own id, the alias.
+ * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not cover that agent
+ * would reveal that the id is in use, and would let a runner claim an id before its agent does. So the server gives
+ * that runner a session of its own under a generated id, which the runner never sees: ingest renames the session in the
+ * runner's records, and everything sent to the runner uses the runner's own id, the alias.
  *
  * Ordering: an alias is stored with the first record of its session and never changes, even if the other session is
  * removed or the token gains access to the other agent.
@@ -31,7 +31,7 @@ export interface AliasedBatch {
   source: ProducerRef;
   records: readonly ValidatedRecord[];
   scope: BatchScope;
-  /** Agents that the sender may write for. */
+  /** Agents for which the sender may write. */
   reach: Scope;
   /** The server key for new aliases; null for a sender that reaches every agent. */
   aliasSecret: Uint8Array | null;
@@ -40,7 +40,7 @@ export interface AliasedBatch {
 /** Session ids by `aliasKey`. */
 export type AliasedIds = ReadonlyMap<string, string>;
 
-/** Stored aliases by database, so most batches are renamed before they read anything. */
+/** Stored aliases by database, so most batches can be renamed without a read. */
 const cachedAliases = new WeakMap<Database['reader'], Map<string, string>>();
 
 export function knownAliases({ reader }: Pick<Database, 'reader'>, scope: BatchScope): AliasedIds {
@@ -58,7 +58,9 @@ export function rememberAliases({ reader }: Pick<Database, 'reader'>, ids: Alias
   }
 }
 
-/** Session ids for the aliases in a batch: stored ones, and new ones for sessions of agents out of the sender's reach. */
+/**
+ * Session ids for the aliases in a batch: stored ones, and new ones for sessions of agents outside the sender's scope.
+ */
 export function resolveAliases(
   { scope, reach, aliasSecret }: Pick<AliasedBatch, 'scope' | 'reach' | 'aliasSecret'>,
   { sessionByAlias, sessions }: Pick<BatchState, 'sessionByAlias' | 'sessions'>,

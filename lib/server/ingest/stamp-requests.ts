@@ -24,7 +24,7 @@ export interface Opening {
 
 /**
  * Writes the digest and the opening position into each `request:opened`, overwriting any the producer sent. A request
- * repeated unchanged while it is open keeps its first stamp, so answers to it stay valid.
+ * that is repeated unchanged while open keeps its first stamp, so answers to it stay valid.
  *
  * @param before the requests that were open before these events
  */
@@ -43,7 +43,7 @@ export async function stampRequests(
     const requestId = pickId(value, 'request_id', 'requestId');
     if (customName(entry.event) === CUSTOM.requestOpened && requestId !== null) {
       const request = {
-        // The runner computes the digest from the id it knows.
+        // The runner computes the digest from the session id that it knows.
         sessionId: alias ?? sessionId,
         requestId,
         tool: pickText(value, 'tool_name', 'toolName'),
@@ -68,8 +68,9 @@ export async function stampRequests(
 }
 
 /**
- * Compares a request with the open one, apart from its input. People answer the title of a question, or of a request
- * without input, so another title makes another request. A title too long to be stored whole counts as different.
+ * Compares a request with the open one, except for its input. People answer the title of a question, or of a request
+ * without input, so a different title makes a different request. A title too long to be stored whole counts as
+ * different.
  */
 function asksTheSame(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
   if (known === undefined) return false;

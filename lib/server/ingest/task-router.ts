@@ -36,18 +36,19 @@ interface Routed {
 }
 
 /**
- * Routes a batch's events: an event about a task goes to the session that started the task, whichever session reports it,
- * and the reporting session gets a line about that. Nothing is guessed: an event whose owner is unproven is parked.
+ * Routes a batch's events. An event about a task goes to the session that started the task, regardless of which session
+ * reports it, and the reporting session gets a line about that. Never guesses: an event whose owner is unproven is
+ * parked.
  */
 export class TaskRouter {
   readonly #sessions: BatchSessions;
   readonly #isServer: boolean;
   readonly #owners = new TaskOwners();
-  /** By session: its tasks as the projection will find them after this batch. */
+  /** Each session's tasks, as the projection will find them after this batch. */
   readonly #tasks = new Map<string, TaskLedger>();
-  /** Provisional positions that distinguish runs started in this batch, after everything stored. */
+  /** Provisional positions, after everything stored, that distinguish runs started in this batch. */
   #position: number;
-  /** Turns that other sessions were already informed of, by session, turn and task. */
+  /** Turns of which other sessions were already informed, by session, turn and task. */
   readonly #informed = new Set<string>();
 
   constructor(sessions: BatchSessions, position: number, isServer: boolean) {
@@ -68,9 +69,9 @@ export class TaskRouter {
   }
 
   /**
-   * Decides which session owns what an event reports about a task. The server's own events are in the right place, since a
-   * person decided so. A task that no session started belongs to the reporting session if the agent has no other. A
-   * subagent may speak before its task was reported.
+   * Finds the session that owns the task of an event. The server's own events are already in the right session, because
+   * a person chose it. A task that no session started belongs to the reporting session if the agent has no other. A
+   * subagent may send events before its task is reported.
    */
   ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
     const { id: taskId, runId, how } = mention;
@@ -86,8 +87,8 @@ export class TaskRouter {
   }
 
   /**
-   * A session whose oldest tasks were removed may mean one of those by an id that another session knows, too. Then only a
-   * run id proves the owner.
+   * A session whose oldest tasks were removed may mean one of those by an id that another session also knows. Then only
+   * a run id proves the owner.
    */
   #provenOwner(agentId: string, sessionId: string, task: TaskRef): TaskOwner {
     const owner = this.#owners.of(agentId, sessionId, task);
@@ -96,13 +97,13 @@ export class TaskRouter {
     return hasRemovedTasks ? { kind: 'ambiguous', sessionIds: [owner.sessionId, sessionId] } : owner;
   }
 
-  /** Returns the events to write, in order. Empty if the owner is unproven. */
+  /** Returns the events to write, in order; none if the owner is unproven. */
   route(record: EventRecord, session: SessionBatch, mention: TaskMention | null, owner: TaskOwner): Routed[] {
     if (mention !== null && owner.kind === 'other') return this.#elsewhere(record, mention, session, owner.sessionId);
     return owner.kind === 'own' ? this.#here(record, session) : [];
   }
 
-  /** An event of the session itself. A run that reports another session's task informs that session. */
+  /** Handles an event of the session itself. If it starts a run for another session's task, informs that session. */
   #here(record: EventRecord, session: SessionBatch): Routed[] {
     const { agentId, sessionId } = record;
     const event = this.#isServer ? record.event : withoutReporters(record.event);
@@ -125,8 +126,8 @@ export class TaskRouter {
   }
 
   /**
-   * Routes an event about another session's task to that session. If it reports an end, the reporting session gets a line;
-   * if that end is already known, the line is all.
+   * Routes an event about another session's task to that session. If the event reports an end, the reporting session
+   * gets a line; if that end is already known, only the line is written.
    */
   #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
     const { agentId, event } = record;
@@ -138,9 +139,9 @@ export class TaskRouter {
     const tasks = this.#ledgerOf({ agentId, sessionId: homeId });
     const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
     const isMeant = mention.runId === null || run?.runId === mention.runId;
-    // `lost` is only presumed: any report overrides it.
+    // `lost` is only presumed, so any report overrides it.
     const isKnown = run !== undefined && isMeant && isReportedEnd(run.status);
-    // The first reporter already has its line: agents report an end in two events, and again when they resume.
+    // The first reporter already has its line. Agents report an end in two events, and again when they resume.
     const again = isKnown && run.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
       const reported = withInterlude(withoutReporters(event), { reportedBy: session.id });
@@ -162,17 +163,17 @@ export class TaskRouter {
     return routed;
   }
 
-  /** The session's tasks that run, or may run, at this point of the batch. */
+  /** The session's tasks that run or may run at this point of the batch. */
   openOf(session: SessionBatch): Iterable<Task> {
     return this.#ledgerOf({ agentId: session.agentId, sessionId: session.id }).open();
   }
 
-  /** A silent session sends records again. */
+  /** Call when a silent session sends records again. */
   hearAgain({ id: sessionId, agentId }: SessionBatch): void {
     for (const _ of this.#ledgerOf({ agentId, sessionId }).markHeard());
   }
 
-  /** Folds events that the server derived, and events about all of a session's tasks. */
+  /** Applies events that the server derived, and events about all of a session's tasks. */
   follow({ id: sessionId, agentId }: SessionBatch, occurredAt: number, event: AgUiEvent): void {
     if (readInterlude(event).presumed === true || touchesEveryTask(event)) {
       this.#fold({ agentId, sessionId, occurredAt, event });
@@ -232,7 +233,7 @@ function withoutReporters(event: AgUiEvent): AgUiEvent {
 
 /** An event's reference to a task. */
 export interface TaskMention extends TaskRef {
-  /** `speaks`: a subagent's own event, whose task may never have been reported. */
+  /** `speaks`: true for a subagent's own event, whose task may never have been reported. */
   how: 'starts' | 'reports' | 'speaks';
 }
 
@@ -253,17 +254,17 @@ export function taskMention(event: AgUiEvent): TaskMention | null {
     return { id, runId, how: customName(event) === CUSTOM.taskStarted ? 'starts' : 'reports' };
   }
   const speaker = subagentTaskId(event);
-  // A subagent's request stays in the session that sent it: only there a runner waits for the answer.
+  // A subagent's request stays in the session that sent it, because only its runner waits for the answer.
   if (speaker === null || event.type === 'CUSTOM') return null;
   return { id: speaker, runId: readInterlude(event).taskRunId ?? null, how: 'speaks' };
 }
 
 /**
- * Finds the session that started a task. A session that has started the task itself means its own; else a named run
- * decides; else the only session that knows the task by its id.
+ * Finds the session that started a task: the reporting session if it started such a task itself; else the one that
+ * started the named run; else the only session that knows the task by its id.
  */
 export class TaskOwners {
-  /** By agent and task: the sessions that started it, each with its run ids. */
+  /** The sessions that started a task, by agent and task, each with its run ids. */
   readonly #homes = new Map<string, Map<string, Set<string | null>>>();
 
   started({ agentId, taskId, runId, sessionId }: MentionedTask): void {
@@ -280,7 +281,7 @@ export class TaskOwners {
     if (sessions === undefined) return { kind: 'unknown' };
     const run = runId === null ? null : columnText(runId);
     const exact = run === null ? [] : [...sessions].flatMap(([session, runs]) => (runs.has(run) ? [session] : []));
-    // The run only distinguishes sessions that know the task by its id.
+    // The run id only distinguishes sessions that know the task by its id.
     const may = exact.length > 0 ? exact : [...sessions.keys()];
     if (may.includes(sessionId)) return { kind: 'own' };
     if (may.length > 1) return { kind: 'ambiguous', sessionIds: may };
@@ -292,18 +293,18 @@ export class TaskOwners {
   }
 }
 
-/** Equal for ids as sent and as the database stores them. */
+/** The same key for an id as sent and as the database stores it. */
 function taskKey(agentId: string, taskId: string): string {
   return JSON.stringify([columnText(agentId), columnText(taskId)]);
 }
 
-/** All tasks that an event mentions. The sessions that know them are read before the event is routed. */
+/** All tasks that an event mentions. The sessions that know these tasks are read before the event is routed. */
 export function mentionedTasks(event: AgUiEvent): TaskRef[] {
   const mention = taskMention(event);
   return [...(mention === null ? [] : [mention]), ...tasksReported(event), ...tasksCarried(event)];
 }
 
-/** Replaces `trigger.ofSessionIds` by the owners that the server knows. */
+/** Replaces `trigger.ofSessionIds` with the owners that the server knows. */
 function withTaskOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner) {
   const { trigger } = readInterlude(event);
   if (trigger === undefined) return event;

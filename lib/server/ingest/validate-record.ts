@@ -42,12 +42,12 @@ const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
 };
 
 /**
- * Validates a record on its own, without looking at the session it names.
- * @param mayBeLarge false if the whole request is within the limit of one record, which saves measuring it
+ * Validates a record on its own, regardless of the session that it names.
+ * @param mayBeLarge false if the whole request is within the limit of one record, which saves measuring the record
  */
 export function validateRecord(raw: RawRecord, mayBeLarge: boolean): Validation {
   if (mayBeLarge && isTooLarge(raw)) {
-    return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_BYTES} bytes as JSON. Send it in parts.`);
+    return rejection(raw, 'record_too_large', `A record may have at most ${MAX_RECORD_BYTES} bytes as JSON. Split it.`);
   }
   const schema =
     typeof raw.kind === 'string' && Object.hasOwn(SCHEMAS, raw.kind)
@@ -63,7 +63,7 @@ export function validateRecord(raw: RawRecord, mayBeLarge: boolean): Validation 
 }
 
 export function tooManyValues(raw: RawRecord): Validation {
-  return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_VALUES} values. Send it in parts.`);
+  return rejection(raw, 'record_too_large', `A record may have at most ${MAX_RECORD_VALUES} values. Split it.`);
 }
 
 /** `component` is optional on the wire. */
@@ -74,7 +74,7 @@ function withComponent(record: IngestRecord): IngestRecord {
 
 const FAILED_HOOK = /^hook:(.*)$/s;
 
-/** A hook's FATAL line counts as a failure even if its runner sends no insights. */
+/** A hook's FATAL line counts as a failure even if the runner sends no insights. */
 function withInsight(record: IngestRecord): IngestRecord {
   if (record.kind !== 'log' || record.log.level !== 'fatal' || record.log.insight !== undefined) return record;
   const hook = FAILED_HOOK.exec(record.log.component)?.[1];

@@ -8,13 +8,13 @@ import { agentLogs, logChunks } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 
-/** A chunk ends at either limit, so no row of the full-text table takes long to write. */
+/** Limits of a chunk, so that no row of the full-text table takes long to write. */
 const LINES_OF_A_CHUNK = 64;
 const LENGTH_OF_A_CHUNK = 32 * 1024;
-/** Limits of one transaction, for which ingest may have to wait. */
+/** Limits per transaction, for which ingest may have to wait. */
 const CHUNKS_OF_A_SLICE = 4;
 const BYTES_OF_A_SLICE = 64 * 1024;
-/** Pages of the full-text table to merge per slice: more than a slice writes, and few at once. */
+/** Pages of the full-text table to merge per slice: more than a slice writes, but few enough to be quick. */
 const MERGED_PAGES = 16;
 
 const CHUNK_BACKLOG = shapeOf(agentLogs, 'agentId', 'indexedLine', 'indexedPosition');
@@ -41,7 +41,7 @@ export async function chunkBacklogs(
  *
  * Ordering: chunks follow the order of lines. `indexed_line` moves in the transaction that writes the chunks.
  * Failure: lines never change, so they are read before the transaction. If another process or retention has moved
- * `indexed_line` meanwhile, nothing is written, and the next run starts there.
+ * `indexed_line` meanwhile, nothing is written, and the next run starts from the new value.
  *
  * @returns true if the index has grown
  */
@@ -86,7 +86,7 @@ function completeChunks(lines: readonly LogLine[]): LogLine[][] {
 
 const CHUNKS = new RowWriter(logChunks);
 
-/** Writes chunks that continue the index without a hole. */
+/** Writes chunks that continue the index without a gap. */
 async function writeChunks(
   transaction: WriteTransaction,
   agentId: string,
@@ -108,7 +108,7 @@ async function writeChunks(
   ]);
 }
 
-/** Stores levels per component, so a search for a hook's errors skips a chunk with another component's error. */
+/** Stores levels per component, so a search for a hook's errors skips chunks with errors of other components only. */
 function chunkRow(number: number, lines: readonly LogLine[]) {
   const levels = new Map<string, number>();
   for (const { component, level } of lines) {

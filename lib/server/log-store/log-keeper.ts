@@ -13,11 +13,11 @@ const POLL_MS = 5000;
 const RETENTION_EVERY_MS = 60_000;
 
 /**
- * Maintains the logs: indexes new lines, and removes those that are too old or too many. Works in slices with pauses in
- * between, so ingest and readers go first.
+ * Maintains the logs: indexes new lines, and removes the oldest ones beyond the age and size limits. Works in slices
+ * with pauses in between, so ingest and readers go first.
  *
  * Ordering: none between agents; within an agent, see chunkNextLines and removeOldLines.
- * Failure: all state is in the database. The next run finds what is left to do.
+ * Failure: all state is in the database. The next run does the remaining work.
  */
 export class LogKeeper {
   readonly #database: Database;
@@ -45,7 +45,7 @@ export class LogKeeper {
     this.#trust = new ClockTrust(server.now, server.steady);
   }
 
-  /** Starts, unless it has started. */
+  /** Starts, unless already started. */
   keep(): void {
     if (this.#unlisten !== null || this.#work.isClosed) return;
     this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
@@ -64,7 +64,7 @@ export class LogKeeper {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Indexes all lines that fill whole chunks. */
+  /** Indexes lines until fewer than a whole chunk are left. */
   async indexAll(): Promise<void> {
     const { reader } = this.#database;
     await this.#rows.run({
@@ -85,15 +85,15 @@ export class LogKeeper {
 
   /** Removes lines over the size limit and, if the clock can be trusted, over the age limit. */
   async retain(): Promise<void> {
-    // On a per-request host, the platform keeps the clock.
+    // A per-request host is trusted to keep its clock right.
     await this.#database.tidy();
     await this.removeOld(!this.#isLongLived || this.#trust.isTrusted(await newestReceivedAt(this.#database.reader)));
   }
 
-  /** @param byAge also removes lines over the age limit */
+  /** @param byAge true to also remove lines over the age limit */
   async removeOld(byAge = true): Promise<void> {
     const { reader, writes } = this.#database;
-    // One time for all slices, even if the clock changes meanwhile.
+    // The same time for all slices, even if the clock is stepped meanwhile.
     const now = byAge ? this.#now() : 0;
     const overdue = overdueLogs(this.#retention, now);
     await this.#rows.run({
@@ -117,7 +117,7 @@ export class LogKeeper {
     if (this.#soon !== undefined || this.#work.isClosed) return;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
-      // A running slice also finds the new lines.
+      // A slice that is already running also finds the new lines.
       this.#work.begin(
         'indexing',
         () => this.indexAll(),

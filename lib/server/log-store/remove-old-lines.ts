@@ -10,14 +10,14 @@ import { agentNumberOf } from './chunk-lines';
 export interface Retention {
   /** Milliseconds that a line is kept after it was received. */
   maxAgeMs: number;
-  /** Most UTF-8 bytes of an agent's messages. */
+  /** Maximum UTF-8 bytes of an agent's messages. */
   maxBytes: number;
 }
 
-/** Limit of one transaction, for which ingest may have to wait. */
+/** Limit per transaction, for which ingest may have to wait. */
 const LINES_OF_A_SLICE = 256;
 
-/** Logs that are too large, or start with a line that is too old. */
+/** Logs that are too large, or whose first line is too old. */
 export function overdueLogs({ maxAgeMs, maxBytes }: Retention, now: number): DueRows {
   const oldest = `SELECT received_at FROM log_lines WHERE agent_id = log.agent_id AND line > log.removed_lines
     ORDER BY position LIMIT 1`;
@@ -36,8 +36,8 @@ type RemovedLine = ReturnType<typeof REMOVED.read> & { size: number };
 const MARKERS = new RowWriter(logLines, { lacks: ['redacted'] });
 
 /**
- * Removes a slice of a log's oldest lines while they are too old or the log is too large. A single marker takes the place
- * of the newest removed line, so a reader that resumes from before it gets it first.
+ * Removes a slice of a log's oldest lines while they are too old or the log is too large. A single marker takes the
+ * place of the newest removed line, so a reader that resumes from an earlier position gets the marker first.
  *
  * Ordering: oldest first. Lines, counts, marker and index change in one transaction.
  * Failure: runs inside the caller's transaction and commits nothing itself.
@@ -133,7 +133,7 @@ function componentStatements(agentId: string, removed: readonly RemovedLine[]): 
   ];
 }
 
-/** The first chunk with lines left now starts with the marker. Without any, the marker becomes a chunk of its own. */
+/** The first chunk with remaining lines now starts with the marker. Without such a chunk, the marker gets its own. */
 function searchStatements(number: number, { position: at, line, occurredAt }: RemovedLine): InStatement[] {
   const own = 'id BETWEEN ? AND ?';
   const id = chunkId(number, line);

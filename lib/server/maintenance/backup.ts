@@ -50,7 +50,7 @@ async function copyFile(place: DatabaseLocation & { kind: 'file' }, draft: strin
   await enableWal(draft);
 }
 
-/** Enables WAL in the copy's header, so the first start needs no exclusive lock to do so. */
+/** Enables WAL in the copy's header, so the first start needs no exclusive lock for that. */
 async function enableWal(draft: string): Promise<void> {
   const copy = new LocalConnection(draft, LOCK_TIMEOUT_MS);
   try {
@@ -65,7 +65,7 @@ async function copyServer(place: DatabaseLocation, draft: string): Promise<void>
 }
 
 const UNFINISHED = '.unfinished';
-/** Minimum age of a draft to count as abandoned and be deleted. */
+/** Minimum age at which a draft counts as abandoned and is deleted. */
 const STALE_MS = 60 * 60_000;
 
 /**
@@ -103,14 +103,14 @@ function requireAbsent(path: string): void {
   if (existsSync(path)) throw existsAlready(path);
 }
 
-/** Includes SQLite's companion files. */
+/** Also deletes SQLite's companion files. */
 async function removeDatabase(path: string): Promise<void> {
   for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) await rm(file, { force: true });
 }
 
 /**
- * Links instead of renaming, which would overwrite a file created meanwhile. Without hard links, an existence check
- * must do.
+ * Links instead of renaming, which would overwrite a file created meanwhile. Without hard links, falls back to an
+ * existence check.
  */
 async function moveIntoPlace(draft: string, path: string): Promise<void> {
   try {
@@ -131,7 +131,7 @@ async function sync(path: string): Promise<void> {
   try {
     await file.sync();
   } catch (error) {
-    // some file systems can't sync a folder
+    // ignored: some file systems can't sync a folder
     if (!/^(EINVAL|EISDIR|EPERM)$/.test(errorCode(error) ?? '')) throw error;
   } finally {
     await file.close();

@@ -14,8 +14,8 @@ const REPORT = 'Interlude never writes such rows: back up this state and report 
 /**
  * Verifies the database and prints one line per finding.
  *
- * Works in pieces, the pages of one table or a range of rows, each in its own read transaction: the WAL stays short and
- * no writer waits. Concurrent commits are safe, because every invariant holds after each commit.
+ * Works in pieces (the pages of one table, or a range of rows), each in its own read transaction, so the WAL stays
+ * short and no writer waits. Concurrent commits are safe, because every invariant holds after each commit.
  */
 export async function check(place: DatabaseLocation): Promise<ExitCode> {
   const startedAt = performance.now();
@@ -55,7 +55,7 @@ async function findAll(reader: Reader, finding: Print, progress: Print): Promise
       finding(`pages of ${name}: ${what}; stop Interlude and ${RESTORE}`);
     }
   }
-  // rows of a damaged file prove nothing, and other versions have other invariants
+  // the rows of a damaged file prove nothing, and other versions have other invariants
   if (isDamaged || (state !== 'current' && state !== 'ahead')) return { tables: tables.length, entries: 'no' };
   const broken = await reader.execute('PRAGMA foreign_key_check');
   if (broken.rows.length > 0) finding(`foreign keys: ${broken.rows.length} rows reference missing rows; ${REPORT}`);
@@ -143,19 +143,22 @@ interface Invariant {
   name: string;
   /** Selects violations; with `next`, those with keys in (`:after`, `:until`]. */
   sql: string;
-  /** Table to walk in pieces; null for a single query. */
+  /** Table to check in pieces; null for a single query. */
   next: { table: string; key: string; rows: number } | null;
   what: (row: Row) => string;
 }
 
-/** Takes a few tens of milliseconds. */
+/** Size of a piece, which takes a few tens of milliseconds. */
 const ROWS = 2_000;
 
 const inRange = (key: string) => `${key} > :after AND ${key} <= :until`;
 const by = (table: string, key = 'position', rows = ROWS) => ({ table, key, rows });
 const quote = (value: unknown) => JSON.stringify(value);
 
-/** Tables with a position, or with the position of each row's last change; all indexed except a few small ones. */
+/**
+ * Tables with a position column, or with the position of each row's last change. All are indexed except a few small
+ * ones.
+ */
 const POSITIONED: readonly (readonly [table: string, column: string])[] = [
   ['events', 'position'],
   ['log_lines', 'position'],
@@ -227,7 +230,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'turns of events',
-    // retention removes turns in pieces
+    // retention may be removing the turns in pieces
     sql: `SELECT e.session_id AS session, e.turn_id AS turn, count(*) AS count FROM events AS e
       LEFT JOIN turns AS t ON t.session_id = e.session_id AND t.id = e.turn_id
       LEFT JOIN sessions AS s ON s.id = e.session_id

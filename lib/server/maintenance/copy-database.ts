@@ -8,12 +8,13 @@ import { type CopyTarget, type DatabaseLocation, locationName, openTarget, openT
 import { formatDuration, Progress } from './progress';
 
 /**
- * Copies a whole database, at one moment, into an empty one of the same or another kind.
+ * Copies a snapshot of a whole database into an empty one of the same or another kind.
  *
- * Ordering: before its first row the target is marked unfinished, where every version looks before it uses a database.
- * The transaction that adds triggers and migrations removes the mark, after all rows were counted on both sides.
- * Failure: a dashboard that runs on the empty target may not write once it is marked (`requireAllowed`). An interrupted
- * copy is refused by every reader and as a source; copying to it again starts over.
+ * Ordering: before its first row, the target is marked unfinished, in a place that every version checks before it uses
+ * a database. After all rows were counted on both sides, the transaction that adds triggers and migrations removes the
+ * mark.
+ * Failure: a dashboard that already runs on the empty target can't write once it is marked (`requireAllowed`). Every
+ * reader refuses an interrupted copy, also as a source; copying to it again starts over.
  */
 export async function copy(from: DatabaseLocation, to: DatabaseLocation): Promise<ExitCode> {
   const startedAt = performance.now();
@@ -39,7 +40,7 @@ export async function copyDatabase(
     const target = openTarget(to);
     try {
       const mark = await prepare(target, to, isOurDraft);
-      // one moment for all tables
+      // one snapshot for all tables
       const snapshot = await reader.transaction('read');
       try {
         return await copyAll(snapshot, target, mark);
@@ -82,10 +83,10 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },
-    // newer than any version, so none accepts it
+    // newer than any version, so no version accepts the database
     { sql: `INSERT INTO ${LEDGER} (hash, created_at) VALUES (?, ?)`, args: [mark, Number.MAX_SAFE_INTEGER] },
     'DELETE FROM compatibility',
-    // rows written by triggers are copied like all others
+    // no triggers yet, because the rows they wrote are copied like all others
     ...triggers.rows.map(({ name }) => `DROP TRIGGER ${quoted(String(name))}`),
   ];
   try {
@@ -97,12 +98,12 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   return mark;
 }
 
-/** Coordination state of running processes; meaningless in a copy. */
+/** Tables with coordination state of running processes, which is meaningless in a copy. */
 const PROCESS_TABLES: readonly string[] = ['commits', 'leases', 'touched'];
-/** Tables that may have rows in an empty database: seeded by migrations, or in PROCESS_TABLES. */
+/** Tables that may have rows in an empty database: those seeded by migrations, and PROCESS_TABLES. */
 const SEEDED: readonly string[] = [...WRITTEN_LAST, ...PROCESS_TABLES, 'access', 'counter'];
 
-/** Fails if a table has a row, within the marking transaction: a dashboard may have started on the target meanwhile. */
+/** Fails the marking transaction if a table has a row, because a dashboard may have started on the target meanwhile. */
 function requireEmpty(tables: readonly CopiedTable[]): InStatement[] {
   const ours = tables.filter(({ name }) => !SEEDED.includes(name) && !/_search_/.test(name));
   return ours.map(({ name }) => failWhere(`EXISTS (SELECT 1 FROM ${quoted(name)})`));
@@ -194,21 +195,21 @@ async function finish(
     rows += page.rows.length;
     last.push(`DELETE FROM ${quoted(table.name)}`, ...insertRows(table, page.rows));
   }
-  // fails and rolls back if another copy has put its own mark there
+  // fails and rolls back if another copy has replaced the mark with its own
   const ours = failWhere(`NOT EXISTS (SELECT 1 FROM ${LEDGER} WHERE hash = ?)`, [mark]);
   try {
     await target.write([ours, ...last, ...triggers.rows.map(({ sql }) => String(sql))]);
   } catch (error) {
     if (!databaseErrorCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw error;
-    throw new CliError(EXIT.failed, 'another copy to the same target has started; copy to another one');
+    throw new CliError(EXIT.failed, 'another copy to the same target has started; choose another target');
   }
   return rows;
 }
 
-/** Page size: a server's responses are limited to a few MiB. */
+/** Maximum bytes per page, because a server's responses are limited to a few MiB. */
 const MAX_ROWS = 500;
 const MAX_BYTES = 1024 * 1024;
-/** Below every SQLite's limit of bound parameters. */
+/** Below the limit of bound parameters in every SQLite build. */
 const MAX_ARGUMENTS = 900;
 
 /** A table to copy, row by row in key order. */
@@ -221,11 +222,13 @@ interface CopiedTable {
 
 interface CopyPage {
   rows: readonly Row[];
-  /** Key to continue after; null after the last page. */
+  /** Key after which to continue; null after the last page. */
   next: readonly InValue[] | null;
 }
 
-/** Tables with rows of their own, and the shadow tables of search tables, whose content can't be selected. */
+/**
+ * Ordinary tables, and the shadow tables of search tables, because the search tables' own content can't be selected.
+ */
 export async function tablesOf(reader: Pick<Snapshot, 'execute'>): Promise<CopiedTable[]> {
   const { rows } = await reader.execute(
     `SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
@@ -314,12 +317,12 @@ function insertRows({ name, columns }: CopiedTable, rows: readonly Row[]): InSta
   });
 }
 
-/** Deletions raise segment ids of a search index beyond JavaScript's safe integers. */
+/** Deletions push segment ids of a search index beyond JavaScript's safe integers. */
 function isIdOfData(table: string, column: string): boolean {
   return column === 'id' && table.endsWith('_search_data');
 }
 
-/** Untyped columns would store a number as REAL, and local files only bind buffers. */
+/** Converts values for binding: an untyped column would store a number as REAL, and local files only accept buffers. */
 function bindable(value: InValue): InValue {
   if (value instanceof ArrayBuffer) return Buffer.from(value);
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);

@@ -24,7 +24,7 @@ export type DatabaseLocation =
   | { kind: 'file'; path: string }
   | { kind: 'server'; url: string; authToken: string | undefined };
 
-/** Reports another process's lock quickly; the caller retries. */
+/** Short, so another process's lock is reported quickly; the caller retries. */
 export const LOCK_TIMEOUT_MS = 20;
 
 const SERVER = /^(libsql|https?|wss?):\/\//;
@@ -87,7 +87,7 @@ export async function openFile(place: DatabaseLocation & { kind: 'file' }): Prom
 
 async function existingFile({ path }: DatabaseLocation & { kind: 'file' }): Promise<string> {
   if (!existsSync(path)) throw new CliError(EXIT.failed, `there is no database at ${path}`);
-  // SQLite would apply a WAL left behind by another database
+  // SQLite would apply a WAL left behind by another database, so it is set aside first
   await setAsideForeignLog(path);
   return path;
 }
@@ -130,7 +130,7 @@ function fileTarget(path: string): CopyTarget {
   const configure = async () => {
     if (isConfigured) return;
     isConfigured = true;
-    // no process uses the file before the copy is complete (copy-database.ts)
+    // safe, because no process uses the file before the copy is complete (copy-database.ts)
     await retryWhileBusy(
       () =>
         connection.run(

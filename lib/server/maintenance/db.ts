@@ -23,15 +23,15 @@ const HELP = `Usage: ${interludeCommand(['db'])} <backup|check|vacuum|copy> [opt
 
 Maintains the dashboard's database. Every command can run while the dashboard does.
 
-  backup FILE      copies the database at one moment into a new file, also from a libSQL server
+  backup FILE      copies a snapshot of the database into a new file, also from a libSQL server
   check            verifies pages, schema, the invariants between rows and the audit chain; prints one line per
-                   finding, with what to do
+                   finding, with the fix
   vacuum           returns free space to the disk in small steps, without blocking writers
          --full    rewrites the file at once: blocks writers, and needs as much free space as the file has
   copy FROM TO     copies a whole database into a new one, between files and libSQL servers in any combination. Each is
                    a path or a URL such as libsql://<host>. An interrupted copy is marked and can't be used
 
-  --database DB           for backup, check and vacuum: another database than the dashboard's
+  --database DB           for backup, check and vacuum: a database other than the dashboard's
   --from-token-file F     file with the token of the source server, or of --database
   --to-token-file F       file with the token of the destination server
 
@@ -59,7 +59,7 @@ async function db(argv: string[], env: Environment): Promise<ExitCode> {
     const [from, to] = [locate(names[0] ?? '', tokens.from, env), locate(names[1] ?? '', tokens.to, env)];
     if (isSame(from, to)) throw usageError('source and destination are the same database', 'db');
     return withDatabaseErrors(
-      `the copy of ${locationName(from)} to ${locationName(to)} failed; run it again to use the result`,
+      `the copy of ${locationName(from)} to ${locationName(to)} failed; correct the cause, then run it again`,
       null,
       () => copy(from, to),
     );

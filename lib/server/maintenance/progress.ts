@@ -9,7 +9,7 @@ export class Progress {
   #reportedAt = performance.now();
   #isShown = false;
 
-  /** @param line evaluated only when due */
+  /** @param line called only when a line is due */
   report(line: () => string): void {
     const now = performance.now();
     if (now - this.#reportedAt < (this.#isTerminal ? TERMINAL_MS : FILE_MS)) return;
@@ -22,7 +22,7 @@ export class Progress {
     this.#isShown = true;
   }
 
-  /** Call before other output. */
+  /** Clears the progress line. Call before other output. */
   clear(): void {
     if (this.#isShown) process.stderr.write('\r\x1b[K');
     this.#isShown = false;

@@ -7,7 +7,7 @@ import { pause } from '@/db/yield-to-loop';
 import { type DatabaseLocation, locationName, openFile } from './database-location';
 import { formatBytes, formatDuration, Progress } from './progress';
 
-/** Longest time a piece may block writers, and the pause after it as a multiple. */
+/** Maximum milliseconds for which a piece may block writers, and the pause after it as a multiple of its time. */
 const PIECE_MS = 20;
 const PAUSE_SHARE = 2;
 const FIRST_PIECE_PAGES = 64;
@@ -20,8 +20,8 @@ const INCREMENTAL = 2;
  * Returns a file's free space to the disk.
  *
  * Incremental: short write transactions with pauses for the dashboard. A file without incremental vacuum needs one full
- * rewrite (`full`), which blocks writers: they wait up to five seconds, then must retry. Acknowledged data is safe
- * either way, and readers continue.
+ * rewrite (`full`), which blocks writers: a write waits for up to five seconds, then fails and must be retried.
+ * Acknowledged data is safe either way, and readers continue.
  */
 export async function vacuum(place: DatabaseLocation, { full }: { full: boolean }): Promise<ExitCode> {
   if (place.kind === 'server') throw atServer(place);
@@ -64,7 +64,7 @@ async function vacuumInPieces(connection: LocalConnection, free: number): Promis
       progress.report(
         () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages returned`,
       );
-      // include what the dashboard frees meanwhile, but stop if nothing shrinks
+      // includes pages that the dashboard frees meanwhile, but stops if nothing shrinks
       if (now >= left) return;
       left = now;
       pages = Math.max(1, Math.min(pages * 2, Math.round((pages * PIECE_MS) / Math.max(tookMs, 1))));

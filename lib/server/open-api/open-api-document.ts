@@ -17,7 +17,7 @@ import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 import * as z from 'zod';
 import { GROUPS, type RouteDoc } from './route-docs';
 
-/** The part of a route that its description needs. */
+/** The fields of a route that its description needs. */
 export interface DescribedRoute {
   method: string;
   pattern: string;
@@ -30,7 +30,7 @@ type Schema = z.ZodObject<z.ZodRawShape>;
 
 const COMPONENTS = '#/components/schemas/';
 
-/** Every exported schema with a capitalized name is a component of that name. */
+/** Every exported schema with a capitalized name becomes a component of that name. */
 const components = z.registry<{ id: string }>();
 for (const module of [
   access,
@@ -130,7 +130,7 @@ function operationOf(route: DescribedRoute): Operation {
       : {
           description: `Roles: ${roles.join(', ')}.`,
           'x-permission': permission,
-          // only tokens speak as runners
+          // only tokens may act as runners
           security: permission === 'speak' ? [{ token: [] }] : [{ token: [] }, { signIn: [] }],
         }),
     parameters,
@@ -254,7 +254,7 @@ function refusalsOf(
     404: pattern.includes(':') || /provider|callback|logout/.test(pattern),
     409: !isOpen && method !== 'GET',
     413: body !== undefined,
-    // any content type is read as a form
+    // the route reads any content type as a form
     415: body !== undefined && !isForm,
     421: !/\/(healthz|readyz)$/.test(pattern),
     429: !isOpen || /sign/.test(pattern),

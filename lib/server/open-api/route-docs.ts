@@ -14,15 +14,18 @@ import * as z from 'zod';
 /** Documentation of a route beyond the route table. */
 export interface RouteDoc {
   summary: string;
-  /** The JSON answer; for `text/event-stream` the data of each frame by name, for other content one line or event. */
+  /**
+   * Schema of the JSON answer; for `text/event-stream`, of each frame's data by name; for other content, of one line or
+   * event.
+   */
   answer?: z.ZodType;
-  /** Other answers than JSON: media type and description of the content. */
+  /** Media type and description of an answer that is not JSON. */
   content?: Record<string, string>;
-  /** If not the route table's. */
+  /** Success status, if it differs from the route table. */
   status?: number;
   /** Statuses that may come with an HTML page for browsers. Refusals may be JSON as well. */
   pages?: readonly number[];
-  /** For routes that parse their requests themselves. */
+  /** Request schema of a route that parses its requests itself. */
   query?: z.ZodObject<z.ZodRawShape>;
   headers?: z.ZodObject<z.ZodRawShape>;
   body?: { types: readonly string[]; schema: z.ZodType; isOptional?: true };
@@ -31,7 +34,7 @@ export interface RouteDoc {
 interface Group {
   name: string;
   about: string;
-  /** By method and path; `/api/v1` is left out. */
+  /** By method and path, without `/api/v1`. */
   routes: Record<string, RouteDoc>;
 }
 
@@ -56,7 +59,7 @@ const ingestBody = envelope.ingestRequestSchema.extend({
       ]),
     )
     .min(1)
-    .describe('Each is validated on its own: an invalid one is quarantined and listed in `rejected`.'),
+    .describe('Each record is validated on its own. Invalid ones are quarantined and listed in `rejected`.'),
 });
 
 const runInput = z
@@ -105,7 +108,7 @@ export const GROUPS: readonly Group[] = [
         'Get whole turns: the newest page, or the page before a turn',
         model.TranscriptPage,
       ),
-      'GET /sessions/:sessionId/turn-at': json('Get what was running at a time', model.TurnAt),
+      'GET /sessions/:sessionId/turn-at': json('Get the turn and tasks that ran at a given time', model.TurnAt),
       'GET /sessions/:sessionId/tasks': json('List background tasks', model.TaskList),
       'GET /sessions/:sessionId/tasks/:taskId': json('Get a task with its subagent’s transcript', model.TaskDetail),
       'GET /sessions/:sessionId/tasks/:taskId/output': json('Get the output of a task', model.TaskOutputDetail),
@@ -131,7 +134,7 @@ export const GROUPS: readonly Group[] = [
             .max(MAX_TOPICS)
             .describe('`fleet`, `session:<id>` or `logs:<agentId>`, each at most once.'),
           after: Position.optional().describe(
-            'Resume after this position; 0 is the beginning. If absent: from now on.',
+            'Resume after this position; 0 is the beginning. If absent, the stream starts now.',
           ),
         }),
         headers: lastEventId,
@@ -148,14 +151,14 @@ export const GROUPS: readonly Group[] = [
         body: { types: ATTACHMENT_TYPES, schema: z.unknown() },
       },
       'POST /sessions/:sessionId/interrupt': json('Interrupt the open turn', command.CommandAnswer),
-      'POST /sessions/:sessionId/end': json('End the session for good', command.CommandAnswer),
+      'POST /sessions/:sessionId/end': json('End the session permanently', command.CommandAnswer),
       'POST /sessions/:sessionId/tasks/:taskId/stop': json('Stop a task', command.CommandAnswer),
       'POST /sessions/:sessionId/tasks/:taskId/wake': json(
         'Start a turn with the result of an ended task',
         command.CommandAnswer,
       ),
       'PUT /sessions/:sessionId/wake-rule': json(
-        'Set when the runner starts such turns itself',
+        'Set the rule by which the runner starts such turns itself',
         command.WakeRuleAnswer,
       ),
       'POST /sessions/:sessionId/requests/:requestId': json(
@@ -216,10 +219,10 @@ export const GROUPS: readonly Group[] = [
   },
   {
     name: 'Runners',
-    about: 'Delivery of records and reception of commands. See PROTOCOL.md and docs/runners.md.',
+    about: 'For runners: deliver records, receive commands. See PROTOCOL.md and docs/runners.md.',
     routes: {
       'POST /events': {
-        ...json('Deliver records: each is stored once and in order, whatever is retried', envelope.IngestAnswer),
+        ...json('Deliver records exactly once and in order, regardless of retries', envelope.IngestAnswer),
         headers: z.object({
           'Content-Encoding': z.enum(['gzip', 'identity']).optional().describe('The body may be compressed.'),
         }),
@@ -232,7 +235,9 @@ export const GROUPS: readonly Group[] = [
         query: z.object({
           runner: z.string().optional().describe('The runner’s id. A newer runner of the same agent takes over.'),
           startedAt: z.int().min(0).optional().describe('Start of the runner in epoch milliseconds; with `runner`.'),
-          after: Position.optional().describe('Id of the last received command. If absent: all open commands.'),
+          after: Position.optional().describe(
+            'Id of the last received command. If absent, all open commands are sent.',
+          ),
         }),
         headers: lastEventId,
       },
@@ -248,7 +253,7 @@ export const GROUPS: readonly Group[] = [
     about: 'The endpoint for AG-UI clients. See docs/agui.md.',
     routes: {
       'POST /agui/:agentId': { summary: 'Run: send the new messages and stream the result', ...agUiRun },
-      'POST /agui/:agentId/connect': { summary: 'Stream a session’s history and its further events', ...agUiRun },
+      'POST /agui/:agentId/connect': { summary: 'Stream a session’s history, then its new events', ...agUiRun },
     },
   },
   {
@@ -263,7 +268,7 @@ export const GROUPS: readonly Group[] = [
       'DELETE /credentials/:credentialId': json('Revoke a credential', access.CredentialAnswer),
       'POST /sign-in-codes': json('Create a single-use sign-in link for an admin', access.SignInCode),
       'POST /embed-tokens': json(
-        'Create a token that shows a session, a log or the fleet in another site’s page',
+        'Create a token that embeds a session, a log or the fleet in another site’s page',
         access.NewEmbed,
       ),
       'GET /members': json('List people who have signed in with the identity provider', access.MemberList),

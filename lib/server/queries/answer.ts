@@ -2,10 +2,10 @@ import { maskDigests, redactModel } from '@interlude/protocol/redaction/redact-m
 import { Yielder } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 
-/** Lists longer than this are written entry by entry. */
+/** Lists longer than this are serialized entry by entry. */
 const LONG = 32;
 
-/** A JSON response. Serializing a large model yields to other requests. */
+/** Builds a JSON response. Yields to the event loop while serializing a large model. */
 export async function answer(model: object, status = 200): Promise<Response> {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
   return new Response(await jsonText(model, new Yielder()), { status, headers });
@@ -31,13 +31,13 @@ async function jsonText(value: unknown, yielder: Yielder): Promise<string> {
   return `{${fields.join(',')}}`;
 }
 
-/** True for a page and for a turn. */
+/** True for a page and for a turn, whose parts are serialized separately. */
 function isLarge(value: unknown): boolean {
   if (!isObject(value) || 'toJSON' in value) return false;
   return Object.values(value).some(isLongList);
 }
 
-/** Few objects suffice, because each may be as large as a record. */
+/** A single object makes a list long, because it may be as large as a record. */
 function isLongList(value: unknown): boolean {
   return Array.isArray(value) && (value.length > LONG || value.some(isObject));
 }
@@ -50,7 +50,7 @@ function text(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-/** Removes secrets from a read model for a redacted reader, and replaces digests by those that the reader may see. */
+/** Removes secrets from a read model for a redacted reader, and replaces digests with those that the reader may see. */
 export async function redactResponse<Model>(
   model: Model,
   { redacts }: { redacts: boolean },
@@ -59,6 +59,6 @@ export async function redactResponse<Model>(
   if (typeof model !== 'object' || model === null) return model;
   const yielder = new Yielder();
   const shown = redacts ? await redactModel(model, yielder.maybeYield) : model;
-  // Most readers see everything, and cost no walk.
+  // Most readers see everything, so their models need no walk.
   return digests === PLAIN_DIGESTS ? shown : maskDigests(shown, digests);
 }

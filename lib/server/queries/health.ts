@@ -12,9 +12,9 @@ export async function healthz(): Promise<Response> {
 
 /** Lifetime of a check. The route is open, and a check costs a write. */
 const FRESH_MS = 2_000;
-/** Shorter after a failure, because people wait for its end. */
+/** Shorter after a failure, because people wait for the recovery. */
 const AGAIN_MS = 200;
-/** A slower database counts as not ready. */
+/** Timeout after which the database counts as not ready. */
 const TIMEOUT_MS = 5_000;
 
 /** Checks at most every few seconds that the database is writable, and logs each change once. */
@@ -56,7 +56,7 @@ export class Readiness {
 async function findTrouble(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<string | null> {
   try {
     const { database } = await context();
-    // First, because it knows the cause of a failing read.
+    // Checked first, because it knows the cause of a failing read.
     const trouble = await database.trouble();
     if (trouble === null) await database.reader.execute('SELECT position FROM counter');
     return trouble;

@@ -30,7 +30,7 @@ export async function readChunkRegion(reader: Database['reader'], agentId: strin
   return { agentNumber: Number(agent?.rows[0]?.number), first: firstChunk, last: lastChunk };
 }
 
-/** The id of the chunk with the line next to a position, in the direction of the scan. */
+/** The id of the chunk with the first line after a position, in the direction of the scan. */
 export async function chunkNear(
   reader: Database['reader'],
   agentId: string,
@@ -50,8 +50,8 @@ export async function chunkNear(
 }
 
 /**
- * The position of the line with this number, or of the next one that exists. Numbers are dense, so the line is counted
- * off from the start of its chunk, or of the last chunk, in the index alone.
+ * The position of the line with this number, or of the next existing line. Numbers are dense, so the query counts from
+ * the start of the line's chunk, or of the last chunk, using only the index.
  *
  * @returns null if all lines have lower numbers
  */
@@ -73,9 +73,9 @@ export async function readLinePosition(
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/** Most lines whose chunks one statement covers. */
+/** Maximum lines whose chunks one statement covers. */
 const WINDOW_LINES = 64 * 1024;
-/** Most chunks of one window. */
+/** Maximum chunks per window. */
 const MAX_FOUND = 64;
 
 interface ChunkWindow {
@@ -155,23 +155,23 @@ function chunkCondition(filter: LogFilter): Condition {
   );
 }
 
-/** A part of a log to read in one statement. Its rows come in the order of the scan, with the `size` of their messages. */
+/** A part of a log to read in one statement. Rows come in the order of the scan, with the `size` of their messages. */
 export interface Slice {
   agentId: string;
   direction: 'older' | 'newer';
   /** Reads only lines after this position, in the direction of the scan. */
   edge: number;
-  /** Both included. */
+  /** Both bounds are included. */
   low: number;
   high: number;
   condition: Condition;
   limit: number;
 }
 
-/** Limits the rows of one statement: a line may have 64 KiB. */
+/** Maximum bytes of one statement's rows. A line may have 64 KiB. */
 export const SLICE_BYTES = 1024 * 1024;
 
-/** The next `span` lines: their extent (`edge`, `seen`), and those that may match, up to SLICE_BYTES. */
+/** Reads the next `span` lines: their extent (`edge`, `seen`), and those that may match, up to SLICE_BYTES. */
 export function selectSpan(slice: Slice, span: number): InStatement[] {
   const { agentId, condition, limit } = slice;
   const isOlder = slice.direction === 'older';
@@ -198,7 +198,10 @@ export function selectSpan(slice: Slice, span: number): InStatement[] {
   ];
 }
 
-/** Lines of some chunks that may match, up to SLICE_BYTES. Sorts row numbers only; `+` keeps SQLite on the chunks. */
+/**
+ * Reads lines of some chunks that may match, up to SLICE_BYTES. Sorts only row numbers; `+` makes SQLite start from the
+ * chunks.
+ */
 export function selectInChunks(slice: Slice, chunks: readonly LogChunk[]): InStatement {
   const { agentId, condition, limit } = slice;
   const [low, high] = boundsOf(slice);
@@ -230,12 +233,12 @@ function limitBytes(rows: string, order: 'ASC' | 'DESC'): string {
     ) WHERE size_so_far - size < ${SLICE_BYTES}`;
 }
 
-/** True if the statement may have left rows out. */
+/** True if the statement may have omitted rows. */
 export function isCut(rows: readonly Row[], limit: number): boolean {
   return rows.length >= limit || Number(rows.at(-1)?.size_so_far ?? 0) >= SLICE_BYTES;
 }
 
-/** One bound a side: of two lower bounds, SQLite seeks by one and scans to the other. */
+/** One bound per side: given two lower bounds, SQLite seeks to one and scans to the other. */
 function boundsOf({ direction, edge, low, high }: Slice): [low: number, high: number] {
   return direction === 'older' ? [low, Math.min(high, edge - 1)] : [Math.max(low, edge + 1), high];
 }

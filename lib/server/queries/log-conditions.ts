@@ -9,7 +9,7 @@ export interface Condition {
   args: InValue[];
 }
 
-/** Null if an argument is null: there is nothing to filter by. */
+/** Returns null if an argument is null, which means no filter. */
 export function condition(sql: string, ...args: (InValue | null)[]): Condition | null {
   return args.includes(null) ? null : { sql, args };
 }
@@ -20,7 +20,10 @@ export function allOf(...parts: (Condition | null)[]): Condition {
   return { sql: sql === '' ? 'true' : sql, args: known.flatMap((part) => part.args) };
 }
 
-/** The part of a filter that SQL can express. Every match passes, but only `matchesLine` decides about text and regex. */
+/**
+ * The part of a filter that SQL can express. Lets every match pass, but only `matchesLine` decides about text and
+ * regex.
+ */
 export function lineCondition(filter: LogFilter): Condition {
   const { level, components, from, to } = filter;
   const levels = level === null ? null : JSON.stringify(levelsOf(filter));
@@ -43,18 +46,18 @@ function textCondition(required: RequiredText): Condition {
     return { sql: `message LIKE ? ESCAPE '\\'`, args: [`%${likePattern(required.text)}%`] };
   }
   const isAll = required.kind === 'all';
-  // `all` stays correct without some conditions; `any` does not.
+  // `all` stays correct if some conditions are dropped; `any` does not.
   if (!isAll && required.parts.length > MAX_PATTERNS) return { sql: 'true', args: [] };
   const parts = required.parts.slice(0, MAX_PATTERNS).map(textCondition);
   const sql = parts.map((part) => part.sql).join(isAll ? ' AND ' : ' OR ');
   return { sql: `(${sql})`, args: parts.flatMap((part) => part.args) };
 }
 
-/** Long enough to be selective. LIKE costs the pattern's length times the text's. */
+/** Long enough to be selective. LIKE takes time proportional to the pattern's length times the text's. */
 const MAX_PATTERN_LENGTH = 64;
 const MAX_PATTERNS = 32;
 
-/** SQLite's LIKE ignores case for ASCII only, so other letters become wildcards. */
+/** SQLite's LIKE ignores case only for ASCII, so other letters become wildcards. */
 function likePattern(term: string): string {
   return [...term].slice(0, MAX_PATTERN_LENGTH).map(patternOf).join('');
 }
@@ -66,12 +69,12 @@ function patternOf(character: string): string {
   return character > '\x7F' && isCased ? '_' : character;
 }
 
-/** Most trigrams of one text; those of a longer text are spread over it. */
+/** Maximum trigrams per text. For a longer text, they are spread evenly over it. */
 const MAX_TRIGRAMS = 24;
 const MAX_PARTS = 16;
 
 /**
- * A query of the full-text table, whose rows hold the trigrams of folded text.
+ * A query for the full-text table, whose rows hold the trigrams of case-folded text.
  *
  * @returns null if the text is shorter than a trigram
  */
@@ -94,7 +97,7 @@ function trigramsOf(text: string): string[] {
   const step = Math.max(1, Math.ceil(count / MAX_TRIGRAMS));
   const trigrams = new Set<string>();
   for (let at = 0; at < count; at += step) trigrams.add(characters.slice(at, at + 3).join(''));
-  // Neither stored texts nor queries can hold a NUL.
+  // Neither stored texts nor queries can contain a NUL.
   return [...trigrams].filter((trigram) => !trigram.includes('\0'));
 }
 

@@ -18,14 +18,14 @@ export async function readActivity(view: ReadScope, now: number, minutes: number
     ),
     query(
       (row) => Number(row.ms),
-      // By the server's order, because a runner's clock may be ahead.
+      // In the server's order, because a runner's clock may be ahead.
       `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_change
         WHERE status <> 'running' AND ended_at IS NOT NULL AND ${which} ORDER BY updated_position DESC LIMIT ?`,
       MAX_MEASURED,
     ),
     query(
       (row) => Number(row.ms),
-      // Both times are the server's.
+      // Both times are on the server's clock.
       `SELECT (body->>'$.settledAt') - owed_since AS ms FROM obligations INDEXED BY obligations_answered
         WHERE state = 'answered' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
       MAX_MEASURED,

@@ -20,27 +20,27 @@ import { agentPageOf, ofAgent } from './read-sessions';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
-/** Newest first, settled ones too. */
+/** Newest first, including settled ones. */
 const QUARANTINE_SHOWN = 50;
 const PARKED_SHOWN = 50;
 const INSIGHTS_SHOWN = 50;
-/** Longer quarantined records are cut to an excerpt. */
+/** Longer quarantined records are truncated to an excerpt. */
 const RECORD_SHOWN_BYTES = 2_048;
 
 const QUARANTINED = shapeWithout(quarantine, 'record');
-/** SQL cuts the records, so no megabytes are read to show a line. */
+/** SQL truncates the records, so showing a line doesn't read megabytes. */
 const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
 
-/** Rows of a dashboard page. */
+/** Rows per page of the dashboard. */
 export const AGENTS_IN_PAGE = 100;
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
 const PRODUCERS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
-/** Ends a page early: an agent's status may be as large as a record. */
+/** Bytes that end a page early, because an agent's status may be as large as a record. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 
 /** One page of the agents by id, cut short at PAGE_BYTES. */
@@ -81,7 +81,7 @@ function cursorBehind({ id }: AgentSummary): string {
   return cursorText({ group: AGENTS_GROUP, at: 0, id });
 }
 
-/** `readAgents` with words. A redacted reader searches the redacted rows, and `count` is that of the page. */
+/** `readAgents` with search words. A redacted reader searches the redacted rows, and `count` is that of the page. */
 export async function searchAgents(
   view: ReadScope,
   place: { after: ListCursor | null; limit: number },
@@ -147,7 +147,7 @@ export async function readAgent(view: ReadScope, agentId: string): Promise<Agent
 
 /** Reads one agent's row. @returns null for an unknown agent */
 export const readAgentRow = rowReader(agentsIn);
-/** The same for readers of its log. */
+/** Reads one agent's row for readers of the agent's log. */
 export const readLogAgent = rowReader(logsIn);
 
 function rowReader(within: typeof agentsIn) {
@@ -196,7 +196,7 @@ function selectParked(
 
 const INSIGHT = shapeWithout(insights, 'sessionId');
 
-/** Failures are selected apart, so other signals never push them out. */
+/** Failures are selected separately, so other signals never push them out. */
 function newestInsights(isFailure: 0 | 1): string {
   return `SELECT ${INSIGHT.columns()},
       (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id
@@ -206,7 +206,7 @@ function newestInsights(isFailure: 0 | 1): string {
 
 function insightFromRow(row: Row): Insight {
   const { position, ...insight } = INSIGHT.read(row);
-  // Another agent's or an unknown session is left out.
+  // Omits an unknown session, or one of another agent.
   const sessionId = row.own_session_id === null ? null : String(row.own_session_id);
   return { ...insight, sessionId, position: positionFromNumber(position) };
 }

@@ -16,10 +16,10 @@ const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
 /**
  * `GET /attachments/:hash?session=&name=`: the bytes of a session's attachment.
  *
- * Attachments may be hostile. The answer has one of a few types, forbids sniffing and scripts (`response-headers.mjs`),
- * shows only images in the browser and downloads everything else.
+ * Attachments may be hostile. The response has one of a few types and forbids sniffing and scripts
+ * (`response-headers.mjs`). Browsers show only images, and download everything else.
  *
- * @throws AppError `not_found`, also for bytes of another session; `forbidden` for a redacted reader's file
+ * @throws AppError `not_found`, also for bytes of another session; `forbidden` for a redacted reader, except for images
  */
 export async function getAttachment(
   {
@@ -55,12 +55,12 @@ export async function getAttachment(
       'This credential gets redacted responses, and files can’t be redacted. Use a credential that may see secrets.',
     );
   }
-  // Revalidated each time, so it is not shown after signing out.
+  // Revalidated for each use, so the browser does not show it after sign-out.
   const kept = { etag: `"${given}"`, 'cache-control': 'private, no-cache, no-transform' };
   if (request.headers.get('if-none-match')?.includes(kept.etag))
     return markRedacted(new Response(null, { status: 304, headers: kept }));
   let part = 0;
-  // one piece in memory at a time
+  // keeps one part in memory at a time
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const read = () =>
@@ -89,7 +89,7 @@ export async function getAttachment(
   );
 }
 
-/** Resolves a runner's alias of a session that has the attachment. */
+/** Resolves a runner's alias for a session that has the attachment. */
 async function sessionOf(
   reader: Pick<Reader, 'execute'>,
   { scope }: Principal,

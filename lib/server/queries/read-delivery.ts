@@ -35,7 +35,7 @@ const asCount = (row: Row) => Number(row.count);
  */
 export async function readDelivery(view: ReadScope, sessionId: string): Promise<SessionDelivery | null> {
   const id = columnText(sessionId);
-  // Agents and outboxes reveal all sessions of the agent.
+  // Only readers of the whole agent get agents and outboxes, which reveal all of the agent's sessions.
   const [ofAgent, ofProducer] = [agentsIn(view.scope, 'id'), agentsIn(view.scope, 'p.agent_id')];
   const { position, found } = await readSnapshot(view, [
     query(

@@ -11,23 +11,23 @@ import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
 interface InboxFilter {
-  /** Any of these; all kinds if empty. */
+  /** Matches any of these kinds; all if empty. */
   kinds: readonly InboxKind[];
   agentId: string | null;
   sessionId: string | null;
-  /** In lower case. Each must occur in the item or in its session's names and texts. */
+  /** In lower case. Each word must occur in the item, or in the names and texts of its session. */
   words: readonly string[];
 }
 
 export const WHOLE_INBOX: InboxFilter = { kinds: [], agentId: null, sessionId: null, words: [] };
 
-/** Rows of a dashboard page. */
+/** Rows per page of the dashboard. */
 export const ITEMS_IN_PAGE = 100;
 const MOST_COUNTED = 100_000;
 
 const COLUMNS = INBOX_ROW.columns('i');
 
-/** One page of open items, in the order of INBOX_KINDS and the oldest first. */
+/** One page of open items, in the order of INBOX_KINDS, and oldest first. */
 export async function readInbox(
   view: ReadScope,
   { after, limit }: { after: ListCursor | null; limit: number },
@@ -54,7 +54,7 @@ function cursorBehind({ kind, since, id }: InboxItem): string {
   return cursorText({ group: kind, at: since, id });
 }
 
-/** `readInbox` with words. A redacted reader searches the redacted items, and `counts` are those of the page. */
+/** `readInbox` with search words. A redacted reader searches the redacted items, and `counts` are those of the page. */
 export async function searchInbox(
   view: ReadScope,
   place: { after: ListCursor | null; limit: number },

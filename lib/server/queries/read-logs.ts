@@ -30,9 +30,9 @@ interface LogRequest {
 }
 
 export interface LogPageLimits {
-  /** Most bytes of messages, exceeded by one line at most. */
+  /** Maximum bytes of messages, exceeded by one line at most. */
   bytes: number;
-  /** Milliseconds of the event loop before a search returns what it has. */
+  /** Milliseconds on the event loop after which a search returns the matches so far. */
   searchMs: number;
 }
 
@@ -58,7 +58,7 @@ export async function readLogLines(
   const newest = positionToNumber(position);
   const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
     const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
-    // One more line shows that there are more.
+    // One extra line shows that there are more.
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
     return part(await scanLog(view, id, filter, range), most);
   };
@@ -117,7 +117,7 @@ function selectExtent(agentId: string): Query<LogExtent> {
   return query(toExtent, `SELECT ${EXTENT.columns()} FROM agent_logs WHERE agent_id = ?`, agentId);
 }
 
-/** @throws AppError `invalid_argument` for a regex that can't be used */
+/** @throws AppError `invalid_argument` for an invalid regex */
 export async function logFilterOf(query: LogFilterQuery): Promise<LogFilter> {
   const { level, component, q, regex, from, to } = query;
   const components = [...new Set(component)];
@@ -163,15 +163,15 @@ function oneLine(text: string): string {
 /** Limits the memory of a download. */
 const LINES_OF_A_CHUNK = 500;
 const BYTES_OF_A_CHUNK = 256 * 1024;
-/** Milliseconds of one read before its lines are sent. */
+/** Milliseconds per read, after which its lines are sent. */
 const BUDGET_MS = 200;
 
 /**
- * Streams the lines that pass a filter as text, oldest first, without lines that arrive meanwhile.
+ * Streams the lines that pass a filter as text, oldest first. Excludes lines that arrive meanwhile.
  *
  * Failure: a database error breaks the stream, so the download fails instead of ending early.
  *
- * @param client the queue that its reads wait in
+ * @param client queue in which the reads wait
  * @returns null for an unknown agent
  */
 export async function downloadLog(
@@ -203,19 +203,19 @@ export async function downloadLog(
           );
         }
         if (end === 'log') controller.close();
-        // A pull that enqueues nothing is not repeated.
+        // The stream does not repeat a pull that enqueues nothing.
         if (end === 'log' || lines.length > 0) return;
       }
     },
   });
 }
 
-/** One row if the agent exists and its log is in scope. */
+/** Selects one row if the agent exists and its log is in scope. */
 function agentExists({ scope }: Pick<ReadScope, 'scope'>, agentId: string): Query<true> {
   return query(() => true, `SELECT 1 FROM agents WHERE id = ? AND ${logsIn(scope, 'id')}`, agentId);
 }
 
-/** Some agents make up component names without end. */
+/** Limited, because some agents generate component names without end. */
 const MAX_COMPONENTS = 1000;
 
 const COMPONENT = shapeOf(logComponents, 'component', 'lines');

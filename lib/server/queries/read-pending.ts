@@ -20,10 +20,10 @@ const MAX_SHOWN = 200;
 const MAX_SETTLED = 20;
 
 /**
- * An agent's pending replies, oldest first; none for an unknown agent, whose runner may ask before its first record. Reads
- * a range of an index that holds nothing else.
+ * An agent's pending replies, oldest first; none for an unknown agent, because its runner may ask before it sends the
+ * first record. Reads a range of an index that holds nothing else.
  *
- * @param byAlias true for the runner's ids of the sessions
+ * @param byAlias true to return the runner's ids of the sessions
  */
 export async function readObligations(view: ReadScope, agentId: string, byAlias = false): Promise<ObligationList> {
   const sql = `SELECT ${OBLIGATION_ROW.columns()},
@@ -46,7 +46,7 @@ export async function readObligations(view: ReadScope, agentId: string, byAlias 
   return { position, obligations: found[0].map(shown) };
 }
 
-/** A session's pending replies, oldest first, and the last ones settled; none for an unknown session. */
+/** A session's pending replies, oldest first, and the last settled ones; none for an unknown session. */
 export async function readSessionObligations(view: ReadScope, sessionId: string): Promise<SessionObligations> {
   const columns = OBLIGATION_ROW.columns();
   const which = sessionsIn(view.scope, 'session_id');
@@ -73,7 +73,7 @@ export async function readSessionObligations(view: ReadScope, sessionId: string)
 const MOST_ANSWERS = 100;
 
 /**
- * The newest request with an id as its turn shows it, with its answers and outcome.
+ * The newest request with this id, as its turn shows it, with answers and outcome.
  *
  * @returns null for an unknown request
  */

@@ -22,7 +22,7 @@ import { readTranscript, readTurnAt, type TranscriptRange } from './read-transcr
 import { readWebhook, readWebhookDeliveries } from './read-webhook';
 import { cursorOf, LIST_START } from './search-pages';
 
-/** The GET routes of the read models. Each answers a model or `not_found`. */
+/** The GET routes of the read models. Each returns a model or `not_found`. */
 
 type Read<Request extends RequestContext, Model> = (
   context: Request,
@@ -38,7 +38,7 @@ function direct<Request extends RequestContext, Model>(read: Read<Request, Model
   };
 }
 
-/** The same for reads of many rows, which wait in the sender's queue. */
+/** A handler for reads of many rows, which wait in the sender's queue. */
 function queued<Request extends RequestContext, Model>(read: Read<Request, Model>) {
   return (context: Request, server: ServerContext): Promise<Model> => {
     const { request, principal } = context;
@@ -53,7 +53,7 @@ async function found<Model>(kind: string, id: string, reading: Promise<Model | n
   if (model !== null) return model;
   throw new AppError(
     'not_found',
-    `There is no ${kind} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
+    `There is no ${kind} ${JSON.stringify(id)}. GET /api/v1/sessions and /api/v1/agents list the existing ones.`,
   );
 }
 
@@ -62,7 +62,7 @@ type OfAgent<Query = unknown> = RequestContext<'agentId', { query: Query }>;
 type OfTask = RequestContext<'sessionId' | 'taskId', { query: TaskRunQuery }>;
 
 /**
- * Without `after` or a filter: the first page, newest event first. Otherwise a page of the matches in the order of
+ * Without `after` or a filter, the first page by newest event. Otherwise a page of the matches in the order of
  * SESSION_STATES.
  */
 export const getSessions = queued(async ({ query }: RequestContext<never, { query: SessionsQuery }>, view) => {
@@ -119,7 +119,7 @@ export const getAgent = queued(({ ids: { agentId } }: OfAgent, view) =>
   found('agent', agentId, readAgent(view, agentId)),
 );
 export const getParked = direct(({ ids, query }: OfAgent<ParkedPage>, view) => readParked(view, ids.agentId, query));
-/** A runner gets its own ids of the sessions. */
+/** A runner gets its own ids for the sessions. */
 export const getObligations = direct(({ ids, principal }: OfAgent, view) =>
   readObligations(view, ids.agentId, principal.kind === 'runner'),
 );
@@ -130,7 +130,7 @@ export const getWebhookDeliveries = direct(
     readWebhookDeliveries(view, query),
 );
 
-/** The level that the runner last reported, and the desired one. */
+/** The level that the runner last reported, and the desired level. */
 export const getLogLevel = direct(({ ids: { agentId } }: OfAgent, view) =>
   found('agent', agentId, readLogLevel(view, agentId)),
 );

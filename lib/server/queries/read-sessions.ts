@@ -15,12 +15,12 @@ import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
 const COLUMNS = SESSION_ROW.columns();
-/** Counts stop here: counting takes a millisecond for ten thousand sessions. */
+/** Maximum count. Counting ten thousand sessions takes a millisecond. */
 const MOST_COUNTED = 100_000;
-/** A search reads each session that it counts. */
+/** Maximum count of a search, which reads each session that it counts. */
 const MOST_FOUND_COUNTED = 1_000;
 
-/** Rows of a dashboard page. */
+/** Rows per page of the dashboard. */
 export const SESSIONS_IN_PAGE = 100;
 
 /** The first page by SESSION_STATES, sorted by newest event. */
@@ -45,7 +45,10 @@ export async function readSessionPage(
   return { position, counts, ...pageOf(found, limit, cursorBehind) };
 }
 
-/** `readSessionPage` with words. A redacted reader searches the redacted rows, and `counts` are those of the page. */
+/**
+ * `readSessionPage` with search words. A redacted reader searches the redacted rows, and `counts` are those of the
+ * page.
+ */
 export async function searchSessions(
   view: ReadScope,
   place: { after: ListCursor | null; limit: number },
@@ -96,7 +99,7 @@ export async function readAgentSessions(
 
 type StateCount = [state: SessionState, count: number];
 
-/** Counts by state: from the agent's row for readers of the whole agent, else counted here. */
+/** Counts by state: from the agent's row for readers of the whole agent, otherwise from the sessions in scope. */
 function countsOfAgent(view: ReadScope, agentId: string): Query<StateCount>[] {
   const toCount = (row: Row): StateCount => [String(row.state) as SessionState, Number(row.count)];
   if (reachesAgent(view.scope, agentId)) {
@@ -109,7 +112,7 @@ function countsOfAgent(view: ReadScope, agentId: string): Query<StateCount>[] {
 
 export const AGENT_GROUP = 'agent';
 
-/** @param rows one more than the page holds, if there are more */
+/** @param rows with one extra row if there are more */
 export function agentPageOf(rows: readonly SessionSummary[], limit: number) {
   return pageOf(rows, limit, (last) => cursorText({ group: AGENT_GROUP, at: last.lastEventAt, id: last.id }));
 }
@@ -124,7 +127,7 @@ export function ofAgent(
 }
 
 export interface SessionFilter {
-  /** Any of these; all states if empty. */
+  /** Matches any of these states; all if empty. */
   states: readonly SessionState[];
   agentId: string | null;
   /** In lower case. */
@@ -139,8 +142,8 @@ const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
 
 /**
- * The full-text table narrows the search to sessions that may match. It leaves out working sessions, which are few and
- * change all the time.
+ * The full-text table narrows the search to sessions that may match. The table excludes working sessions, which are few
+ * and change all the time.
  */
 function conditionsOf({ agentId, words }: SessionFilter): Condition[] {
   const conditions = agentId === null ? [] : [inAgent(agentId)];

@@ -4,7 +4,7 @@ import type { InValue, Row } from '@libsql/client';
 import type { Reader } from '@/db/reader';
 import { positionIn } from '@/db/scope-sql';
 
-/** A statement with a decoder of its rows. */
+/** A statement with a decoder for its rows. */
 export interface Query<T> {
   sql: string;
   args: InValue[];
@@ -15,14 +15,14 @@ export function query<T>(toRow: (row: Row) => T, sql: string, ...args: InValue[]
   return { sql, args, toRow };
 }
 
-/** For rows that are only counted, or decoded later with yields in between. */
+/** A statement whose rows are only counted, or decoded later with yields in between. */
 export function rawRow(row: Row): Row {
   return row;
 }
 
 /**
- * Runs queries on one snapshot. A stream opened `after` its position misses and repeats nothing. The position is the one
- * that the scope may see.
+ * Runs queries on one snapshot. A stream opened `after` the snapshot's position misses and repeats nothing. The
+ * position is the newest one that the scope may see.
  *
  * @returns the rows by query
  */

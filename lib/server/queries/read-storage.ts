@@ -12,7 +12,7 @@ import { treeBytes } from '@/db/used-bytes';
 import type { RequestContext, ResponseCaches } from '@/lib/server/access/request-context';
 import type { TtlCache } from '@/lib/server/access/ttl-cache';
 
-/** Lifetime of a measurement, at least KEPT_TIMES as long as it took. */
+/** Lifetime of a measurement: at least KEPT_TIMES its duration. */
 const KEPT_MS = 60_000;
 const KEPT_TIMES = 30;
 
@@ -53,7 +53,7 @@ async function measure(reader: Reader, at: number): Promise<StorageSizes> {
     const part = parts.get(name) ?? { name, bytes: 0, tables: [] };
     parts.set(name, { name, bytes: part.bytes + table.bytes, tables: [...part.tables, table] });
   }
-  // Written during the measurement, and the pages of the free list.
+  // The remainder: data written during the measurement, and the pages of the free list.
   const rest = bytes - freeBytes - tables.reduce((sum, one) => sum + one.bytes, 0);
   if (rest > 0) {
     const part = parts.get('rest') ?? { name: 'rest', bytes: 0, tables: [] };
@@ -85,8 +85,8 @@ function partOf(table: string): StoragePartName {
 }
 
 /**
- * Measures each table by the pages of its trees, one read a tree. The events take about a second a million, on a thread
- * where there is one.
+ * Measures each table by the pages of its B-trees, one read per tree. Events take about a second per million, on a
+ * thread if the driver has them.
  *
  * @returns null if the database does not support it
  */
@@ -105,10 +105,10 @@ export async function measureTables(reader: Pick<Reader, 'execute'>): Promise<St
   return [...tables.values()];
 }
 
-/** Sampled places of a table, and rows at each. */
+/** Number of sampled places per table, and rows per place. */
 const PLACES = 16;
 const ROWS = 25;
-/** A search index consists of blocks of a page: blocks of one count, and most counts. */
+/** A search index consists of page-sized blocks: blocks per count, and maximum counts. */
 const BLOCKS = 2_000;
 const MOST_COUNTS = 200;
 /** Overhead of a row in its table and in each index. */
@@ -139,7 +139,7 @@ export async function estimateTables(reader: Pick<Reader, 'execute'>, usedBytes:
 async function bytesOfRows(reader: Pick<Reader, 'execute'>, table: string, indexes: number): Promise<number> {
   const columns = await reader.execute({ sql: 'SELECT name FROM pragma_table_info(?)', args: [table] });
   const length = columns.rows.map(({ name }) => `ifnull(octet_length("${name}"), 0)`).join(' + ');
-  // At even distances from the first to the last rowid.
+  // Rowids at even distances from the first to the last.
   const { rows } = await reader.execute(
     `WITH RECURSIVE ends(least, most) AS MATERIALIZED (SELECT (SELECT min(rowid) FROM "${table}"), (SELECT max(rowid) FROM "${table}")),
       places(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM places WHERE at < ${PLACES - 1})

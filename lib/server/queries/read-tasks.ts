@@ -18,12 +18,13 @@ import { ENTRY_COLUMNS, entryFromRow, RedactedEntries, withRedacted } from './re
 const COLUMNS = TASK_ROW.columns();
 const MAX_TASKS_LISTED = 1_000;
 const READ_AT_ONCE = 100;
-/** Most events of a task's subagent. */
+/** Maximum events of a task's subagent. */
 const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const FOLDED_AT_ONCE = 500;
 
 /**
- * A session's tasks in the order they began: the running ones, then the newest others, up to MAX_TASKS_LISTED.
+ * A session's running tasks and its newest other ones, up to MAX_TASKS_LISTED in all, in the order in which they
+ * started.
  *
  * @returns null for an unknown session
  */
@@ -61,7 +62,7 @@ export async function readTasks(view: ReadScope, sessionId: string): Promise<Tas
 
 const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
 
-/** The session's existence, its running and its newest tasks by position, and the count of all. */
+/** Reads the session's existence, its running and its newest tasks by position, and the total count. */
 function listed(id: string, which: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
   const position = (row: Row) => Number(row.position);
   const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
@@ -80,7 +81,7 @@ function listOf(position: Position, count: number, tasks: Task[]): TaskList {
 }
 
 /**
- * One run of a task with its subagent's items, which end where the next run of the same id begins.
+ * One run of a task with its subagent's items, up to the start of the next run with the same id.
  *
  * @returns null for an unknown task
  */
@@ -93,7 +94,7 @@ export async function readTask(
   const session = columnText(sessionId);
   const { position, found } = await readSnapshot(view, [
     runsOf(session, taskId, sessionsIn(view.scope, 'session_id')),
-    // The newest events: bounded like a turn.
+    // The newest events, with the same limits as a turn.
     query(
       rawRow,
       `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ? ORDER BY position DESC LIMIT ?`,

@@ -49,7 +49,7 @@ export async function readTranscript(
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
   const { position, found } = await readSnapshot(view, pageQueries(view, id, before, limit));
-  // Starts here, because it counts from its creation.
+  // Created here, because it measures from its creation.
   const yielder = new Yielder();
   const [, , , [isSmall = true], headers, entries] = found;
   if (!isSmall) return readLarge(view, id, before, limit, yielder);
@@ -61,7 +61,7 @@ export async function readTranscript(
   return pageOfTurns(view, page, turns, yielder);
 }
 
-/** The same for a large page: one snapshot, many reads, with yields in between. */
+/** Reads a large page: one snapshot and many reads, yielding in between. */
 async function readLarge(view: ReadScope, sessionId: string, before: string | null, limit: number, yielder: Yielder) {
   const snapshot = await view.reader.transaction('read');
   try {
@@ -123,7 +123,7 @@ function pageHead(position: Position, [[session], cursor, turnIds]: Head, before
 
 /** A subquery of a page's turns, with its arguments. */
 function pageOf(sessionId: string, before: string | null, limit: number) {
-  // Neither a position nor a turn: the page is empty.
+  // `before` is neither a position nor a turn, so the page is empty.
   const fallback = before === null ? Number.MAX_SAFE_INTEGER : isPosition(before) ? positionToNumber(before) : 0;
   const select = (columns: string, most = '?4') => `SELECT ${columns} FROM turns
     WHERE session_id = ?1 AND position < ifnull((SELECT position FROM turns WHERE session_id = ?1 AND id = ?2), ?3)
@@ -157,7 +157,7 @@ function headQueries(
   ];
 }
 
-/** The same, with turns and events of a small page. */
+/** Reads the turns of a small page together with their events. */
 function pageQueries(
   view: Pick<ReadScope, 'scope'>,
   sessionId: string,
@@ -182,13 +182,14 @@ function pageQueries(
 const TURN = shapeOf(turns, 'id', 'endedAt');
 const TASK = shapeOf(tasks, 'id');
 
-/** Turns to look back for one that overlaps later ones. */
+/** Turns to search backwards for one that overlaps later ones. */
 const MOST_TURNS = 32;
 const MOST_TASKS = 64;
 
 /**
- * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one that started before. Items
- * outside turns don't count: they are not work, and some have the server's time. Reads covering indexes only.
+ * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one that started before.
+ * Items outside turns don't count, because they are not work, and some have the server's time. Reads only covering
+ * indexes.
  *
  * @returns null for an unknown session
  */

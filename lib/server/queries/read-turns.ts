@@ -15,15 +15,18 @@ import { columnText, shapeOf, shapeWithout } from '@/db/table-rows';
 import { Yielder } from '@/db/yield-to-loop';
 import type { ReadScope } from '@/lib/server/access/request-context';
 
-/** Limits of one read. Larger pages and turns are read in pieces. */
+/** Limits per read. Larger pages and turns are read in pieces. */
 export const PIECE_EVENTS = 1_000;
 export const PIECE_BYTES = 512 * 1024;
-/** Least weight of an event, so PIECE_BYTES also limits a piece to PIECE_EVENTS. */
+/** Minimum weight of an event, with which PIECE_BYTES also limits a piece to PIECE_EVENTS. */
 const LEAST_EVENT_BYTES = Math.ceil(PIECE_BYTES / PIECE_EVENTS);
 /** Turns weighed in one read. */
 const WEIGHED_TURNS = 50;
 
-/** Reads turns in the given order, as many at once as fit a piece: a remote database costs a round trip a read. */
+/**
+ * Reads turns in the given order, as many at once as fit into a piece, because each read of a remote database costs a
+ * round trip.
+ */
 export async function* readTurns(
   view: ReadScope,
   snapshot: Snapshot,
@@ -64,7 +67,7 @@ export async function* readTurns(
 
 type Weighed = { id: string; weight: number };
 
-/** Bytes to read for each turn; above PIECE_BYTES not exact. */
+/** Bytes to read for each turn; not exact above PIECE_BYTES. */
 async function weigh(snapshot: Snapshot, sessionId: string, turnIds: readonly string[]): Promise<Weighed[]> {
   const { rows } = await snapshot.execute({
     sql: `SELECT id, octet_length(user_message_ids) + ifnull(octet_length(trigger), 0) + (
@@ -79,7 +82,7 @@ async function weigh(snapshot: Snapshot, sessionId: string, turnIds: readonly st
   return turnIds.map((id) => ({ id, weight: weights.get(id) ?? 0 }));
 }
 
-/** Groups neighbours into pieces. A turn above PIECE_BYTES is alone. */
+/** Groups adjacent turns into pieces. A turn above PIECE_BYTES gets its own piece. */
 function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[] {
   const pieces: { ids: string[]; weight: number }[] = [];
   for (const { id, weight } of turns) {
@@ -154,7 +157,7 @@ async function finish(
   return settleTurn({ ...shown, ...fold.shown() });
 }
 
-/** The last position that fits a piece, at least one; null after the last event. */
+/** The last position that fits into a piece, which has at least one event; null after the last event. */
 function endOfPiece(sizes: readonly Row[]): number | null {
   let bytes = 0;
   let end: number | null = null;
@@ -194,7 +197,8 @@ export function entryFromRow(row: Row): EventEntry {
 }
 
 /**
- * Redacts events before they are folded, so a redacted reader's page equals what it would fold from the stream.
+ * Redacts events before folding them, so a redacted reader's page equals the one that the reader would fold from the
+ * stream.
  *
  * Ordering: takes rows in the order of the log.
  */
@@ -213,7 +217,7 @@ export class RedactedEntries {
     return { ...entry, event: this.#redactor.redact(entry.event, this.tally) };
   }
 
-  /** Converts rows in order. Yields to other requests, also within a long event. */
+  /** Converts rows in order. Yields to the event loop, even within a long event. */
   async each(rows: Iterable<Row>, yielder: Yielder, fold: (entry: EventEntry) => void): Promise<void> {
     for (const row of rows) {
       if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
@@ -225,7 +229,7 @@ export class RedactedEntries {
   }
 }
 
-/** Joins parts folded from redacted events with other fields, which it redacts. */
+/** Combines parts folded from redacted events with the other fields, which it redacts. */
 export async function withRedacted<Folded extends object, Others extends object>(
   { redacts }: Pick<ReadScope, 'redacts'>,
   folded: Folded,

@@ -23,25 +23,25 @@ export interface ScanRange {
   direction: 'older' | 'newer';
   /** Reads only lines after this position, in the direction of the scan. */
   edge: number;
-  /** Newer lines arrived after the scan began, and are skipped. */
+  /** Upper bound: newer lines arrived after the scan began, and are skipped. */
   newest: number;
   limit: number;
-  /** Most bytes of messages, exceeded by one line at most. */
+  /** Maximum bytes of messages, exceeded by one line at most. */
   bytes: number;
-  /** Milliseconds of the event loop; Infinity to scan to the end. */
+  /** Milliseconds on the event loop; Infinity to scan to the end. */
   budgetMs: number;
 }
 
 export interface LogScan {
   /** In the order of the scan. */
   lines: LogLine[];
-  /** The end of the log, a full page, or the end of the budget. */
+  /** Reason for the end of the scan: the end of the log, a full page, or the end of the time budget. */
   end: 'log' | 'full' | 'time';
   /** `lines` has every match up to this position, in the direction of the scan. */
   searchedTo: number;
 }
 
-/** Lines and chunks of the first statements. They grow while a statement stays below STATEMENT_MS. */
+/** Lines and chunks per statement at first. Both grow while a statement stays below STATEMENT_MS. */
 const FIRST_SPAN = 128;
 const LARGEST_SPAN = 4096;
 const FIRST_CHUNKS = 4;
@@ -51,12 +51,13 @@ const UTF8 = new TextEncoder();
 type ScanView = Pick<ReadScope, 'reader' | 'redacts'>;
 
 /**
- * Searches a log for matching lines, a slice at a time: by chunks where lines are indexed, and line by line in the newest
- * part, which is not indexed yet. For a redacted reader the redacted line must match, so the database compares no text.
+ * Searches a log for matching lines, a slice at a time: by chunks where lines are indexed, and line by line in the
+ * newest part, which is not indexed yet. For a redacted reader, the redacted line must match, so the database compares
+ * no text.
  *
  * Ordering: by position, ascending or descending.
- * Failure: throws the database's errors. Each slice is a separate read: of lines that retention removes meanwhile, the
- * scan finds only the marker.
+ * Failure: throws the database's errors. Each slice is a separate read, so for lines that retention removes meanwhile
+ * the scan finds only the marker.
  */
 export async function scanLog(view: ScanView, agentId: string, filter: LogFilter, range: ScanRange): Promise<LogScan> {
   const scan = new Scan(view, agentId, filter, range);
@@ -115,7 +116,7 @@ class Scan {
     return { lines: this.#lines, end, searchedTo: this.#edge };
   }
 
-  /** Every line between two positions. */
+  /** Scans every line between two positions. */
   async readSpans(low: number, high: number): Promise<LogScan['end']> {
     // Without a filter, every line read is a match.
     let span = isEveryLine(this.#filter) ? Math.min(this.#range.limit, LARGEST_SPAN) : FIRST_SPAN;
@@ -138,7 +139,7 @@ class Scan {
     }
   }
 
-  /** Lines of the chunks that may hold matches. */
+  /** Scans the lines of chunks that may hold matches. */
   async readChunks(region: ChunkRegion): Promise<LogScan['end']> {
     const { direction } = this.#range;
     const isOlder = direction === 'older';
@@ -157,7 +158,7 @@ class Scan {
         if (end !== null) return end;
         const last = rows.at(-1);
         if (isCut(rows, limit) && last !== undefined) {
-          // Limited by bytes or by lines that did not match: the same chunks hold more.
+          // The statement reached its limit of bytes or rows, so the same chunks may hold more lines.
           this.#edge = Number(last.position);
         } else {
           at += some.length;
@@ -173,22 +174,25 @@ class Scan {
     return 'log';
   }
 
-  /** Moves the edge past a chunk that was read to its end. */
+  /** Moves the edge past a chunk that was read completely. */
   #moveEdgePast(chunk: { firstPosition: number; lastPosition: number } | undefined): void {
     if (chunk === undefined) return;
     if (this.#range.direction === 'older') this.#edge = Math.min(this.#edge, chunk.firstPosition);
     else this.#edge = Math.max(this.#edge, chunk.lastPosition);
   }
 
-  /** The database applies neither a regex nor redacted text, so then every line that passes the rest is read. */
+  /**
+   * The database can apply neither a regex nor redacted text, so it returns every line that passes the other
+   * conditions.
+   */
   #mostRows(all: number): number {
     const isFiltered = this.#filter.regex === null && !this.#isRedacted;
     return isFiltered ? this.#range.limit - this.#lines.length : all;
   }
 
   /**
-   * Filters rows, and yields in between: a regex may take milliseconds a line. Time spent in the database does not end
-   * the scan here, because dropping rows already read would leave the page short.
+   * Filters rows, yielding in between, because a regex may take milliseconds per line. Time spent in the database does
+   * not end the scan here, because dropping rows already read would leave the page short.
    *
    * @returns the reason to end the scan; null to continue
    */
@@ -216,7 +220,7 @@ class Scan {
     return null;
   }
 
-  /** Yields. @returns the size of the next slice, by the time the last one took */
+  /** Yields. @returns the size of the next slice, from the duration of the last one */
   async #nextSize(busyMs: number, size: number, largest: number): Promise<number> {
     await this.#yield();
     const tookMs = this.#busyMs - busyMs;
@@ -224,7 +228,7 @@ class Scan {
     return tookMs > STATEMENT_MS ? Math.max(size >> 1, 1) : size;
   }
 
-  /** Yields. Time of other requests does not count. */
+  /** Yields. The time of other requests does not count. */
   async #yield(): Promise<void> {
     this.#countTime();
     await this.#yielder.yieldNow();

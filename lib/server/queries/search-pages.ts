@@ -6,20 +6,22 @@ import { MARK_PREFIX } from '@interlude/protocol/redaction/secret-values';
 import { Yielder } from '@/db/yield-to-loop';
 
 /**
- * Searches for redacted readers, which match redacted text only. If the database matched stored text, a right guess of a
- * secret would change the results, their count or the end of a page.
+ * Searches for redacted readers, which match redacted text only. If the database matched stored text, a correct guess
+ * of a secret would change the results, their count or the end of a page.
  */
 
-/** Rows to search before an answer ends with a cursor. The reader may count them anyway. */
+/**
+ * Rows to search before a response ends with a cursor. Reveals nothing, because the reader may count the rows anyway.
+ */
 const MOST_SEARCHED = 2_000;
-/** Rows of one read. */
+/** Rows per read. */
 export const SEARCH_PAGE_ROWS = 250;
 
 /**
  * The part of a log filter that the database may apply for a redacted reader: everything but text, and components only if
  * redaction leaves them unchanged.
  *
- * @returns the same filter if redaction affects nothing in it
+ * @returns the same filter if redaction does not affect it
  */
 export function databaseFilter(filter: LogFilter): LogFilter {
   const isPlain = filter.components.every((name) => redacted(name) === name && !name.includes(MARK_PREFIX));
@@ -28,20 +30,20 @@ export function databaseFilter(filter: LogFilter): LogFilter {
 }
 
 interface Listing<Page, Row> {
-  /** Reads a page, ignoring the words. */
+  /** Reads a page, ignoring the search words. */
   read(after: ListCursor | null): Promise<Page>;
   rowsOf(page: Page): readonly Row[];
-  /** The searched text of a redacted row, in lower case. */
+  /** Returns the text of a redacted row to search, in lower case. */
   textOf(row: Row): string;
   cursorBehind(row: Row): string;
   groups: readonly string[];
 }
 
 /**
- * One page of the rows whose redacted text has all words.
+ * One page of the rows whose redacted text contains all words.
  *
- * @returns `page`: the first page read; `rows`: the matches, fewer than `limit` after MOST_SEARCHED rows; `next`: null at
- *   the end of the list
+ * @returns `page`: the first page that was read; `rows`: the matches, possibly fewer than `limit` after MOST_SEARCHED
+ *   rows; `next`: null at the end of the list
  */
 export async function searchRedacted<Page extends { next: string | null }, Row>(
   { read, rowsOf, textOf, cursorBehind, groups }: Listing<Page, Row>,
@@ -81,13 +83,13 @@ export function countsOf<Name extends string, Row>(
   return next;
 }
 
-/** The longest ids of all lists are those of the inbox. */
+/** Maximum id length. The inbox has the longest ids of all lists. */
 const CURSOR = new RegExp(`^([\\w-]+)\\.(\\d{1,16})\\.(.{1,${MAX_INBOX_ID}})$`, 's');
 
-/** The cursor of a list's start. */
+/** Cursor of the start of a list. */
 export const LIST_START = '0';
 
-/** A place in a paged list: after the row of this group, time and id. */
+/** A place in a paged list: after the row with this group, time and id. */
 export interface ListCursor {
   group: string;
   at: number;
@@ -107,7 +109,7 @@ export function cursorOf(text: string, groups: readonly string[]): ListCursor | 
   const [, group = '', at = '', id = ''] = CURSOR.exec(text) ?? [];
   if (!groups.includes(group)) {
     const given = text.slice(0, 300);
-    const message = `after=${JSON.stringify(given)} is invalid. Send 0, or the \`next\` of an answer.`;
+    const message = `after=${JSON.stringify(given)} is invalid. Send 0, or the \`next\` of a response.`;
     throw new AppError('invalid_argument', message, { details: { after: given } });
   }
   return { group, at: Number(at), id };

@@ -17,7 +17,7 @@ const RETENTION_EVERY_MS = 10 * 60_000;
  * stays, regardless of its age.
  *
  * Ordering: oldest first within a session; see removeOldTurns.
- * Failure: all state is in the database. The next run finds what is left to do.
+ * Failure: all state is in the database. The next run does the remaining work.
  */
 export class HistoryKeeper {
   readonly #database: Database;
@@ -44,7 +44,7 @@ export class HistoryKeeper {
     this.#trust = new ClockTrust(server.now, server.steady);
   }
 
-  /** Starts, unless it has started. */
+  /** Starts, unless already started. */
   keep(): void {
     if (this.#timer !== null || this.#work.isClosed) return;
     const look = () => this.#work.begin('removing', () => this.retain());
@@ -61,14 +61,14 @@ export class HistoryKeeper {
 
   /** Applies the limits if the clock can be trusted. */
   async retain(): Promise<void> {
-    // On a per-request host, the platform keeps the clock.
+    // A per-request host is trusted to keep its clock right.
     const isTrusted = !this.#isLongLived || this.#trust.isTrusted(await newestReceivedAt(this.#database.reader));
     if (isTrusted) await this.removeOld();
   }
 
-  /** Applies the limits by any clock. */
+  /** Applies the limits even if the clock can't be trusted. */
   async removeOld(): Promise<void> {
-    // One time for all slices, even if the clock changes meanwhile.
+    // The same time for all slices, even if the clock is stepped meanwhile.
     const now = this.#now();
     const slices: RunSlice = async (slice) => {
       if (!this.#work.isClosed) await paced(slice);
@@ -84,7 +84,7 @@ export class HistoryKeeper {
     if (!isSmall && !this.#isTooLarge) {
       serverLog(
         'warn',
-        'the database exceeds INTERLUDE_RETENTION_MIB without its logs, and nothing more can be removed: the rest is open, less than an hour old, audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
+        'the database exceeds INTERLUDE_RETENTION_MIB even without its logs, and nothing more can be removed: the remaining history is open, less than an hour old, part of the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
       );
     }
     this.#isTooLarge = !isSmall;

@@ -5,15 +5,15 @@ import type { RunSlice } from './remove-history';
 
 const ENTRIES_AT_ONCE = 500;
 const READ_AT_ONCE = 2_000;
-/** Each removal adds an entry, so there is at most one a day. */
+/** Minimum interval of removals, because each adds an entry. */
 const MIN_INTERVAL_MS = 24 * 60 * 60_000;
 
 /**
  * Removes the oldest audit entries. The number and hash of the last removed one are kept, so the rest of the chain
  * can still be verified.
  *
- * Ordering: an entry first records up to which number entries are removed, then they are, oldest first.
- * Failure: a recorded removal that was not completed continues at the next call.
+ * Ordering: an entry first records the number up to which entries will be removed; then they are removed, oldest first.
+ * Failure: the next call continues a recorded removal that was not completed.
  *
  * @param before entries older than this are removed
  */
@@ -31,7 +31,7 @@ export async function removeAudit(database: Database, before: number, now: numbe
   }
 }
 
-/** The last entry of the oldest run: a younger entry keeps all after it. */
+/** Selects the last entry to remove: the one before the first entry that is too young. */
 async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number): Promise<number> {
   for (let last = 0; ; ) {
     const { rows } = await reader.execute({
@@ -46,7 +46,9 @@ async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number):
   }
 }
 
-/** Reads the number up to which the newest removal entry removes. `isMore`: some of those entries still exist. */
+/**
+ * Reads the number up to which the newest removal entry removes. `isMore`: true if some of those entries still exist.
+ */
 async function announced(reader: Pick<WriteTransaction, 'execute'>): Promise<{ upTo: number; isMore: boolean }> {
   const { rows } = await reader.execute({
     sql: `SELECT action, actor_kind, target, (SELECT min(number) FROM audit) AS first FROM audit
@@ -67,7 +69,7 @@ async function announce(transaction: WriteTransaction, upTo: number, now: number
   if (rows[0] !== undefined) await appendAuditEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));
 }
 
-/** @returns true while there are more to remove */
+/** @returns true if there are more entries to remove */
 async function removeEntries(transaction: WriteTransaction, now: number): Promise<boolean> {
   transaction.touch('audit');
   const { upTo } = await announced(transaction);

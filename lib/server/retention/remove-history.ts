@@ -9,7 +9,10 @@ import type { WriteTransaction } from '@/db/writes';
 import { batchingReader, findCut, type Limit, removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
 
-/** Limits of removal: turns by the state of their session; `elsewhere`: position for rows of no turn. */
+/**
+ * Positions up to which history is removed: of turns, by the state of their session; `elsewhere`: of rows without a
+ * turn.
+ */
 export type Limits = Readonly<Record<SessionState, Limit> & { elsewhere: number }>;
 
 const NOTHING: Limit = { position: 0, before: 0 };
@@ -18,9 +21,9 @@ const NOTHING: Limit = { position: 0, before: 0 };
 export type RunSlice = (slice: () => Promise<void>) => Promise<void>;
 
 const SESSIONS_AT_ONCE = 500;
-/** Younger history stays even if the database is too large: an operator may be reading it. */
+/** Younger history stays even if the database is too large, because an operator may be reading it. */
 const MIN_AGE_MS = 60 * 60_000;
-/** A database that is too large loses this fraction of its events per step, but no more than EVENTS_AT_ONCE. */
+/** Fraction of its events that a database over the size limit loses per step, up to EVENTS_AT_ONCE. */
 const PARTS = 20;
 const EVENTS_AT_ONCE = 20_000;
 export async function limitsByAge(
@@ -49,10 +52,10 @@ function everywhere(limit: Limit, elsewhere: number): Record<SessionState, Limit
 }
 
 /**
- * Removes the oldest history step by step until the database, without its logs, fits the size limit. Steps count existing
- * events, since open history may be far older than the rest.
+ * Removes the oldest history step by step until the database, without its logs, fits the size limit. Steps count
+ * existing events, since open history may be much older than the rest.
  *
- * @returns false if it is still too large and nothing more can be removed
+ * @returns false if the database is still too large and nothing more can be removed
  */
 export async function removeBySize(
   { reader }: Pick<Database, 'reader'>,
@@ -64,7 +67,7 @@ export async function removeBySize(
   const isSmall = async () => ((await usedBytes(reader)) ?? 0) <= maxBytes;
   if (await isSmall()) return true;
   const most = await olderThan(reader, now - MIN_AGE_MS);
-  // Bounded, so a server answers within seconds.
+  // Limited, so that a libSQL server answers within seconds.
   const { rows } = await reader.execute(
     `SELECT count(*) AS count FROM (SELECT 1 FROM events LIMIT ${PARTS * EVENTS_AT_ONCE})`,
   );
@@ -128,7 +131,7 @@ async function removeOf(
       if (except.includes(sessionId)) return 0;
       let removed = 0;
       await paced(async () => {
-        // Looks for a cut outside of a write first.
+        // First looks for a cut outside of a write.
         if ((await findCut(batchingReader(reader), sessionId, limit)) === null) return;
         if (await writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, now))) removed = 1;
       });
@@ -136,7 +139,7 @@ async function removeOf(
       const { rows: gone } = await reader.execute(goneEvents(sessionId, 0, 1));
       for (let after: number | null = gone.length === 0 ? null : 0; after !== null; ) {
         const from: number = after;
-        // If the slice does not run any more, this was the last.
+        // If no further slice runs, this was the last.
         after = null;
         await paced(async () => {
           after = await writes.run((transaction) => removeOldEvents(transaction, sessionId, from));
@@ -170,16 +173,16 @@ export async function positionAt(reader: Pick<Reader, 'execute'>, before: number
   return low;
 }
 
-/** Most events and bytes of one transaction, for which ingest may have to wait. */
+/** Maximum events and bytes per transaction, for which ingest may have to wait. */
 const EVENTS_PER_SLICE = 500;
 const EVENT_BYTES_PER_SLICE = 8 * 1024 * 1024;
 
 /**
- * Removes a slice of events before a session's cut. Events that a later turn shows stay, such as a message that waited for
- * it, and so do those of tasks that still exist.
+ * Removes a slice of events before a session's cut. Keeps events that a later turn shows, such as a message that waited
+ * for that turn, and events of tasks that still exist.
  *
  * @param after result of the last call; 0 at first
- * @returns the position that it reached; null once nothing is left
+ * @returns the position reached; null once nothing is left
  */
 export async function removeOldEvents(
   transaction: WriteTransaction,
@@ -196,7 +199,7 @@ export async function removeOldEvents(
   return gone.at(-1) ?? null;
 }
 
-/** Events that nothing shows any more, oldest first. */
+/** Selects events that are no longer shown, oldest first. */
 function goneEvents(sessionId: string, after: number, limit: number) {
   return {
     sql: `SELECT position, octet_length(payload) AS size FROM events AS e WHERE session_id = ?1 AND position > ?2

@@ -16,18 +16,18 @@ interface OldRows {
   at: string;
   /** Condition for rows that may be removed. */
   where: string;
-  /** WriteKey of a row, as SQL. */
+  /** SQL expression for a row's WriteKey. */
   under: string;
-  /** Statements that remove rows and what belongs to them, by their keys as JSON. */
+  /** Statements that remove rows and their dependent rows, by keys as JSON. */
   removal: readonly string[];
-  /** Most rows of one transaction. */
+  /** Maximum rows per transaction. */
   atOnce: number;
 }
 
 const KEYS = '(SELECT value FROM json_each(?1))';
 const ROWS_AT_ONCE = 200;
 
-/** The newest command of these types stays: it remains in force at any age. */
+/** The newest command of these types stays, because it remains in force at any age. */
 const newest = (of: 'agent_id' | 'session_id', type: string, index: string) =>
   `WHEN '${type}' THEN position < (SELECT max(position) FROM commands AS newer INDEXED BY ${index}
     WHERE newer.${of} = commands.${of} AND newer.type = '${type}')`;
@@ -45,7 +45,7 @@ const COMMANDS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** Requests that needed no runner. */
+/** Requests that required no runner. */
 const ASKS: OldRows = {
   kind: 'old request',
   table: 'asks INDEXED BY asks_by_command',
@@ -57,7 +57,7 @@ const ASKS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** An unseen failure stays, since it marks its session. */
+/** An unseen failure stays, because it marks its session. */
 const INSIGHTS: OldRows = {
   kind: 'insight',
   table: 'insights',
@@ -69,7 +69,7 @@ const INSIGHTS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** Items that come up only once. Others exist once per session or agent, and come up again. */
+/** Kinds whose items open only once. Items of other kinds exist once per session or agent, and may reopen. */
 const ITEMS: OldRows = {
   kind: 'inbox item',
   table: 'inbox INDEXED BY inbox_done',
@@ -101,7 +101,10 @@ const DELIVERIES: OldRows = {
 
 const REMOVED_UP_TO = '(SELECT removed_up_to FROM sessions WHERE id = attachments.session_id)';
 
-/** Attachments of removed messages. A message that a later turn shows may name one; few events are left before the cut. */
+/**
+ * Attachments of removed messages. A message that a later turn shows may still refer to one. Few events remain before
+ * the cut.
+ */
 const ATTACHMENTS: OldRows = {
   kind: 'attachment of old turns',
   table: 'attachments',
@@ -121,7 +124,7 @@ const ATTACHMENTS: OldRows = {
 };
 
 /**
- * Removes rows of no turn by their own age, once they have ended, and rows of removed turns.
+ * Removes rows without a turn by their own age, once they have ended, and rows of removed turns.
  *
  * Failure: a row that fails is skipped, see RowSweep. The next call continues.
  *
@@ -146,7 +149,7 @@ async function removeKind(
     const args = [after, limit];
     return { table, key, where: `${where} AND ${at} > ?1 AND ${at} <= ?2`, args, order: at };
   };
-  // Rows left before this position stay.
+  // Position before which remaining rows stay.
   let after = 0;
   await rows.run({
     kind,
@@ -180,14 +183,14 @@ async function removeSlice(
   return rows.length;
 }
 
-/** Most records and bytes of one transaction: each record may belong to another session, which is read and written. */
+/** Maximum records and bytes per transaction. Each record may belong to another session, which is read and written. */
 const RECORDS_AT_ONCE = 50;
 const RECORD_BYTES_AT_ONCE = 8 * 1024 * 1024;
 
 /** A settled record stays for a while, so repeating the decision gives the same answer. */
 const SETTLED_FOR_MS = 24 * 60 * 60_000;
 
-/** Records that are settled, or can't be. */
+/** Records that are settled, or can't be settled. */
 function oldRecords(limit: number, now: number): DueRows {
   const where = `ifnull(parked, '') <> 'parked' AND position <= ?1 AND ifnull(settled_at, 0) <= ?2`;
   const table = 'quarantine INDEXED BY quarantine_settled';
@@ -198,8 +201,8 @@ function oldRecords(limit: number, now: number): DueRows {
  * Removes old quarantined records. Those that can still be settled stay.
  *
  * Ordering: oldest first.
- * Failure: the same transaction takes a record off the counts of its agent and session. A record that fails is skipped,
- * see RowSweep.
+ * Failure: the same transaction subtracts a record from the counts of its agent and session. A record that fails is
+ * skipped, see RowSweep.
  *
  * @param limit the newest position that may be removed
  */

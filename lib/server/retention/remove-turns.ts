@@ -10,13 +10,13 @@ import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 
 /**
- * Removes some of a session's oldest turns with their tasks and replies, and records that in its log. Their events are
- * removed afterwards, by removeOldEvents: nothing shows them any more.
+ * Removes some of a session's oldest turns with their tasks and replies, and records that in its log. removeOldEvents
+ * removes their events afterwards, when they are no longer shown.
  *
  * Ordering: oldest first. Turns, tasks, replies, the log entry and `removed_up_to` change in one transaction.
  * Failure: runs inside the caller's transaction and commits nothing itself.
  *
- * @returns true if it removed anything; call again while it is true
+ * @returns true if anything was removed, and the caller must call again
  */
 export async function removeOldTurns(
   transaction: WriteTransaction,
@@ -67,7 +67,7 @@ export async function removeOldTurns(
     { sql: 'DELETE FROM turns WHERE session_id = ?1 AND position <= ?2', args },
     { sql: `DELETE FROM obligations WHERE ${OLD_REPLIES}`, args },
     { sql: DETACH_TASKS, args: [sessionId, position, JSON.stringify(order)] },
-    // The newest entry includes the older ones.
+    // The newest log entry includes the older ones.
     {
       sql: `DELETE FROM events WHERE session_id = ?1 AND ${OF_RETENTION} AND name = '${CUSTOM.removed}' AND position < (
         SELECT max(position) FROM events WHERE session_id = ?1 AND ${OF_RETENTION} AND name = '${CUSTOM.removed}')`,
@@ -78,19 +78,19 @@ export async function removeOldTurns(
   return true;
 }
 
-/** Unchanged by events after the cut: a row's position follows the event that changes it. */
+/** Condition: unchanged by events after the cut. A row's position follows the event that last changed it. */
 const IS_UNCHANGED = `updated_position < ifnull((
   SELECT min(position) FROM events WHERE session_id = ?1 AND position > ?2 AND name IS NOT '${CUSTOM.removed}'), 9e15)`;
 
-/** A task presumed lost may turn out to run when its runner is back. */
+/** A task presumed lost may still be running when its runner returns. */
 const MAY_RUN = `(status = 'running' OR presumed IS NOT NULL)`;
 
-/** Ended and unchanged after the cut, or answered by a turn before the cut. */
+/** Condition: the task has ended and is unchanged after the cut, or a turn before the cut answered it. */
 const IS_OVER = `NOT ${MAY_RUN} AND (${IS_UNCHANGED} OR EXISTS (
   SELECT 1 FROM turns WHERE session_id = ?1 AND id = tasks.body->>'$.answeredInTurnId' AND position <= ?2))`;
 
 const OLD_TASKS = `session_id = ?1 AND position <= ?2 AND ${IS_OVER}`;
-/** Open inbox items of removed tasks, which are done: no result is left to deliver. */
+/** Open inbox items of removed tasks, which are completed because no result is left to deliver. */
 const UNDELIVERED = `SELECT ${INBOX_ROW.columns('i')} FROM inbox AS i
   WHERE i.kind = 'undelivered' AND i.done_at IS NULL AND i.session_id = ?1
     AND i.body->>'$.task.position' IN (SELECT CAST(position AS TEXT) FROM tasks WHERE ${OLD_TASKS})`;
@@ -99,17 +99,17 @@ const OLD_REPLIES = `session_id = ?1 AND position <= ?2 AND state <> 'owed' AND 
 /** Matches the partial index of retention's events. */
 const OF_RETENTION = `name IN ('${CUSTOM.removed}', '${CUSTOM.taskGoesOn}')`;
 
-/** Most tasks placed at once. The next removal places more. */
+/** Maximum tasks to show again at once. The next removal shows more. */
 const MAX_PLACED = 500;
 
-/** Running tasks shown by no remaining turn. An event shows them again, so people can follow and stop them. */
+/** Running tasks that no remaining turn shows. An event shows them again, so people can follow and stop them. */
 const UNPLACED_TASKS = `SELECT body->>'$.id' AS id, body->>'$.runId' AS run_id FROM tasks
   WHERE session_id = ?1 AND position <= ?2 AND ${MAY_RUN} AND (id, ifnull(run_id, '')) NOT IN (
     SELECT entity_id, ifnull(payload->>'$.value.run_id', '') FROM events
     WHERE session_id = ?1 AND ${OF_RETENTION} AND name = '${CUSTOM.taskGoesOn}' AND position > ?2 AND entity_id IS NOT NULL)
   ORDER BY position LIMIT ${MAX_PLACED}`;
 
-/** The last removed message or call: parts that a snapshot repeats up to it are removed, too. */
+/** The last removed message or call. Parts that a snapshot repeats up to there count as removed as well. */
 const LAST_PART = `SELECT entity_id FROM events WHERE session_id = ?1 AND position <= ?2
   AND position > (SELECT removed_up_to FROM sessions WHERE id = ?1)
   AND entity_id IS NOT NULL AND type <> 'CUSTOM' AND turn_id NOT LIKE 'task:%' ORDER BY position DESC LIMIT 1`;
@@ -124,8 +124,8 @@ const DETACHED_TASKS = `SELECT position FROM tasks
   ORDER BY position`;
 
 /**
- * An ended task keeps its position, which shows if anything has changed it since. `?3` maps task positions to their
- * order after position `?2`.
+ * An ended task keeps its position, which shows if the task has changed since. `?3` maps task positions to their order
+ * after position `?2`.
  */
 const DETACH_TASKS = `UPDATE tasks SET
     updated_position = CASE WHEN ${MAY_RUN} THEN ?2 + json_extract(?3, '$."' || position || '"') ELSE updated_position END,
@@ -148,7 +148,7 @@ export interface Limit {
 interface Cut {
   agentId: string;
   upTo: number;
-  /** Number of turns to remove, without those of kind `none`, and of those removed before. */
+  /** Number of turns to remove, and of those removed before, without those of kind `none`. */
   turns: number;
   turnsBefore: number;
   /** The last message or call removed before. */
@@ -159,12 +159,16 @@ interface BatchReader {
   batch(statements: InStatement[]): Promise<ResultRows[]>;
 }
 
-/** Most turns of one transaction, for which ingest may have to wait. More only if fewer can't be removed alone; -1: all. */
+/**
+ * Maximum turns per transaction, for which ingest may have to wait. Exceeded only if fewer can't be removed alone; -1:
+ * all.
+ */
 const TURNS_AT_ONCE = [200, 2_000, -1];
 
 /**
- * Finds the latest cut of a session's log, at most at `limit`. No turn before the cut continues after it, and
- * nothing before it is open: no turn, owed reply, request or command. A running task does not keep its turn: its card stays.
+ * Finds the latest cut of a session's log, at most at `limit`. No turn before the cut continues after it, and nothing
+ * before it is open: no turn, owed reply, request or command. A running task does not keep its turn, because its card
+ * stays.
  *
  * @returns null if nothing can be removed
  */
@@ -205,7 +209,7 @@ export async function findCut(reader: BatchReader, sessionId: string, limit: Lim
   return null;
 }
 
-/** The cut after so many turns, or fewer. */
+/** The cut after this many turns, or fewer. */
 async function cutAfterTurns(reader: BatchReader, sessionId: string, limit: Limit, many: number) {
   const [next] = await reader.batch([
     {
@@ -237,8 +241,8 @@ async function cutAfterTurns(reader: BatchReader, sessionId: string, limit: Limi
 }
 
 /**
- * Turns are removed whole. A turn that continues after the cut keeps all that started after it, and so does one that is
- * too young: if the server's clock was once wrong, positions don't follow time.
+ * Turns are removed whole. A turn that continues after the cut keeps all turns that started after it. So does a turn
+ * that is too young, because positions don't follow time if the server's clock was once wrong.
  */
 async function beforeKeptTurns(reader: BatchReader, sessionId: string, { position, before }: Limit): Promise<number> {
   for (let cut = position; ; ) {
@@ -262,10 +266,10 @@ export function batchingReader(reader: { execute(statement: InStatement): Promis
 }
 
 /**
- * Records that fleet rows are about to be removed: a reader from before their last change can't resume, see readBounds.
- * Runs in the removing transaction, before the removal.
+ * Records that fleet rows are about to be removed, because a reader from before their last change can't resume (see
+ * readBounds). Runs in the removing transaction, before the removal.
  *
- * @param which condition for the rows, as SQL
+ * @param which SQL condition for the rows
  */
 export function recordRemoval(table: 'tasks' | 'obligations' | 'inbox', which: string): string {
   return `UPDATE counter SET removed_up_to = max(removed_up_to, ifnull((

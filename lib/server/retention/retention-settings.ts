@@ -7,23 +7,26 @@ const DAY_MS = 24 * 60 * 60_000;
 const MIB = 1024 * 1024;
 const DEFAULT_DAYS = 90;
 const DEFAULT_AUDIT_DAYS = 400;
-/** Stands for no limit. */
+/** Value that means no limit. */
 const FOREVER = 'forever';
 
 /** Limits of the kept history. `Infinity` is no limit. */
 export interface HistoryRetention {
-  /** Time since it was received, by the state of its session. */
+  /** Maximum milliseconds since receipt, by the state of the session. */
   maxAgeMs: Readonly<Record<SessionState, number>>;
-  /** The same for rows of no session. */
+  /** Maximum milliseconds for rows without a session. */
   elsewhereMs: number;
   auditMs: number;
-  /** Most bytes of the database, without its logs. */
+  /** Maximum bytes of the database, without its logs. */
   maxBytes: number;
   /** States whose sessions keep their history, even if the database is too large. */
   alwaysKept: readonly SessionState[];
 }
 
-/** Reads the environment, see docs/database.md. An invalid setting removes nothing, since removal can't be undone. */
+/**
+ * Reads the environment, see docs/database.md. With an invalid setting nothing is removed, since removal can't be
+ * undone.
+ */
 export function historyRetention(env: Environment): HistoryRetention {
   const days = limitSetting(env, 'INTERLUDE_RETENTION_DAYS', DEFAULT_DAYS);
   const byState = statesSetting(env);
@@ -45,7 +48,7 @@ function limitSetting(env: Environment, name: string, byDefault: number): number
   if (limit !== null) return limit;
   serverLog(
     'error',
-    `${name}=${text} is neither a number above 0 nor "${FOREVER}": nothing is removed by it. Set it to one of these.`,
+    `${name}=${text} is neither a number above 0 nor "${FOREVER}", so it removes nothing. Correct it.`,
   );
   return Number.POSITIVE_INFINITY;
 }

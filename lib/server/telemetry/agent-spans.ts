@@ -13,8 +13,8 @@ import type { Ended, Telemetry } from './telemetry';
 
 /**
  * Traces of agents: each turn is a trace with its tool calls; a task is a span in the trace of the turn that started
- * it, even if it ends later; a turn woken by a task links to it. Uses OpenTelemetry's GenAI names where they exist.
- * Excludes texts, requests and commands.
+ * it, even if the task ends later; a turn woken by a task links to that task. Uses OpenTelemetry's GenAI names where
+ * they exist. Excludes texts, requests and commands.
  *
  * Ordering: each span is exported once, by the server that received its end.
  * Failure: an unreadable span is dropped and logged once. Nothing waits for spans.
@@ -69,7 +69,7 @@ export class AgentSpans implements Telemetry {
       'read',
     );
     const row = turns?.rows[0];
-    // it had already ended
+    // the turn had already ended
     if (row === undefined || row.ended_at === null || Number(row.ended_at) !== occurredAt) return [];
     const { traceId, spanId } = turnIds(sessionId, id);
     const about = { 'gen_ai.agent.id': agentId, 'gen_ai.conversation.id': sessionId };
@@ -137,7 +137,7 @@ export class AgentSpans implements Telemetry {
 
 const MAX_CALLS = 1_000;
 const MAX_LINKS = 100;
-/** Number of recent turns searched for the one that just ended. */
+/** Number of recent turns to search for the one that just ended. */
 const RECENT_TURNS = 20;
 
 const TURN =

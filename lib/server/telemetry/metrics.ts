@@ -19,7 +19,7 @@ interface ProcessMetrics {
   text(): Promise<string>;
 }
 
-/** Starts counting a process's work. Null for processes that freeze between requests. */
+/** Starts counting a process's work. Returns null for a process that freezes between requests. */
 export type CountProcess = (state: () => ProcessState) => ProcessMetrics | null;
 
 /** Scrapes within this time share a result. */
@@ -85,7 +85,7 @@ function labelText(labels: Sample['labels']): string {
   return named.length === 0 ? '' : `{${named.join(',')}}`;
 }
 
-/** Upper bound of each count, to bound query time. */
+/** Maximum of each count, which bounds the query time. */
 const MAX_COUNTED = 100_000;
 
 interface Reading {
@@ -159,7 +159,7 @@ const READINGS: readonly Reading[] = [
   },
 ];
 
-/** Some servers don't support it. */
+/** Some servers don't report their size. */
 const SIZE = 'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()';
 
 /** Reads all gauges in one snapshot. */
@@ -187,7 +187,7 @@ function single(name: string, help: string, value: unknown): Gauge {
   return { name, help, type: 'gauge', samples: [{ labels: {}, value: Number(value ?? 0) }] };
 }
 
-/** `GET /metrics`, without labels for single agents or sessions. */
+/** `GET /metrics`. Has no labels for single agents or sessions. */
 export async function getMetrics(_context: RequestContext, { metrics }: { metrics: Metrics }): Promise<Response> {
   const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'cache-control': 'no-store' };
   const text: RedactedFor<'metrics'> = await metrics.text();

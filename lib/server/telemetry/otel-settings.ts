@@ -7,7 +7,7 @@ export interface OtelSettings {
   headers: Record<string, string>;
   resource: Attributes;
   timeoutMs: number;
-  /** Milliseconds that spans are batched before they are sent. */
+  /** Milliseconds for which spans are batched before they are sent. */
   delayMs: number;
   /** Limits of queued spans and of spans per request. */
   mostWaiting: number;
@@ -91,7 +91,7 @@ function samplerOf(env: Environment): OtelSettings['isSampled'] {
   const root = name.replace(/^parentbased_/, '');
   const ofRoot = (traceId: string) => {
     if (root === 'always_off') return false;
-    // deterministic, so every server decides alike for a trace
+    // deterministic, so every server makes the same decision for a trace
     return root !== 'traceidratio' || Number.parseInt(traceId.slice(-13), 16) / 16 ** 13 < (share >= 0 ? share : 1);
   };
   if (!name.startsWith('parentbased_')) return ({ traceId }) => ofRoot(traceId);

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { CountProcess, ProcessState } from './metrics';
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** A runner can be offline for days. */
+/** Buckets up to days, because a runner can be offline that long. */
 const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600, 86_400];
 
 /** Counters and gauges of this process. Labels are only routes, methods and outcomes: a bounded number. */
@@ -46,13 +46,13 @@ export const processMetrics: CountProcess = (state) => {
   const chunks = counter('interlude_fanout_chunks_total', 'Chunks sent to subscribers.');
   const lag = histogram('interlude_fanout_lag_seconds', 'Time from a row’s commit to its fan-out.', LAG_SECONDS);
   gauge('interlude_subscribers', 'Open streams of this process.', ({ subscribers }) => subscribers);
-  gauge('interlude_write_queue_jobs', 'Writes queued or running.', ({ writes }) => writes.jobs);
+  gauge('interlude_write_queue_jobs', 'Queued or running writes.', ({ writes }) => writes.jobs);
   gauge('interlude_write_queue_bytes', 'Request bytes of queued and running writes.', ({ writes }) => writes.bytes);
-  gauge('interlude_read_queue_jobs', 'Heavy reads queued.', ({ reads }) => reads);
+  gauge('interlude_read_queue_jobs', 'Queued heavy reads.', ({ reads }) => reads);
   return {
     telemetry: {
       answered({ method, route, status, tookMs }) {
-        // an unknown path's method is arbitrary
+        // an unknown path may come with any method
         const labels = route === null ? { method: 'any', route: 'none' } : { method, route };
         requests.observe({ ...labels, status: String(status) }, tookMs / 1000);
       },
@@ -79,7 +79,7 @@ export const processMetrics: CountProcess = (state) => {
 
 let nodeRegistry: Registry | undefined;
 
-/** prom-client's Node metrics: one registry per process, for all its servers, created by the first scrape. */
+/** prom-client's Node metrics: one registry per process, for all of its servers, created by the first scrape. */
 function nodeMetrics(): Registry {
   if (nodeRegistry === undefined) {
     nodeRegistry = new Registry();

@@ -2,8 +2,8 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 
 /**
- * A span as OTLP/HTTP JSON. Encoded by hand, because our ids and times are known in advance, which an SDK doesn't
- * accept, and because the SDK and its exporter are larger than this server.
+ * A span as OTLP/HTTP JSON. Encoded by hand, because an SDK doesn't accept our predetermined ids and times, and because
+ * the SDK and its exporter are larger than this server.
  *
  * @see https://opentelemetry.io/docs/specs/otlp/ 1.7, JSON Protobuf Encoding
  */
@@ -62,7 +62,7 @@ function otlpSpan({ traceId, spanId, parentSpanId, name, kind, attributes, links
   };
 }
 
-/** Exceeds a double's precision. */
+/** Nanoseconds exceed a double's precision. */
 function nanos(ms: number): string {
   const whole = Math.floor(ms);
   return String(BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1_000_000)));

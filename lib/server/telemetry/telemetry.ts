@@ -2,7 +2,7 @@
  * Events of the server's own work, for metrics and traces. `at` is epoch milliseconds, `…Ms` a duration. Never contains
  * the text of messages, log lines or commands.
  *
- * Failure: listeners don't throw and return quickly; every record and frame calls them.
+ * Failure: listeners must not throw and must return quickly, because every record and frame calls them.
  */
 export interface Telemetry {
   /** A request was answered, or its stream started. */
@@ -26,18 +26,21 @@ interface Answered {
 export interface Ingested {
   producerId: string;
   records: number;
-  /** Null if nothing was stored. */
+  /** Null if no record was stored. */
   outcome: { accepted: number; duplicates: number; rejected: number } | null;
   /** `answered`, `gap`, `fenced`, `foreign`, or `failed`. */
   kind: string;
   bytes: number;
-  /** Body complete (epoch milliseconds), then the wait for the write queue and the time until durable. */
+  /**
+   * Arrival of the complete body (epoch milliseconds), then the wait for the write queue and the time until the batch
+   * was durable.
+   */
   receivedAt: number;
   waitedMs: number;
   tookMs: number;
   /** Age of the newest record by the runner's clock; null if none has a time. */
   ageMs: number | null;
-  /** W3C header as sent by the runner. */
+  /** W3C `traceparent` header as sent by the runner. */
   traceparent: string | null;
 }
 
@@ -70,7 +73,7 @@ export function telemetryOf(listeners: readonly Telemetry[]): Telemetry | null {
   return {
     answered: (event) => listeners.forEach((one) => void one.answered?.(event)),
     ingested: (event) => listeners.forEach((one) => void one.ingested?.(event)),
-    // collecting ends costs something
+    // skipped without a listener, because collecting the ends takes time
     ...(listens('ended') ? { ended: (all) => listeners.forEach((one) => void one.ended?.(all)) } : {}),
     published: (event) => listeners.forEach((one) => void one.published?.(event)),
   };

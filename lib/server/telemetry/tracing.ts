@@ -9,9 +9,9 @@ const MAX_FLUSH_MS = 1_000;
 
 export interface Tracing {
   listeners: readonly Telemetry[];
-  /** Sends everything so far, waiting a second at most. Never rejects. */
+  /** Sends all spans so far, waiting for a second at most. Never rejects. */
   flush(): Promise<void>;
-  /** Like `flush`, then drops the rest. */
+  /** Like `flush`, then drops unsent spans. */
   close(): Promise<void>;
 }
 

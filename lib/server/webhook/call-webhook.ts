@@ -9,7 +9,7 @@ import type { RequestContext, ServerContext } from '@/lib/server/access/request-
 import { postRedacted } from '@/lib/server/post-redacted';
 import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
 
-/** Calls the webhook once. Never rejects: the result says what happened. */
+/** Calls the webhook once. Never rejects: the result has the outcome. */
 export async function callWebhook(
   { url, authorization, key }: WebhookSettings,
   { id, at, body }: { id: string; at: number; body: WebhookBody },
@@ -18,7 +18,7 @@ export async function callWebhook(
     const text = await redactedJson('webhook', body);
     const response = await postRedacted(url, text, {
       headers: { ...(await webhookHeaders(key, { id, at, body: text })), ...(authorization && { authorization }) },
-      // the redirect's target was not configured here
+      // not followed, because the redirect's target was not configured
       redirect: 'manual',
       signal: AbortSignal.timeout(WEBHOOK_CALL_MS),
     });
@@ -87,7 +87,7 @@ export function testBody(publicUrl: string | null): WebhookBody {
   return { text, interlude: { type: 'test', item: null, url } };
 }
 
-/** One line, with the characters escaped that start Slack's links, mentions and commands. */
+/** Converts text to one line, and escapes the characters that start Slack's links, mentions and commands. */
 function slackText(text: string, most: number): string {
   const line = truncateText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
   return line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -99,7 +99,7 @@ export async function postWebhookTest(
   server: ServerContext,
 ): Promise<WebhookTest> {
   const { webhook = null, now } = server;
-  // the webhook covers the whole fleet, so it doesn't exist for a narrower scope
+  // the webhook covers the whole fleet, so a sender with a narrower scope sees none
   if (webhook === null || principal.scope.kind !== 'everything') {
     throw new AppError('conflict', 'No webhook is configured. Set INTERLUDE_WEBHOOK_URL and restart the server.', {
       details: { reason: 'no_webhook' },

@@ -20,11 +20,11 @@ import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
 import { callWebhook, openedBody } from './call-webhook';
 
 const POLL_MS = 1_000;
-/** Sum of the delays after which a delivery is abandoned. */
+/** Total of the delays after which a delivery is abandoned. */
 const GIVE_UP_MS = 24 * 60 * 60_000;
-/** Concurrent calls. */
+/** Maximum concurrent calls. */
 const CONCURRENCY = 5;
-/** Due deliveries examined per transaction. */
+/** Due deliveries to examine per transaction. */
 const MAX_EXAMINED = 50;
 
 const DELIVERY = shapeOf(webhookDeliveries, 'position', 'attempts');
@@ -37,8 +37,8 @@ interface Claimed {
 }
 
 /**
- * Delivers new inbox items to the webhook from the database: it resumes after a restart, and of several instances one
- * sends each.
+ * Delivers new inbox items to the webhook from the database, so it resumes after a restart. Of several instances, one
+ * sends each item.
  *
  * Ordering: none between deliveries; each keeps its id across attempts. Items are enqueued even if the receiver
  * doesn't answer.
@@ -64,7 +64,7 @@ export class WebhookSender {
   keep(): void {
     if (this.#settings === null || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
-      // independent: a silent receiver must not delay enqueuing
+      // runs separately: a silent receiver must not delay enqueuing
       void this.#poll('enqueue', HAS_OPENED, () => this.#enqueue());
       void this.#poll('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
     }, POLL_MS);
@@ -102,7 +102,7 @@ export class WebhookSender {
       if (Number(rows[0]?.is_due) === 1) await work();
       this.#hasFailed = false;
     } catch (error) {
-      // log once, until it succeeds
+      // logged once, until a run succeeds
       if (!this.#hasFailed && !this.#isClosed)
         serverLog('error', 'Webhook deliveries are paused until the database answers:', { error });
       this.#hasFailed = true;
@@ -119,7 +119,7 @@ export class WebhookSender {
     });
   }
 
-  /** Leases due deliveries and withdraws those that no longer need a person. */
+  /** Leases due deliveries, and withdraws those whose items no longer need a person. */
   async #claim(transaction: WriteTransaction): Promise<{ claimed: Claimed[]; isMore: boolean }> {
     const now = this.#now();
     const leaseUntil = now + WEBHOOK_LEASE_MS;
@@ -177,7 +177,7 @@ export class WebhookSender {
   }
 }
 
-/** Grows with each attempt, with jitter for receivers that many deliveries wait for. */
+/** Grows with each attempt. Jitter protects receivers with many waiting deliveries. */
 function retryMs(position: number, attempts: number): number {
   const ms = Math.min(WEBHOOK_RETRY_MS, WEBHOOK_FIRST_RETRY_MS * 4 ** (attempts - 1));
   return Math.round(ms * (1 + (position % 10) / 40));
@@ -193,11 +193,11 @@ function isExhausted(position: number, attempts: number): boolean {
 const DUE = `SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE state = 'waiting' AND due_at <= ?1
     AND ifnull(lease_until, 0) <= ?1) AS is_due`;
 
-/** Items older than this when the webhook is first used are skipped. */
+/** When the webhook is first used, items older than this are skipped. */
 const MAX_AGE_MS = 60 * 60_000;
-/** Items enqueued per transaction. */
+/** Items to enqueue per transaction. */
 const MAX_ENQUEUED = 200;
-/** Finished deliveries kept. */
+/** Finished deliveries to keep. */
 const MAX_FINISHED = 1_000;
 
 const HAS_OPENED = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL
@@ -205,7 +205,7 @@ const HAS_OPENED = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_openi
   OR NOT EXISTS (SELECT 1 FROM webhook_cursor) AS is_due`;
 
 /**
- * Enqueues a delivery for each item opened since the cursor, at any age, so an unsent one also has a row.
+ * Enqueues a delivery for each item opened since the cursor, regardless of age, so that unsent ones have a row as well.
  */
 async function enqueueOpened(transaction: WriteTransaction, kinds: readonly InboxKind[], now: number): Promise<void> {
   const { position, counter } = await readCursor(transaction, now);
@@ -236,7 +236,9 @@ async function enqueueOpened(transaction: WriteTransaction, kinds: readonly Inbo
   ]);
 }
 
-/** The position up to which items were enqueued; at first use, that of the newest item older than MAX_AGE_MS. */
+/**
+ * The position up to which items were enqueued; on first use, the position of the newest item older than MAX_AGE_MS.
+ */
 async function readCursor(transaction: WriteTransaction, now: number): Promise<{ position: number; counter: number }> {
   const { rows } = await transaction.execute({
     sql: `SELECT position AS counter, ifnull((SELECT position FROM webhook_cursor),

@@ -5,7 +5,7 @@ import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 export interface WebhookSettings {
   /** Without user name and password, which fetch rejects. */
   url: string;
-  /** Authorization header for the user name and password; null for none. */
+  /** Authorization header with the user name and password; null for none. */
   authorization: string | null;
   /** HMAC key; null: calls are not signed. */
   key: Uint8Array<ArrayBuffer> | null;
@@ -14,7 +14,7 @@ export interface WebhookSettings {
   publicUrl: string | null;
 }
 
-/** The webhook, or the reason that it is disabled. */
+/** The webhook, or the reason why it is disabled. */
 type WebhookSetting = { webhook: WebhookSettings; problem: null } | { webhook: null; problem: string | null };
 
 const MIN_SECRET_BYTES = 16;
@@ -54,7 +54,7 @@ export function webhookSetting(env: Record<string, string | undefined>): Webhook
   return { webhook: { url, authorization, key, kinds, publicUrl: publicUrl === '' ? null : publicUrl }, problem: null };
 }
 
-/** Splits `name:password` from a URL. */
+/** Extracts `name:password` from a URL. */
 function withoutCredentials(address: string): { url: string; credentials: string | 'bad' | null } {
   const url = new URL(address);
   const { username, password } = url;

@@ -87,7 +87,7 @@ describe('a route’s query', () => {
   );
 
   test('with filters rejects unknown ones', async () => {
-    const message = '"when" is not known here. Use at, or leave it out.';
+    const message = '"when" is not an argument of this route. Use at, or omit it.';
     expect(await refusal('/sessions/s/turn-at?when=5')).toEqual([
       400,
       { code: 'invalid_argument', message, when: '5' },

@@ -7,19 +7,19 @@ import { isLoopback, type OidcSettings } from './oidc-settings';
 
 /** A logout reported by the provider. At least one of `subject` and `providerSessionId` is set. */
 export interface ProviderLogout {
-  /** Ends all of this person's sign-ins, unless `providerSessionId` selects one. */
+  /** Subject whose sign-ins all end, unless `providerSessionId` selects one. */
   subject: string | null;
   providerSessionId: string | null;
   /**
-   * Epoch milliseconds at the end of the token's second. Without `providerSessionId`, later sign-ins are spared, so
-   * that a token replayed to another instance ends nothing new.
+   * Epoch milliseconds at the end of the token's second. Without `providerSessionId`, later sign-ins stay, so a token
+   * replayed to another instance ends no new ones.
    */
   issuedAt: number;
 }
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** The specification requires the first; older providers send the second or none. */
+/** The specification requires the first type; older providers send the second, or none. */
 const TYPES = ['logout+jwt', 'jwt', undefined];
 
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^Ed(DSA|25519)$/;
@@ -28,7 +28,7 @@ const MAX_AGE_SECONDS = 5 * 60;
 const CLOCK_TOLERANCE_SECONDS = 30;
 const MEMORY_MS = (MAX_AGE_SECONDS + CLOCK_TOLERANCE_SECONDS) * 1000;
 
-/** Only the provider can fill it, and none signs out this many people in five minutes. */
+/** Only the provider can fill this map, and no provider signs out this many people in five minutes. */
 const MAX_REMEMBERED = 10_000;
 
 /**
@@ -39,7 +39,7 @@ const MAX_REMEMBERED = 10_000;
 export class LogoutTokens {
   readonly #settings: OidcSettings;
   readonly #now: () => number;
-  /** Expiry of each redeemed token, by `jti`. */
+  /** Expiry of each used token, by `jti`. */
   readonly #redeemed = new Map<string, number>();
   #keys: { at: string; get: ReturnType<typeof createRemoteJWKSet> } | null = null;
 
@@ -144,7 +144,7 @@ function refused(why: string, cause?: unknown): AppError {
   return new AppError('malformed', `This logout token is rejected: ${why}.`, { cause });
 }
 
-/** Logout tokens are smaller than 2 KiB. */
+/** Generous: logout tokens are smaller than 2 KiB. */
 const MAX_FORM_BYTES = 32 * 1024;
 
 /**

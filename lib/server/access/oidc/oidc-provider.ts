@@ -16,16 +16,16 @@ import {
 import { TtlCache } from '../ttl-cache';
 import { isLoopback, type OidcSettings } from './oidc-settings';
 
-/** A person is waiting. */
+/** Short, because a person is waiting. */
 const TIMEOUT_SECONDS = 5;
 
 /** Lifetime of discovered metadata during a sign-in. */
 const METADATA_MS = 60 * 60 * 1000;
 
 /**
- * Discovers the identity provider's configuration when a person signs in, so the server starts without the
- * provider. Concurrent requests share a discovery in a long-lived process; elsewhere the request may be cancelled
- * together with its discovery.
+ * Discovers the identity provider's configuration when a person signs in, so the server can start while the provider is
+ * down. In a long-lived process, concurrent requests share a discovery. On other hosts they don't, because cancelling a
+ * request also cancels its discovery.
  *
  * Failure: while the provider is unavailable, each attempt fails and starts a new discovery.
  */
@@ -66,7 +66,7 @@ export class OidcProvider {
       throw providerUnavailable(issuer, cause);
     }
     const reported = configuration.serverMetadata().issuer;
-    // the library lets some providers name another issuer, which would admit people of any tenant
+    // for some providers, the library accepts another issuer, which would admit people of any tenant
     if (!URL.canParse(reported) || new URL(reported).href !== server.href) {
       throw new AppError(
         'unavailable',
@@ -77,7 +77,7 @@ export class OidcProvider {
   }
 }
 
-/** Basic unless the provider only supports post: Basic is the default of a provider that doesn't say. */
+/** Basic, unless the provider only supports post. Basic is also the default of a provider that lists no method. */
 function authBy(how: OidcSettings['clientAuth'], secret: string): ClientAuth {
   const basic = ClientSecretBasic(secret);
   const post = ClientSecretPost(secret);
@@ -98,13 +98,13 @@ const MISMATCHES = [
   'OAUTH_KEY_SELECTION_FAILED',
 ];
 
-/** Error codes by which a provider reports its own failure. */
+/** Error codes with which a provider reports its own failure. */
 const PROVIDER_FAULTS = ['server_error', 'temporarily_unavailable'];
 
 /**
  * Translates a failed callback into an error for the person.
  *
- * @param publicUrl where to start again
+ * @param publicUrl URL at which the person can start again
  */
 export function signInRefusal(error: unknown, issuer: string, publicUrl: string): AppError {
   if (error instanceof AppError) return error;
@@ -127,7 +127,7 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
   return providerUnavailable(issuer, error);
 }
 
-/** The provider doesn't answer, or answers unusably. Only the log gets the cause. */
+/** The error for a provider that doesn't answer, or whose answer is unusable. Only the log gets the cause. */
 export function providerUnavailable(issuer: string, cause: unknown): AppError {
   serverLog('error', `The identity provider ${issuer} failed: ${causesOf(cause)}`);
   return new AppError(
@@ -138,7 +138,7 @@ export function providerUnavailable(issuer: string, cause: unknown): AppError {
 }
 
 function refusedByProvider(error: AuthorizationResponseError, issuer: string, again: string): AppError {
-  // anyone may have written the code: repeat it only if it looks like one
+  // the code may be forged: quote it only if it looks like one
   const code = /^[a-z_]{1,60}$/.test(error.error) ? error.error : 'error';
   if (PROVIDER_FAULTS.includes(code)) return providerUnavailable(issuer, error);
   if (code !== 'access_denied') {
@@ -177,7 +177,7 @@ function causesOf(error: unknown): string {
   return onOneLine(messages.join(', '));
 }
 
-/** Keeps foreign text from starting a log line of its own. */
+/** Keeps foreign text from starting a new log line. */
 function onOneLine(text: string): string {
   return text.replace(/[\s\p{C}]+/gu, ' ').slice(0, 500);
 }

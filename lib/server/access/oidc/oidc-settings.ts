@@ -6,7 +6,7 @@ export const EVERYBODY = '*';
 
 /** Settings of the identity provider, and roles by group. */
 export interface OidcSettings {
-  /** The configured issuer; the provider must report the same. */
+  /** The configured issuer, which must equal the one that the provider reports. */
   issuer: string;
   clientId: string;
   clientSecret: string;
@@ -18,7 +18,7 @@ export interface OidcSettings {
   adminGroups: readonly string[];
   operatorGroups: readonly string[];
   viewerGroups: readonly string[];
-  /** Email address or subject that is admin regardless of groups; null for none. */
+  /** Email address or subject of the person who is admin regardless of groups; null for none. */
   firstAdmin: string | null;
   /** Public URL of this server, without trailing slash. */
   publicUrl: string;
@@ -63,7 +63,7 @@ export function oidcSettings(env: Env): OidcSettings | null {
   return settings;
 }
 
-/** True for this machine's own addresses, which need no TLS. */
+/** True for a loopback URL, which needs no TLS. */
 export function isLoopback(url: URL): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
 }
@@ -90,7 +90,7 @@ function publicUrlOf(address: string, basePath: string): string {
   if (!isBeneath(address, basePath)) {
     throw refused('INTERLUDE_PUBLIC_URL', `does not end in ${basePath}, the INTERLUDE_BASE_PATH. Correct one of them`);
   }
-  // normalized as browsers do: the provider compares redirect URIs character by character
+  // normalized as browsers do, because the provider compares redirect URIs character by character
   return url.href.replace(/\/+$/, '');
 }
 

@@ -19,7 +19,7 @@ import { fetchClaims, type PersonRole, personName, personText, refreshedRole, ro
 
 /** A person signed in by the provider. */
 export interface SignedInPerson {
-  /** Identifies the person together with `subject`; names and addresses can change owner. */
+  /** Identifies the person together with `subject`, because names and email addresses can be reassigned. */
   issuer: string;
   subject: string;
   name: string;
@@ -27,7 +27,7 @@ export interface SignedInPerson {
   email: string | null;
   /** Null if no group grants a role. */
   role: PersonRole | null;
-  /** The provider's session id, for back-channel logout; null if it has none. */
+  /** The provider's session id, for back-channel logout; null if the provider sends none. */
   providerSessionId: string | null;
   /** Null if the provider issued none. */
   refreshToken: string | null;
@@ -39,10 +39,10 @@ export interface SignedInPerson {
   clearedCookie: string;
 }
 
-/** A person's current claims. Undefined fields are absent from the refreshed claims. */
+/** A person's current claims. A field is undefined if the refreshed claims lack it. */
 export type RefreshedPerson = { [Field in 'name' | 'email' | 'role']: SignedInPerson[Field] | undefined };
 
-/** Metadata of this age is recent enough to redirect a browser. */
+/** Maximum age of metadata for redirecting a browser. */
 const REDIRECT_METADATA_MS = 60 * 1000;
 
 /** Signs people in through OpenID Connect: authorization code with PKCE, state and nonce. */
@@ -99,11 +99,11 @@ export class OidcSignIn {
   }
 
   /**
-   * `GET /sign-in/callback`: redeems the provider's response. Recomputes the role on every sign-in.
+   * `GET /sign-in/callback`: redeems the provider's response. Computes the role anew on every sign-in.
    *
    * @param key the key that `begin` got
-   * @throws AppError `malformed` if it doesn't belong to this browser's sign-in; `forbidden` if the provider refuses;
-   * `unavailable` if it doesn't answer
+   * @throws AppError `malformed` if the response doesn't belong to this browser's sign-in; `forbidden` if the provider
+   * refuses; `unavailable` if the provider doesn't answer
    */
   async finish(request: Request, key: Uint8Array): Promise<SignedInPerson> {
     const { publicUrl } = this.#settings;
@@ -139,9 +139,10 @@ export class OidcSignIn {
    * Asks the provider for a person's current claims.
    *
    * @param known subject and email of the sign-in
-   * @param keep stores a rotated refresh token; called before anything else can fail, because the old one may be spent
+   * @param keep stores a rotated refresh token; called before anything else can fail, because the old one may no longer
+   * work
    * @returns null if the provider has ended the sign-in
-   * @throws AppError `unavailable` if it doesn't answer, or answers about another person
+   * @throws AppError `unavailable` if the provider doesn't answer, or answers about another person
    */
   async refresh(
     known: { subject: string; email: string | null },
@@ -167,10 +168,10 @@ export class OidcSignIn {
   }
 
   /**
-   * URL that also signs the browser out at the provider; null if the provider has none or doesn't answer.
+   * URL that also signs the browser out at the provider; null if the provider has no such URL or doesn't answer.
    *
    * @param returnPath path on this server to return to
-   * @param idTokenHint avoids a confirmation at most providers; becomes part of the URL
+   * @param idTokenHint makes most providers skip the confirmation; becomes part of the URL
    */
   async endSessionUrl(returnPath: string, idTokenHint?: string): Promise<string | null> {
     const configuration = await this.#provider.configuration().catch(() => null);
@@ -220,7 +221,7 @@ export class OidcSignIn {
   }
 }
 
-/** For a person whose groups grant no role. */
+/** The error for a person whose groups grant no role. */
 export function noRoleError({ name, issuer }: Pick<SignedInPerson, 'name' | 'issuer'>): AppError {
   return new AppError(
     'forbidden',

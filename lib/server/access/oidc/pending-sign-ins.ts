@@ -3,7 +3,7 @@ import { EncryptJWT, errors, type JWTDecryptOptions, type JWTPayload, jwtDecrypt
 import { cookiesIn } from '@/lib/server/access/session-cookie';
 import type { OidcSettings } from './oidc-settings';
 
-/** A sign-in sent to the provider and not yet returned. */
+/** A sign-in that was sent to the provider and has not returned yet. */
 export interface PendingSignIn {
   state: string;
   nonce: string;
@@ -14,12 +14,12 @@ export interface PendingSignIn {
 
 const LIFETIME_SECONDS = 10 * 60;
 
-/** Pending sign-ins kept from other tabs. More would exceed header limits of servers. */
+/** Pending sign-ins kept for other tabs. More cookies would exceed servers' header limits. */
 const MAX_OTHERS = 4;
 
 /**
  * Pending sign-ins, each sealed in a cookie of the browser that started it: no other party can read, forge or finish
- * one. Named after its state, so tabs don't interfere.
+ * one. The cookie is named after the sign-in's state, so tabs don't interfere.
  */
 export class PendingSignIns {
   readonly #settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>;
@@ -32,7 +32,7 @@ export class PendingSignIns {
   constructor(settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>, key: Uint8Array, now: () => number) {
     this.#settings = settings;
     this.#now = now;
-    // the browser returns to the public URL, so decides
+    // the browser returns to the public URL, so its scheme decides
     const { protocol, pathname } = new URL(settings.publicUrl);
     const secure = protocol === 'https:';
     this.#prefix = `${secure ? '__Secure-' : ''}interlude-oidc-`;
@@ -53,7 +53,7 @@ export class PendingSignIns {
   }
 
   /**
-   * The sign-in with this state, if this browser started it.
+   * Returns the sign-in with this state, if this browser started it.
    *
    * @throws AppError `malformed`
    */
@@ -64,7 +64,7 @@ export class PendingSignIns {
     }
     try {
       const payload = await this.#open(value);
-      // another state can have the same cookie name
+      // two states can share a cookie name
       if (payload.state === state) return payload;
     } catch (cause) {
       if (!(cause instanceof errors.JOSEError)) throw cause;
@@ -122,7 +122,7 @@ export function seal(claims: JWTPayload, key: Uint8Array): Promise<string> {
   return new EncryptJWT(claims).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' }).encrypt(key);
 }
 
-/** @throws JOSEError for another key, a modified token or unmet options */
+/** @throws JOSEError for a wrong key, a modified token or unmet options */
 export async function open<Claims>(sealed: string, key: Uint8Array, options: JWTDecryptOptions) {
   const { payload } = await jwtDecrypt<Claims>(sealed, key, {
     keyManagementAlgorithms: ['dir'],

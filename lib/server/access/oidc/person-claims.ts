@@ -31,17 +31,17 @@ export function roleFromClaims(claims: PersonClaims, settings: RoleSettings): Pe
 }
 
 /**
- * Like `roleFromClaims`, for refreshed claims, which may be fewer.
+ * Like `roleFromClaims`, for refreshed claims, which may be incomplete.
  *
  * @param email email of the sign-in
- * @returns undefined if the claims don't decide: the role stays
+ * @returns undefined to keep the role, if the claims don't decide it
  */
 export function refreshedRole(
   claims: PersonClaims,
   settings: RoleSettings,
   email: string | null,
 ): PersonRole | null | undefined {
-  // the first admin can't be recognized without both email claims
+  // without both email claims, the first admin can't be recognized
   const isUndecided = claims.email === undefined || claims.email_verified === undefined;
   const asVerified = { ...claims, email: claims.email ?? email, email_verified: true };
   if (isUndecided && isFirstAdmin(asVerified, settings.firstAdmin)) return undefined;
@@ -61,7 +61,7 @@ function claimOf(claims: PersonClaims, name: string): unknown {
 
 function groupsIn(claims: PersonClaims, name: string): string[] {
   const groups = claimOf(claims, name);
-  // a single group may be a plain string; don't split it, because a name may contain a comma
+  // a single group may be a plain string; not split, because a name may contain a comma
   const all: unknown[] = Array.isArray(groups) ? groups : [groups];
   return all.filter((group): group is string => typeof group === 'string' && group !== EVERYBODY);
 }
@@ -81,7 +81,7 @@ function lower(text: string): string {
 
 const MAX_LENGTH = 200;
 
-/** Control characters and text direction overrides. */
+/** Control characters and bidirectional overrides. */
 const INVISIBLE = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /** Display name, chosen by the person and never proof of identity. */
@@ -90,13 +90,13 @@ export function personName(claims: PersonClaims): string {
   return names.find((name) => name !== null) ?? claims.sub;
 }
 
-/** A displayable claim; null if nothing remains. */
+/** The displayable part of a claim; null if empty. */
 export function personText(claim: unknown): string | null {
   if (typeof claim !== 'string') return null;
   return truncateText(claim.toWellFormed().replace(INVISIBLE, ' ').trim(), MAX_LENGTH) || null;
 }
 
-/** Limit of OpenID Connect. */
+/** Maximum length in OpenID Connect. */
 const MAX_SUBJECT_LENGTH = 255;
 
 /**
@@ -104,7 +104,7 @@ const MAX_SUBJECT_LENGTH = 255;
  * none. Signed claims win.
  *
  * @param tokens.subject the expected person
- * @throws AppError, or the library's error if the provider doesn't answer or answers about another person
+ * @throws AppError, or the library's error, if the provider doesn't answer or answers about another person
  */
 export async function fetchClaims(
   configuration: Configuration,
@@ -121,12 +121,12 @@ export async function fetchClaims(
   }
   const { issuer, userinfo_endpoint } = configuration.serverMetadata();
   if (idToken !== undefined && idToken.sub !== subject)
-    throw providerUnavailable(issuer, new Error('the ID token is about another subject than the sign-in'));
+    throw providerUnavailable(issuer, new Error('the ID token has a different subject than the sign-in'));
   const isWhole =
     idToken !== undefined && ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
   if (isWhole || (idToken !== undefined && userinfo_endpoint === undefined)) return idToken;
   const userInfo = await fetchUserInfo(configuration, accessToken, subject).catch((error) => {
-    // signInRefusal would read this error as a rejected client secret
+    // signInRefusal would take this error for a rejected client secret
     throw error instanceof WWWAuthenticateChallengeError ? providerUnavailable(issuer, error) : error;
   });
   // `email_verified` only applies to the address beside it
