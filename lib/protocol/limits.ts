@@ -38,9 +38,11 @@ export const CLOCK_SKEW_MS = 60_000;
 
 /** Longest message to an agent, as UTF-8. */
 export const MAX_MESSAGE_BYTES = 256 * 1024;
-/** Largest attachment; maximum number of attachments of one message, and of their bytes in total. */
+/** Bytes of one attachment. */
 export const MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024;
+/** Attachments of one message, */
 export const MAX_MESSAGE_ATTACHMENTS = 8;
+/** and their bytes in total. */
 export const MAX_MESSAGE_ATTACHMENT_BYTES = 10 * 1024 * 1024;
 /** Maximum number of tasks whose results one message carries. */
 export const MAX_MESSAGE_RESULTS = 20;
@@ -104,11 +106,13 @@ export const MAX_PENDING_REQUESTS = 200;
 export const MAX_OPEN_REQUESTS = 1_000;
 /** Longest title of a request that the inbox does not list yet. */
 export const MAX_LATE_TITLE = 200;
-/** Maximum number of answers that a request offers, and their longest label. */
+/** Maximum number of answers that a request offers. */
 export const MAX_OPTIONS = 16;
+/** Length of an answer's label, in UTF-16 units. */
 export const MAX_OPTION_LABEL = 200;
-/** Maximum number of file changes shown of one call, and of entries of a plan. */
+/** Maximum number of file changes shown of one call. */
 export const MAX_EDITS = 200;
+/** Maximum number of entries of a plan. */
 export const MAX_PLAN_ENTRIES = 500;
 /** Time for which a message without further reports counts as on its way. */
 export const DELIVERING_MS = 60_000;

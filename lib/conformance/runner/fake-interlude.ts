@@ -9,13 +9,6 @@ import { HEARTBEAT } from '@interlude/protocol/sse';
 import { API_BASE } from '@interlude/protocol/version';
 import { type EventsRequest, errorAnswer, type FakeAnswer, FakeEventLog } from './fake-event-log';
 
-/**
- * An Interlude that misbehaves on demand in front of one runner, and otherwise stores what a correct server stores.
- *
- * Ordering: requests are handled in order of arrival. Commands are sent in the order they were queued, and every new
- * stream starts with the open ones.
- * Failure: `requests` lists every request, whatever fault was applied to it, so a runner is judged by its requests.
- */
 export type Fault =
   /** Cuts the connection; nothing is stored. */
   | { kind: 'cut' }
@@ -46,6 +39,13 @@ function send(response: ServerResponse, { status, body }: FakeAnswer, headers: R
   response.end(JSON.stringify(body));
 }
 
+/**
+ * An Interlude that misbehaves on demand in front of one runner, and otherwise stores what a correct server stores.
+ *
+ * Ordering: requests are handled in order of arrival. Commands are sent in the order they were queued, and every new
+ * stream starts with the open ones.
+ * Failure: `requests` lists every request, whatever fault was applied to it, so a runner is judged by its requests.
+ */
 export class FakeInterlude {
   readonly log = new FakeEventLog();
   readonly requests: SeenRequest[] = [];

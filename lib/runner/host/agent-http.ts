@@ -6,13 +6,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { connectionMessage, retryMs } from './server-request';
 
-/**
- * Reads a stream of server-sent events until the signal aborts. A stream that breaks, ends, stays silent or can't be opened
- * is opened again, with exponential backoff and without limit.
- *
- * Ordering: events arrive in the order of the stream, after `onOpen` has resolved.
- * Failure: `onBroken` reports each failure and the wait before the next attempt.
- */
 export interface EventStreamOptions {
   /** @param lastEventId the id of the last event */
   open(signal: AbortSignal, lastEventId: string | null): Promise<Response>;
@@ -47,7 +40,13 @@ const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 /** A longer event breaks the stream. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
-/** Resolves once the signal aborts. */
+/**
+ * Reads a stream of server-sent events until the signal aborts. A stream that breaks, ends, stays silent or can't be opened
+ * is opened again, with exponential backoff and without limit.
+ *
+ * Ordering: events arrive in the order of the stream, after `onOpen` has resolved.
+ * Failure: `onBroken` reports each failure and the wait before the next attempt.
+ */
 export async function readEventStream(options: EventStreamOptions): Promise<void> {
   const { signal, random = Math.random, longestMs = 30_000 } = options;
   let failures = 0;

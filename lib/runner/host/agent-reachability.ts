@@ -7,12 +7,6 @@ import { formatDuration } from '@interlude/protocol/time';
 import type { Cursor } from '../outbox/statements';
 import { type Activity, activityOf } from './status-report';
 
-/**
- * Reports an external agent as unreachable and closes its open work.
- *
- * Ordering: the outage is stored and reported before the source closes anything, so the server knows what was lost.
- * Recovery is first noted in the affected sessions, then reported.
- */
 export interface AgentWatchOptions
   extends Pick<ReachabilityProbeOptions, 'ask' | 'print' | 'everyMs' | 'limitMs' | 'now'> {
   close: (reason: string) => Promise<void>;
@@ -27,6 +21,12 @@ type StoredOutage = Outage & { last: Record<string, Activity> };
 
 export const UNREACHABLE_CURSOR = 'unreachable';
 
+/**
+ * Reports an external agent as unreachable and closes its open work.
+ *
+ * Ordering: the outage is stored and reported before the source closes anything, so the server knows what was lost.
+ * Recovery is first noted in the affected sessions, then reported.
+ */
 export class AgentWatch {
   readonly #options: AgentWatchOptions;
   readonly #reach: ReachabilityProbe;

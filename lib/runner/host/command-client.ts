@@ -11,14 +11,6 @@ import { connectionMessage, type Endpoint, errorIn, requestServer, retryMs } fro
 import { type CommandOf, HANDLER_NAMES, type Source } from './source';
 import { failed } from './source-commands';
 
-/**
- * Reads the commands for an agent from one stream for the life of the runner, and acknowledges them.
- *
- * Ordering: commands start in the order of the stream. None waits for the outcome of another: a permission must be
- * decidable while a message waits for its turn.
- * Failure: a repeated command is acknowledged again, but not executed again. Retries an unreachable server without limit,
- * with backoff; a stream that is silent for three heartbeats counts as dead. Stops for good once fenced by a newer runner.
- */
 export interface CommandClientOptions {
   endpoint: Endpoint;
   agentId: string;
@@ -49,6 +41,14 @@ type StreamEnd =
   | { kind: 'fenced'; message: string }
   | { kind: 'failed'; cause: 'unavailable' | 'unauthorized'; message: string };
 
+/**
+ * Reads the commands for an agent from one stream for the life of the runner, and acknowledges them.
+ *
+ * Ordering: commands start in the order of the stream. None waits for the outcome of another: a permission must be
+ * decidable while a message waits for its turn.
+ * Failure: a repeated command is acknowledged again, but not executed again. Retries an unreachable server without limit,
+ * with backoff; a stream that is silent for three heartbeats counts as dead. Stops for good once fenced by a newer runner.
+ */
 export class CommandClient {
   readonly #options: CommandClientOptions;
   readonly #clock: OutboxClock;

@@ -4,14 +4,6 @@ import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/field
 import type { LogAbout } from '../logger/logger';
 import type { Cursor } from '../outbox/statements';
 
-/**
- * Measures how many tool calls of a session only gathered context: reading, listing and searching. Logged once at the
- * end of a session with the signal `context_ratio`.
- *
- * Ordering: a call is counted and stored with its start event.
- * Failure: a kill neither loses nor doubles a call. The log line and the reset of the count share a transaction with
- * the end of the session.
- */
 export interface ContextRatioOptions {
   log: (message: string, about: LogAbout) => void;
 }
@@ -41,6 +33,14 @@ export function isContextRatioEnabled(env: Record<string, string | undefined>): 
   return env.INTERLUDE_CONTEXT_RATIO?.toLowerCase() !== 'off';
 }
 
+/**
+ * Measures how many tool calls of a session only gathered context: reading, listing and searching. Logged once at the
+ * end of a session with the signal `context_ratio`.
+ *
+ * Ordering: a call is counted and stored with its start event.
+ * Failure: a kill neither loses nor doubles a call. The log line and the reset of the count share a transaction with
+ * the end of the session.
+ */
 export class ContextRatio {
   readonly #log: ContextRatioOptions['log'];
   readonly #calls = new Map<string, Calls>();

@@ -12,14 +12,6 @@ import type { Logger } from '../logger/logger';
 import { callTool, isToolName, type SessionTools, type ToolName } from '../mcp/agent-tools';
 import { removeControlFile, writeControlFile } from './control-file';
 
-/**
- * The HTTP server for an agent's hooks and tools, on loopback, with its own port and secret.
- *
- * Ordering: a request is handled as soon as it is read. Hooks that run at the same time may arrive in either order.
- * Failure: answers come from memory, at most after one write to the outbox. Only requests with `within` wait, up to
- * that time or until the caller disconnects. A handler that throws is answered 500 and logged. Requests that are too
- * large, too slow or not from this machine never reach a handler.
- */
 export interface ControlPortOptions {
   /** @see controlPath */
   file: string;
@@ -31,6 +23,14 @@ export interface ControlPortOptions {
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const REQUEST_MS = 5_000;
 
+/**
+ * The HTTP server for an agent's hooks and tools, on loopback, with its own port and secret.
+ *
+ * Ordering: a request is handled as soon as it is read. Hooks that run at the same time may arrive in either order.
+ * Failure: answers come from memory, at most after one write to the outbox. Only requests with `within` wait, up to
+ * that time or until the caller disconnects. A handler that throws is answered 500 and logged. Requests that are too
+ * large, too slow or not from this machine never reach a handler.
+ */
 export class ControlPort {
   readonly url: string;
   readonly secret: string;

@@ -8,13 +8,6 @@ import type { SessionTools } from '../mcp/agent-tools';
 import type { Cursor } from '../outbox/statements';
 import type { PendingReply } from './pending-replies';
 
-/**
- * Handles reports and replies that agents make with Interlude's tools.
- *
- * Ordering: earlier output of the agent is emitted first (`caughtUp`), so that a reply lands in the right turn.
- * Failure: reports are stored and survive a restart. Replies are remembered only in memory: at worst the agent is
- * reminded once more.
- */
 export interface McpToolsOptions {
   emit: (sessionId: string, events: TimedEvent[]) => void;
   store: (cursors: Cursor[]) => void;
@@ -34,6 +27,13 @@ const CURSOR = 'report:';
 /** Maximum number of replies remembered per session. */
 const MOST_REPLIES = 256;
 
+/**
+ * Handles reports and replies that agents make with Interlude's tools.
+ *
+ * Ordering: earlier output of the agent is emitted first (`caughtUp`), so that a reply lands in the right turn.
+ * Failure: reports are stored and survive a restart. Replies are remembered only in memory: at worst the agent is
+ * reminded once more.
+ */
 export class McpTools {
   readonly #options: McpToolsOptions;
   readonly #reports = new Map<string, StoredReport>();

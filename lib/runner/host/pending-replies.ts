@@ -5,13 +5,6 @@ import * as z from 'zod';
 import { setBounded } from '../adapters/wire';
 import { connectionMessage, type Endpoint, requestServer, withDeadline } from './server-request';
 
-/**
- * Pending replies of the agent, kept in memory so that ending a turn never waits for the server.
- *
- * Ordering: one request at a time. Calls during a request share its result, except `markDirty`, which refreshes
- * afterwards.
- * Failure: keeps the last result and logs at debug. A response that is not a list counts as empty.
- */
 export type PendingReply = Pick<
   ObligationList['obligations'][number],
   'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt'
@@ -32,6 +25,13 @@ const pendingReply = z.looseObject({
   sentAt: z.number(),
 });
 
+/**
+ * Pending replies of the agent, kept in memory so that ending a turn never waits for the server.
+ *
+ * Ordering: one request at a time. Calls during a request share its result, except `markDirty`, which refreshes
+ * afterwards.
+ * Failure: keeps the last result and logs at debug. A response that is not a list counts as empty.
+ */
 export class PendingReplies {
   readonly #ask: FetchReplies;
   readonly #onError: (message: string) => void;

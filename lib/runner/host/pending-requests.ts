@@ -5,12 +5,6 @@ import { requestDigest } from '@interlude/protocol/request-digest';
 import { type EmittedEvent, setBounded } from '../adapters/wire';
 import type { CommandOf } from './source';
 
-/**
- * Permission and question requests that wait for a person.
- *
- * Failure: an answer is refused unless it refers to exactly this request, to the last byte of its input. A second
- * answer is refused too. The agent keeps waiting.
- */
 export interface PendingRequest {
   sessionId: string;
   requestId: string;
@@ -38,6 +32,12 @@ const MAX_HELD = 1_000;
 
 export type AnswerCommand = CommandOf<'permission.decision' | 'question.answer'>;
 
+/**
+ * Permission and question requests that wait for a person.
+ *
+ * Failure: an answer is refused unless it refers to exactly this request, to the last byte of its input. A second
+ * answer is refused too. The agent keeps waiting.
+ */
 export class PendingRequests {
   readonly #held = new Map<string, PendingRequest>();
   readonly #answered = new Map<string, true>();

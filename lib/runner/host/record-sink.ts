@@ -2,14 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { OutgoingRecord } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
 
-/**
- * Buffers records that the outbox rejects, for example while the disk is full.
- *
- * Ordering: one group at a time, made of everything that arrived meanwhile, so nothing overtakes a retried group.
- * Records accepted in one tick share a group and are stored together.
- * Failure: a rejected group is retried every second. Beyond `maxHeld` records, further ones are counted and declared
- * lost in their place once the disk accepts writes.
- */
 export interface RecordSinkOptions {
   enqueue: (records: OutgoingRecord[], cursors: Cursor[]) => Promise<void>;
   onTrouble: (message: string) => void;
@@ -26,6 +18,14 @@ interface Group {
 const MAX_HELD = 50_000;
 const RETRY_MS = 1_000;
 
+/**
+ * Buffers records that the outbox rejects, for example while the disk is full.
+ *
+ * Ordering: one group at a time, made of everything that arrived meanwhile, so nothing overtakes a retried group.
+ * Records accepted in one tick share a group and are stored together.
+ * Failure: a rejected group is retried every second. Beyond `maxHeld` records, further ones are counted and declared
+ * lost in their place once the disk accepts writes.
+ */
 export class RecordSink {
   readonly #options: RecordSinkOptions;
   #waiting: Group[] = [];

@@ -42,13 +42,6 @@ import {
 import { TaskOutputs } from './task-outputs';
 import { type CallerRule, RunningCalls, ToolCallers } from './tool-callers';
 
-/**
- * Runs one agent with any number of sessions: owns the outbox, log, control port and command stream around a source.
- *
- * Ordering: a session is announced before its first event. Commands are accepted once the source can act on them. On
- * close: commands stop, the source ends, everything it emitted is stored, then sent.
- * Failure: without the server, only commands stop.
- */
 export interface RunnerHostOptions {
   /** Fields of the status record that the host does not know, above all the kind. */
   about: AgentStatus & { kind: string };
@@ -84,6 +77,13 @@ export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtO
 
 const FEW_WAITING = 50;
 
+/**
+ * Runs one agent with any number of sessions: owns the outbox, log, control port and command stream around a source.
+ *
+ * Ordering: a session is announced before its first event. Commands are accepted once the source can act on them. On
+ * close: commands stop, the source ends, everything it emitted is stored, then sent.
+ * Failure: without the server, only commands stop.
+ */
 export class RunnerHost {
   readonly agentId: string;
   readonly outbox: Outbox;

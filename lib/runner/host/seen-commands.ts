@@ -3,14 +3,6 @@ import type { Position } from '@interlude/protocol/position';
 import type { Outbox } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
 
-/**
- * Stores received commands and their outcomes in the outbox's file, so that a command delivered twice is executed once,
- * even across restarts.
- *
- * Ordering: a command is stored before it is executed, its outcome before it is acknowledged.
- * Failure: a kill between the two leaves a command without an outcome. The process that receives it again knows that it
- * was started.
- */
 export type CommandOutcome = Pick<Ack, 'state' | 'reason' | 'result'>;
 
 export interface SeenCommand {
@@ -27,6 +19,14 @@ const POSITION = 'commands-position';
 /** Longer than the server keeps any command. */
 const RETENTION_MS = 8 * 24 * 60 * 60_000;
 
+/**
+ * Stores received commands and their outcomes in the outbox's file, so that a command delivered twice is executed once,
+ * even across restarts.
+ *
+ * Ordering: a command is stored before it is executed, its outcome before it is acknowledged.
+ * Failure: a kill between the two leaves a command without an outcome. The process that receives it again knows that it
+ * was started.
+ */
 export class SeenCommands {
   readonly #outbox: Outbox;
   readonly #commands: Map<string, SeenCommand>;

@@ -11,14 +11,6 @@ import { redactOutput, visibleText } from '@interlude/protocol/redaction/redacte
 import type { Redactor } from '../logger/redactor';
 import type { Cursor } from '../outbox/statements';
 
-/**
- * Tails the output files of running tasks and emits what they write.
- *
- * Ordering: output comes after the start of its task and in file order; the final piece comes after the end. While many
- * records are unsent nothing is read: other events go first, and the file keeps the output.
- * Failure: the file position is stored with the emitted output, so the next process continues there. An unreadable file
- * is reported. Only paths that the source named for a running task are read.
- */
 export interface TaskOutputsOptions {
   store: (sessionId: string, events: readonly TimedEvent[], cursors: readonly Cursor[]) => Promise<void>;
   /** Number of unsent records and age of the oldest; 0 for a short queue. */
@@ -59,6 +51,14 @@ const LEAST_SHARE = 2 * 1024;
 const MAX_TASKS = 5_000;
 const CURSOR = 'task-output:';
 
+/**
+ * Tails the output files of running tasks and emits what they write.
+ *
+ * Ordering: output comes after the start of its task and in file order; the final piece comes after the end. While many
+ * records are unsent nothing is read: other events go first, and the file keeps the output.
+ * Failure: the file position is stored with the emitted output, so the next process continues there. An unreadable file
+ * is reported. Only paths that the source named for a running task are read.
+ */
 export class TaskOutputs {
   readonly #options: TaskOutputsOptions;
   /** By cursor name, longest waiting first. */

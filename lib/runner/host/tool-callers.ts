@@ -7,18 +7,6 @@ import { NOT_FOLLOWED, type ToolCaller, type ToolOwner } from './control-port';
 import { findListener } from './process-lookup';
 import type { SessionFacts } from './source';
 
-/**
- * Identifies the session behind a call of Interlude's tools. The evidence is the ticket its MCP server was started
- * with, the processes above that server, and the call itself in the session's events. Unproven calls are refused.
- *
- * | agents of the runner | proof |
- * |---|---|
- * | get their MCP server from it (ACP) | the ticket |
- * | have their own process or server | it is an ancestor of the MCP server |
- * | share a server that may serve others too | it is an ancestor, and exactly one session is making this call |
- *
- * Ordering: a call may arrive before its events, so the lookup waits for them.
- */
 export interface CallerRule {
   by: 'ticket' | 'process' | 'call';
   /** Address of an external server: an http URL or a socket path. */
@@ -56,6 +44,18 @@ const WRAPPER = /tool_?call|call_?tool|mcp/i;
 
 type Match = { sessionId: string; call: OpenCall };
 
+/**
+ * Identifies the session behind a call of Interlude's tools. The evidence is the ticket its MCP server was started
+ * with, the processes above that server, and the call itself in the session's events. Unproven calls are refused.
+ *
+ * | agents of the runner | proof |
+ * |---|---|
+ * | get their MCP server from it (ACP) | the ticket |
+ * | have their own process or server | it is an ancestor of the MCP server |
+ * | share a server that may serve others too | it is an ancestor, and exactly one session is making this call |
+ *
+ * Ordering: a call may arrive before its events, so the lookup waits for them.
+ */
 export class ToolCallers {
   readonly #options: ToolCallersOptions;
   readonly #tickets = new Map<string, string>();

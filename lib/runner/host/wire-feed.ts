@@ -5,12 +5,6 @@ import { answeredMessageIds, ReplyAnnotator } from '../host/pending-replies';
 import type { SourceContext } from '../host/source';
 import type { Cursor } from '../outbox/statements';
 
-/**
- * Passes every frame between a source and its agent to the adapter and the recording, and the adapter's events to the
- * dashboard.
- *
- * Ordering: the events of a session leave in the order of the frames; events of timeouts come in between, when due.
- */
 export interface WireFeedOptions {
   adapter: WireAdapter;
   context: SourceContext;
@@ -25,6 +19,12 @@ export interface WireFeedOptions {
 /** Sessions with reply marks. */
 const MAX_MARKS = 1_000;
 
+/**
+ * Passes every frame between a source and its agent to the adapter and the recording, and the adapter's events to the
+ * dashboard.
+ *
+ * Ordering: the events of a session leave in the order of the frames; events of timeouts come in between, when due.
+ */
 export class WireFeed {
   readonly #options: WireFeedOptions;
   readonly #now: () => number;

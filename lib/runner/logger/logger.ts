@@ -10,12 +10,6 @@ import type { Outbox } from '../outbox/outbox';
 import { LevelSwitch } from './level-switch';
 import { plainText, Redactor } from './redactor';
 
-/**
- * The log of one agent: a file, and a record for the dashboard per line. Secrets are redacted from both.
- *
- * Ordering: a line is in the file before the call returns, and reaches `onRecord` in call order.
- * Failure: never throws. Errors and fatal lines that can't be written go to stderr.
- */
 export interface LoggerOptions {
   agentId: string;
   /** The folder of `<name>.log`. */
@@ -44,6 +38,12 @@ export interface Logger {
   close(): void;
 }
 
+/**
+ * The log of one agent: a file, and a record for the dashboard per line. Secrets are redacted from both.
+ *
+ * Ordering: a line is in the file before the call returns, and reaches `onRecord` in call order.
+ * Failure: never throws. Errors and fatal lines that can't be written go to stderr.
+ */
 export function createLogger(options: LoggerOptions): Logger {
   const level = options.level instanceof LevelSwitch ? options.level : new LevelSwitch(options.level);
   const file = new LogFile(join(options.dir, `${fileNameOf(options.agentId)}.log`), options.file);

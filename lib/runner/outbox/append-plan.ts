@@ -4,17 +4,6 @@ import { reportsFailure } from '@interlude/protocol/insight';
 import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import type { NewRow } from './statements';
 
-/**
- * Plans how an append changes the queue, before anything is written. Pure.
- *
- * A full outbox drops new records, because stored ones may already be in a request. Task output is dropped above half
- * of the bound and log lines above nine tenths, which leaves room for the agent's events. At the bound everything is
- * dropped.
- *
- * Ordering: sequence numbers follow the order of the candidates; each stored or lost record takes one. Consecutive
- * drops of one agent and session share a `lost` record, so a long outage costs one row.
- * Failure: `lost` records may exceed the bound; without these, a drop would be silent.
- */
 export interface Bound {
   maxRows: number;
   maxBytes: number;
@@ -51,6 +40,17 @@ const OUTPUT_SHARE = 0.5;
 /** Largest record that leaves room for the request envelope. */
 export const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
 
+/**
+ * Plans how an append changes the queue, before anything is written. Pure.
+ *
+ * A full outbox drops new records, because stored ones may already be in a request. Task output is dropped above half
+ * of the bound and log lines above nine tenths, which leaves room for the agent's events. At the bound everything is
+ * dropped.
+ *
+ * Ordering: sequence numbers follow the order of the candidates; each stored or lost record takes one. Consecutive
+ * drops of one agent and session share a `lost` record, so a long outage costs one row.
+ * Failure: `lost` records may exceed the bound; without these, a drop would be silent.
+ */
 export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bound): AppendPlan {
   const after = { ...before, openLosts: new Map(before.openLosts) };
   const plan: AppendPlan = { rows: [], changes: new Map(), poisoned: [], dropped: 0, after };

@@ -6,14 +6,6 @@ import { connectionMessage, type Endpoint, errorIn, requestServer, withDeadline 
 import { isOutboxLine } from './append-plan';
 import type { OutboxStore, QueuedRow } from './store';
 
-/**
- * Sends the head of the queue and applies the server's response to the file.
- *
- * Ordering: only the head is sent. A record that the server refuses is replaced by a `lost` record with the same `seq`
- * before anything behind it is sent.
- * Failure: a response changes the file in one transaction or not at all. Unacknowledged records are sent again with the
- * same `seq`; the server drops duplicates.
- */
 export type Delivery =
   /** The queue changed, also by a refusal; its next head can be sent. */
   | { kind: 'progressed' }
@@ -49,6 +41,14 @@ export interface DelivererOptions {
 
 type Answer<Kind extends SendOutcome['kind']> = Extract<SendOutcome, { kind: Kind }>;
 
+/**
+ * Sends the head of the queue and applies the server's response to the file.
+ *
+ * Ordering: only the head is sent. A record that the server refuses is replaced by a `lost` record with the same `seq`
+ * before anything behind it is sent.
+ * Failure: a response changes the file in one transaction or not at all. Unacknowledged records are sent again with the
+ * same `seq`; the server drops duplicates.
+ */
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #store: OutboxStore;

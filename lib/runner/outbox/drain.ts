@@ -1,14 +1,6 @@
 import { retryMs } from '../host/server-request';
 import type { Delivery, OutboxClock } from './delivery';
 
-/**
- * State machine that decides when to send the queue. It knows nothing of records or HTTP.
- *
- * Ordering: one delivery at a time, so the queue leaves first in, first out. `work` during a delivery causes another
- * look at the queue (`sendingAgain`).
- * Failure: a failed delivery is retried forever with increasing waits. `kick` skips the wait; a `kick` during a
- * delivery (`sendingKicked`) skips the wait after it.
- */
 export type DrainState = 'idle' | 'sending' | 'sendingAgain' | 'sendingKicked' | 'waiting' | 'fenced' | 'stopped';
 export type DrainEvent = 'work' | 'kick' | 'due' | 'progressed' | 'emptied' | 'held' | 'fenced' | 'stop';
 
@@ -87,6 +79,14 @@ export interface Trouble {
   retryAt: number | null;
 }
 
+/**
+ * State machine that decides when to send the queue. It knows nothing of records or HTTP.
+ *
+ * Ordering: one delivery at a time, so the queue leaves first in, first out. `work` during a delivery causes another
+ * look at the queue (`sendingAgain`).
+ * Failure: a failed delivery is retried forever with increasing waits. `kick` skips the wait; a `kick` during a
+ * delivery (`sendingKicked`) skips the wait after it.
+ */
 export class Drain {
   readonly #clock: OutboxClock;
   readonly #deliver: (signal: AbortSignal) => Promise<Delivery>;

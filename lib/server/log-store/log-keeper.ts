@@ -85,8 +85,8 @@ export class LogKeeper {
 
   /** Removes lines over the size limit and, if the clock can be trusted, over the age limit. */
   async retain(): Promise<void> {
-    // A per-request host is trusted to keep its clock right.
     await this.#database.tidy();
+    // A per-request host is trusted to keep its clock right.
     await this.removeOld(!this.#isLongLived || this.#trust.isTrusted(await newestReceivedAt(this.#database.reader)));
   }
 

@@ -62,7 +62,9 @@ describe('a pending request of Claude Code', () => {
       { ...body, digest: body.digest.slice(1) },
     ];
     for (const other of others)
-      expect(await decide(pending, '1', { kind: 'permission', body: other })).toMatch(/something other than what was answered/);
+      expect(await decide(pending, '1', { kind: 'permission', body: other })).toMatch(
+        /something other than what was answered/,
+      );
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
     expect(await decide(pending, '1', { kind: 'permission', body: unsaid })).toMatch(
       /does not say which request was answered/,

@@ -13,6 +13,12 @@ import type {
 import { answer, type ScriptInput } from './assistant-script';
 import type { Block } from './scripted-model.mjs';
 
+export interface BuiltInOptions {
+  /** Pause between two pieces of a text. */
+  paceMs: number;
+  outputDir: string;
+}
+
 /**
  * The demo's answering agent without Claude Code: it plays the same script and sends the messages of the Agent SDK
  * (`@anthropic-ai/claude-agent-sdk` 0.3.332), so that the runner and adapter are the same as for a real agent. Its two
@@ -21,12 +27,6 @@ import type { Block } from './scripted-model.mjs';
  * Ordering: one turn at a time. The turn for a task that ended comes before the turn for waiting messages.
  * Failure: an interrupt stops texts and requests, but not background commands.
  */
-export interface BuiltInOptions {
-  /** Pause between two pieces of a text. */
-  paceMs: number;
-  outputDir: string;
-}
-
 export function builtInAgent(settings: BuiltInOptions): ClaudeSdk {
   return { query: ({ prompt, options }) => new BuiltInAgent(prompt, options, settings) };
 }

@@ -4,15 +4,6 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { SessionFacts, Source, SourceContext } from '../../host/source';
 import { play, type Recording, sleepUntil } from '../recording';
 
-/**
- * One agent of the demo: plays one recording after another, each as a new session. Refuses every command except
- * log-level.set.
- *
- * Ordering: if the first recording starts in the middle, earlier events and log lines carry the times at which they
- * would have occurred.
- * Failure: the outbox stores the current session. The session ends when the demo stops, or when it starts again after a
- * kill; otherwise it would look busy forever.
- */
 export interface DemoSourceOptions {
   context: SourceContext;
   agent: DemoAgent;
@@ -24,6 +15,15 @@ export interface DemoSourceOptions {
 
 const CURSOR = 'demo';
 
+/**
+ * One agent of the demo: plays one recording after another, each as a new session. Refuses every command except
+ * log-level.set.
+ *
+ * Ordering: if the first recording starts in the middle, earlier events and log lines carry the times at which they
+ * would have occurred.
+ * Failure: the outbox stores the current session. The session ends when the demo stops, or when it starts again after a
+ * kill; otherwise it would look busy forever.
+ */
 export class DemoSource implements Source {
   readonly #options: DemoSourceOptions;
   readonly #context: SourceContext;

@@ -9,13 +9,6 @@ import { type AgentExit, AgentProcess, JsonLines, type SpawnRequest } from '../.
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
 
-/**
- * One process of an ACP agent: JSON-RPC on stdin and stdout, one frame per line.
- *
- * Ordering: one reader for the life of the process. Each frame is recorded before it takes effect, in both directions.
- * Failure: unreadable lines are recorded and skipped. When the process exits, open requests resolve with `isGone`, and
- * nothing more is written.
- */
 export interface AcpConnectionOptions {
   spawn: Omit<SpawnRequest, 'signal'>;
   /** Called with every frame before it takes effect. */
@@ -35,6 +28,13 @@ const QUOTED = 200;
 /** After closing stdin: SIGTERM, then SIGKILL. */
 const END_WITHIN_MS = { byInput: 2_000, bySignal: 3_000 };
 
+/**
+ * One process of an ACP agent: JSON-RPC on stdin and stdout, one frame per line.
+ *
+ * Ordering: one reader for the life of the process. Each frame is recorded before it takes effect, in both directions.
+ * Failure: unreadable lines are recorded and skipped. When the process exits, open requests resolve with `isGone`, and
+ * nothing more is written.
+ */
 export class AcpConnection {
   readonly exited: Promise<AgentExit>;
   readonly #options: AcpConnectionOptions;

@@ -28,14 +28,6 @@ import { PromptQueue, SessionRecovery } from './prompt-queue';
 import { type PromptCapabilities, promptBlocks, promptText, type ReplayedMessage, ReplayRecorder } from './prompts';
 import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCursor } from './session-setup';
 
-/**
- * Runs one session of an ACP agent across processes.
- *
- * Ordering: one reader per process, which also reads between prompts. Messages are prompted in order.
- * Failure: a dead agent is restarted and loads its session if it can. Unanswered messages are prompted again unless the
- * replay has them. An agent that is alive but lost its session loads it again, or else is restarted. An agent that
- * keeps dying, loses its session again, or can't be set up is given up, with a note in the session.
- */
 export interface AcpSourceOptions {
   context: SourceContext;
   memory: AcpSession;
@@ -61,6 +53,14 @@ const PATIENCE_MS = 30_000;
 const FILES_ONLY = ['file'] as const;
 const TEXT_ONLY: PromptCapabilities = { image: false, embeddedContext: false };
 
+/**
+ * Runs one session of an ACP agent across processes.
+ *
+ * Ordering: one reader per process, which also reads between prompts. Messages are prompted in order.
+ * Failure: a dead agent is restarted and loads its session if it can. Unanswered messages are prompted again unless the
+ * replay has them. An agent that is alive but lost its session loads it again, or else is restarted. An agent that
+ * keeps dying, loses its session again, or can't be set up is given up, with a note in the session.
+ */
 export class AcpSource implements Source {
   readonly #options: AcpSourceOptions;
   readonly #context: SourceContext;

@@ -6,13 +6,6 @@ import { failed } from '../../host/source-commands';
 import { GONE, type RpcAnswer } from './acp-connection';
 import { isReplayed, type ReplayedMessage } from './prompts';
 
-/**
- * Queues messages for the agent. ACP allows one prompt at a time; agents that support more get each message at once.
- *
- * Ordering: prompted in the order received.
- * Failure: a message is stored before it is prompted, and removed when a turn that names it has ended. A message the
- * agent had when it died is prompted again, unless a turn or the replay has it.
- */
 export interface PromptQueueOptions {
   inFlight: InFlightMessages;
   /** Writes immediately; resolves with the response. */
@@ -29,6 +22,13 @@ interface Waiting {
   settle: ((outcome: CommandOutcome) => void) | null;
 }
 
+/**
+ * Queues messages for the agent. ACP allows one prompt at a time; agents that support more get each message at once.
+ *
+ * Ordering: prompted in the order received.
+ * Failure: a message is stored before it is prompted, and removed when a turn that names it has ended. A message the
+ * agent had when it died is prompted again, unless a turn or the replay has it.
+ */
 export class PromptQueue {
   readonly #options: PromptQueueOptions;
   #waiting: Waiting[];

@@ -8,12 +8,6 @@ import type { AttachmentFile } from '../../host/attachment-store';
 import { readAttachment } from '../../host/attachment-store';
 import { connectionMessage, isLoopback } from '../../host/server-request';
 
-/**
- * HTTP client of an AgentAPI server. Every request and response passes through the adapter.
- *
- * Failure: a message may take as long as its turn (`transport: acp` responds only then and blocks other requests
- * meanwhile), so a slow response is not a failure.
- */
 export interface AgentApiServerOptions {
   url: string;
   headers: Record<string, string>;
@@ -35,6 +29,12 @@ const QUOTED = 400;
 const MAX_EXPLAINED = 16 * 1024;
 export const KEYS = { down: '\x1b[B', up: '\x1b[A', enter: '\r', escape: '\x1b' } as const;
 
+/**
+ * HTTP client of an AgentAPI server. Every request and response passes through the adapter.
+ *
+ * Failure: a message may take as long as its turn (`transport: acp` responds only then and blocks other requests
+ * meanwhile), so a slow response is not a failure.
+ */
 export class AgentApiServer {
   readonly #options: AgentApiServerOptions;
   /** Latest screen of the stream; null without a stream. */

@@ -18,14 +18,6 @@ import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/sourc
 import { WireFeed } from '../../host/wire-feed';
 import { AgentApiServer, KEYS, type PostResult } from './agentapi-server';
 
-/**
- * Runs the terminal agent behind an AgentAPI server as one session.
- *
- * Ordering: messages are typed one after the other, when the screen is stable and shows no prompt.
- * Failure: a broken stream is reopened, and its replay is compared with what was emitted. While the stream is refused,
- * the server is polled. A message being posted when the runner was killed is looked up among the messages of the
- * server.
- */
 export interface AgentApiSourceOptions {
   context: SourceContext;
   /** Without a trailing slash. */
@@ -55,6 +47,14 @@ const POSITION = 'agentapi-place:';
 const MAX_DELIVERIES = 1_000;
 const QUOTED = 400;
 
+/**
+ * Runs the terminal agent behind an AgentAPI server as one session.
+ *
+ * Ordering: messages are typed one after the other, when the screen is stable and shows no prompt.
+ * Failure: a broken stream is reopened, and its replay is compared with what was emitted. While the stream is refused,
+ * the server is polled. A message being posted when the runner was killed is looked up among the messages of the
+ * server.
+ */
 export class AgentApiSource implements Source {
   readonly refusals = {
     'session.end': 'AgentAPI can’t end its agent; end it where it was started',

@@ -19,13 +19,6 @@ import { InterruptAnswers, type ResumeEntry } from './interrupt-answers';
 import { type HistoryMessage, RunHistory } from './run-history';
 import { QUOTED, RunRequest } from './run-request';
 
-/**
- * Runs one session of an AG-UI server: each message posts a run, and a stream is read between runs.
- *
- * Ordering: one run at a time. Messages wait in order; answers go first.
- * Failure: unsent runs are retried until the server responds. Runs with an unknown outcome are not repeated. A run
- * whose stream breaks has failed.
- */
 export interface AgUiSourceOptions {
   context: SourceContext;
   url: string;
@@ -64,6 +57,13 @@ const ENDED = 'agui-ended:';
 const CHECK = 'It may or may not have the message. Check what it does, and send the message again if nothing happens.';
 const UNCERTAIN = `the runner stopped before the agent responded. ${CHECK}`;
 
+/**
+ * Runs one session of an AG-UI server: each message posts a run, and a stream is read between runs.
+ *
+ * Ordering: one run at a time. Messages wait in order; answers go first.
+ * Failure: unsent runs are retried until the server responds. Runs with an unknown outcome are not repeated. A run
+ * whose stream breaks has failed.
+ */
 export class AgUiSource implements Source {
   readonly refusals = {
     'session.end': 'AG-UI can’t end a session; the server of the agent keeps it',

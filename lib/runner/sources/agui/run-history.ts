@@ -5,13 +5,6 @@ import { truncateText } from '@interlude/protocol/text';
 import { contentText } from '../../adapters/agui/agui-frames';
 import type { EmittedEvent } from '../../adapters/wire';
 
-/**
- * The conversation in the form of `RunAgentInput.messages`, for servers that keep none. Built from the emitted events
- * and stored for the next process.
- *
- * Failure: above its bound the oldest messages are dropped, up to a user message. Tool calls without a result are left
- * out, since models refuse them.
- */
 export interface HistoryMessage {
   id: string;
   role: string;
@@ -26,6 +19,13 @@ const MAX_HISTORY = 512 * 1024;
 const MAX_TEXT = 128 * 1024;
 const ROLES = new Set(['user', 'assistant', 'tool', 'system', 'developer']);
 
+/**
+ * The conversation in the form of `RunAgentInput.messages`, for servers that keep none. Built from the emitted events
+ * and stored for the next process.
+ *
+ * Failure: above its bound the oldest messages are dropped, up to a user message. Tool calls without a result are left
+ * out, since models refuse them.
+ */
 export class RunHistory {
   #messages: HistoryMessage[];
 

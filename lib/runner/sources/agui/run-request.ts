@@ -4,13 +4,6 @@ import { truncateText } from '@interlude/protocol/text';
 import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
 import { connectionMessage } from '../../host/server-request';
 
-/**
- * Posts one run and reads its response stream. A server may also send the run on its event stream and answer the POST
- * late, with JSON, or through a proxy that times out: the events then prove that it has the run.
- *
- * Failure: a run that was certainly not received may be posted again as another run. The end of the stream is reported
- * whether or not the run has ended.
- */
 export interface RunRequestOptions {
   url: string;
   headers: Record<string, string>;
@@ -37,6 +30,13 @@ export const QUOTED = 400;
 /** Bytes read of an error response. */
 const MAX_EXPLAINED = 16 * 1024;
 
+/**
+ * Posts one run and reads its response stream. A server may also send the run on its event stream and answer the POST
+ * late, with JSON, or through a proxy that times out: the events then prove that it has the run.
+ *
+ * Failure: a run that was certainly not received may be posted again as another run. The end of the stream is reported
+ * whether or not the run has ended.
+ */
 export class RunRequest {
   readonly id = randomUUID();
   /** True once the run has ended. The stream may stay open. */

@@ -2,13 +2,6 @@ import { isImageType } from '@interlude/protocol/attachments';
 import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
 import type { ContentBlock, UserMessage } from './claude-sdk';
 
-/**
- * Input of the CLI across several processes.
- *
- * Ordering: first in, first out. The next message is passed on once the CLI has confirmed the previous one, so at most
- * one is between the runner and the queue of the CLI.
- * Failure: a message that no process pulled waits for the next process.
- */
 interface Waiting {
   message: UserMessage;
   handed: () => void;
@@ -20,6 +13,13 @@ type WithContent = (message: UserMessage) => UserMessage;
 /** Delay of the next message if the CLI does not confirm the previous one. */
 const UNCONFIRMED_MS = 5_000;
 
+/**
+ * Input of the CLI across several processes.
+ *
+ * Ordering: first in, first out. The next message is passed on once the CLI has confirmed the previous one, so at most
+ * one is between the runner and the queue of the CLI.
+ * Failure: a message that no process pulled waits for the next process.
+ */
 export class InputQueue {
   readonly #onHanded: (message: UserMessage) => void;
   readonly #wholeOf: WithContent;

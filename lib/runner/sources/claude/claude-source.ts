@@ -32,13 +32,6 @@ import type { ClaudeSession } from './conversation';
 import { Conversation, findConversation, readConversation } from './conversation';
 import { answerOf, PermissionRequests, resultOf } from './permission-requests';
 
-/**
- * Runs Claude Code through its Agent SDK.
- *
- * Ordering: one reader for the life of the runner. Input continues across processes.
- * Failure: a CLI that dies is restarted and resumes the conversation; messages missing from its record are delivered
- * again. A CLI that keeps dying is given up, with a note in the session.
- */
 export interface ClaudeSourceOptions {
   sdk: ClaudeSdk;
   /** True if the CLI that the SDK would start is bundled with it. Any other CLI is refused. */
@@ -71,6 +64,13 @@ const WITHHELD = /^(CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT)$/;
 /** `close` gives the CLI about two seconds; later it is killed. */
 const CLOSE_WITHIN_MS = 5_000;
 
+/**
+ * Runs Claude Code through its Agent SDK.
+ *
+ * Ordering: one reader for the life of the runner. Input continues across processes.
+ * Failure: a CLI that dies is restarted and resumes the conversation; messages missing from its record are delivered
+ * again. A CLI that keeps dying is given up, with a note in the session.
+ */
 export class ClaudeSource implements Source {
   readonly #options: ClaudeSourceOptions;
   readonly #context: SourceContext;

@@ -12,12 +12,6 @@ import type { WireFeed } from '../../host/wire-feed';
 import { AppServer, type RpcResult, requestOf, type Transport, type TransportListener } from './app-server';
 import type { ThreadStore } from './thread-store';
 
-/**
- * One connection to an app-server and the threads followed through it.
- *
- * Ordering: messages of a thread wait until its history is emitted.
- * Failure: unreadable parts are logged and skipped. A thread that can't be followed is retried at its next activity.
- */
 export interface CodexConnectionOptions {
   open: (listener: TransportListener) => Transport;
   adapter: CodexAdapter;
@@ -48,6 +42,12 @@ const MAX_PAGES = 10_000;
 /** Notifications without a thread that are logged. */
 const LOGGED = new Set(['warning', 'configWarning', 'deprecationNotice', 'error', 'windows/worldWritableWarning']);
 
+/**
+ * One connection to an app-server and the threads followed through it.
+ *
+ * Ordering: messages of a thread wait until its history is emitted.
+ * Failure: unreadable parts are logged and skipped. A thread that can't be followed is retried at its next activity.
+ */
 export class CodexConnection {
   readonly server: AppServer;
   readonly #options: CodexConnectionOptions;

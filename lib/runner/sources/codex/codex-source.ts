@@ -19,13 +19,6 @@ import type { CodexSession } from './codex-session';
 import { CodexSessions } from './codex-session';
 import { closeStaleWork, ThreadStore } from './thread-store';
 
-/**
- * Runs Codex through an app-server: the operator's own, shared with their terminals, or a child process.
- *
- * Ordering: all traffic goes through one feed for the life of the runner, whatever the connection.
- * Failure: a connection to the operator's server is retried forever, and missed events come from the thread histories.
- * A dead child is restarted and resumes its thread; one that keeps dying is given up.
- */
 export interface CodexSourceOptions {
   context: SourceContext;
   /** Connects to a running server, or starts one. */
@@ -57,6 +50,13 @@ const CLOSE_WITHIN_MS = 5_000;
 const IN_TERMINAL = 'it runs in your own Codex; quit it there (/quit)';
 const MAY_RUN_ON = 'Background commands may still be running; how they end won’t be reported.';
 
+/**
+ * Runs Codex through an app-server: the operator's own, shared with their terminals, or a child process.
+ *
+ * Ordering: all traffic goes through one feed for the life of the runner, whatever the connection.
+ * Failure: a connection to the operator's server is retried forever, and missed events come from the thread histories.
+ * A dead child is restarted and resumes its thread; one that keeps dying is given up.
+ */
 export class CodexSource implements Source {
   readonly #options: CodexSourceOptions;
   readonly #context: SourceContext;

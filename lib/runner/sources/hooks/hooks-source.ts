@@ -16,13 +16,6 @@ import { parseMirrorState } from './mirror-state';
 import { PermissionHooks } from './permission-hooks';
 import { SessionMirror } from './session-mirror';
 
-/**
- * Mirrors terminal sessions of Claude Code from their hooks and transcripts.
- *
- * Ordering: the events of a session follow its transcript; sessions are independent.
- * Failure: after a kill, the source continues from the stored position and includes what the agent did meanwhile.
- * Without the server, it buffers. Without the companion, agents work as if the hooks were not installed.
- */
 export interface HooksSourceOptions {
   context: SourceContext;
   /** Follows only this session. */
@@ -37,6 +30,13 @@ const CURSOR = 'transcript:';
 const POLL_MS = 200;
 const ALIVE_MS = 5_000;
 
+/**
+ * Mirrors terminal sessions of Claude Code from their hooks and transcripts.
+ *
+ * Ordering: the events of a session follow its transcript; sessions are independent.
+ * Failure: after a kill, the source continues from the stored position and includes what the agent did meanwhile.
+ * Without the server, it buffers. Without the companion, agents work as if the hooks were not installed.
+ */
 export class HooksSource implements Source {
   readonly #options: HooksSourceOptions;
   readonly #context: SourceContext;

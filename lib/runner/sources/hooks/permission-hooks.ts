@@ -3,16 +3,6 @@ import { answeredInput, answerText, PLAN_TOOL } from '../../adapters/claude/requ
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
 
-/**
- * Lets the dashboard answer permissions, questions and plans of a terminal while the PermissionRequest hook that
- * reported them waits. The terminal shows its dialog at the same time, and the first answer wins. (A waiting PreToolUse
- * hook would block the dialog.)
- *
- * Ordering: a hook names the tool and its input; the request is known once the transcript has the call.
- * Failure: a hook that times out or disconnects gets no answer, and its request remains for the terminal only.
- *
- * @see measured in a terminal with CLI 2.1.332
- */
 export interface PermissionHooksOptions {
   /** Called when a hook starts or stops waiting. */
   onChange: () => void;
@@ -43,6 +33,16 @@ interface WaitingHook extends Pick<PermissionHook, 'sessionId' | 'tool' | 'sugge
 const NO_OUTPUT = '';
 const MAX_WAITING = 64;
 
+/**
+ * Lets the dashboard answer permissions, questions and plans of a terminal while the PermissionRequest hook that
+ * reported them waits. The terminal shows its dialog at the same time, and the first answer wins. (A waiting PreToolUse
+ * hook would block the dialog.)
+ *
+ * Ordering: a hook names the tool and its input; the request is known once the transcript has the call.
+ * Failure: a hook that times out or disconnects gets no answer, and its request remains for the terminal only.
+ *
+ * @see measured in a terminal with CLI 2.1.332
+ */
 export class PermissionHooks {
   readonly #options: PermissionHooksOptions;
   readonly #requests = new PendingRequests();

@@ -24,13 +24,6 @@ import {
 } from './mirror-state';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
 
-/**
- * Mirrors one terminal session of Claude Code from its transcript.
- *
- * Ordering: events follow the lines of the transcript.
- * Failure: file positions are stored with the events up to them. After a kill, the next mirror rereads the lines to
- * restore its state and emits only new ones.
- */
 export interface SessionMirrorOptions {
   sessionId: string;
   file: string;
@@ -57,6 +50,13 @@ const CLI = 'cli';
 
 const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
 
+/**
+ * Mirrors one terminal session of Claude Code from its transcript.
+ *
+ * Ordering: events follow the lines of the transcript.
+ * Failure: file positions are stored with the events up to them. After a kill, the next mirror rereads the lines to
+ * restore its state and emits only new ones.
+ */
 export class SessionMirror {
   readonly #options: SessionMirrorOptions;
   readonly #now: () => number;

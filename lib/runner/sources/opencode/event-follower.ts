@@ -12,14 +12,6 @@ import type { Cursor } from '../../outbox/statements';
 import { FollowedSessions, type SessionStore } from './followed-sessions';
 import { type Answer, errorText, inDirectory, type OpencodeServer } from './opencode-server';
 
-/**
- * Follows the events of an OpenCode server, and catches up after each connect.
- *
- * Ordering: missed events are read before the first event of a new stream. Events of an unknown session wait until its
- * history is read.
- * Failure: a broken stream is reopened forever. If the address stays silent, open work is closed (`lost`) and continues
- * as another turn.
- */
 export interface EventFollowerOptions {
   server: OpencodeServer;
   adapter: OpencodeAdapter;
@@ -38,6 +30,14 @@ const SILENT_MS = 35_000;
 const LONGEST_WAIT_MS = 10_000;
 const LIST = '/experimental/session?limit=20000&archived=true';
 
+/**
+ * Follows the events of an OpenCode server, and catches up after each connect.
+ *
+ * Ordering: missed events are read before the first event of a new stream. Events of an unknown session wait until its
+ * history is read.
+ * Failure: a broken stream is reopened forever. If the address stays silent, open work is closed (`lost`) and continues
+ * as another turn.
+ */
 export class EventFollower {
   readonly sessions: FollowedSessions;
   readonly #options: EventFollowerOptions;

@@ -6,13 +6,6 @@ import type { InFlightMessage } from '../../host/message-delivery';
 import type { RequestAnswer } from '../../host/pending-requests';
 import { withDeadline } from '../../host/server-request';
 
-/**
- * HTTP client of an OpenCode server.
- *
- * Failure: every request has a time limit, because a starting server accepts connections without answering. Redirects
- * are not followed, because the password belongs to this address only.
- * @see opencode-ai 1.18.33, `GET /doc`
- */
 export interface ServerAddress {
   url: string;
   user: string;
@@ -30,6 +23,13 @@ const ANSWER_WITHIN_MS = 10_000;
 /** Limit of a response, which must fit into memory. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
+/**
+ * HTTP client of an OpenCode server.
+ *
+ * Failure: every request has a time limit, because a starting server accepts connections without answering. Redirects
+ * are not followed, because the password belongs to this address only.
+ * @see opencode-ai 1.18.33, `GET /doc`
+ */
 export class OpencodeServer {
   readonly #url: string;
   readonly #headers: Record<string, string>;

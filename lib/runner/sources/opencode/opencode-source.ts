@@ -23,13 +23,6 @@ import {
   type ServerAddress,
 } from './opencode-server';
 
-/**
- * Runs the sessions of an OpenCode server next to its terminals.
- *
- * Ordering: one stream for all sessions. A message is delivered only once everything before it is read.
- * Failure: the server belongs to the operator. It continues when the runner ends, and the next runner resumes from the
- * stored position.
- */
 export interface OpencodeSourceOptions {
   address: ServerAddress;
   shownUrl: string;
@@ -50,6 +43,13 @@ const CONNECTED_WITHIN_MS = 45_000;
 const MAX_SEARCHED = 200;
 const UNKNOWN_SESSION = 'this runner does not follow this session';
 
+/**
+ * Runs the sessions of an OpenCode server next to its terminals.
+ *
+ * Ordering: one stream for all sessions. A message is delivered only once everything before it is read.
+ * Failure: the server belongs to the operator. It continues when the runner ends, and the next runner resumes from the
+ * stored position.
+ */
 export class OpencodeSource implements Source {
   readonly refusals = {
     'session.end': 'the OpenCode server is not managed by the runner and keeps its sessions',
