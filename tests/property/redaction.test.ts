@@ -138,7 +138,12 @@ function eventsOf({ kind, content: { text }, cuts, ends }: Action, number: numbe
   }
   const pieces = splitAt(text, cuts);
   if (kind === 'output') {
-    return pieces.map((piece) => ({ type: 'CUSTOM', name: 'task:output', value: { task_id: 'k1', text: piece } }));
+    // All outputs of the task are one text, in which a token directly behind a word is not recognizable.
+    return [...pieces, ' '].map((piece) => ({
+      type: 'CUSTOM',
+      name: 'task:output',
+      value: { task_id: 'k1', text: piece },
+    }));
   }
   const [start, content, end] = OF[kind];
   const named = kind === 'args' ? { toolCallId: id, toolCallName: 'Bash' } : { messageId: id, role: 'assistant' };
