@@ -36,8 +36,8 @@ const TYPESCRIPT = [
 /** Native packages and their importers, which can't be bundled. */
 export const NATIVE = ['libsql', '@libsql/client'];
 
-/** Traced for the image optimizer, which is disabled. */
-const NEVER_LOADED = /^node_modules\/(@img|sharp)\//;
+/** Traced for the image optimizer, which is disabled; and archives of the packages. */
+const NEVER_LOADED = /^(node_modules\/(@img|sharp)|dist)\//;
 
 /** Files that are read or run, not imported. */
 export const RUNNER_FILES = ['lib/runner/hooks/hook.sh'];
@@ -151,9 +151,9 @@ export async function compile(entryPoints, folder) {
 }
 
 /** Bundled CommonJS packages call `require` for Node's modules. */
-const BANNER = `import { createRequire as requireFrom } from 'node:module';
-const require = requireFrom(import.meta.url);
-const addressOf = (path) => new URL('../' + path, import.meta.url).href;`;
+const BANNER = `import { createRequire as $requireFrom } from 'node:module';
+const require = $requireFrom(import.meta.url);
+const $addressOf = (path) => new URL('../' + path, import.meta.url).href;`;
 
 /**
  * Keeps `import.meta.url` pointing at the original location.
@@ -165,7 +165,7 @@ function keepAddresses({ onLoad }) {
     const name = relative(root, path);
     if (name.startsWith('node_modules')) return null;
     const text = await readFile(path, 'utf8');
-    const contents = text.replaceAll('import.meta.url', `addressOf(${JSON.stringify(name)})`);
+    const contents = text.replaceAll('import.meta.url', `$addressOf(${JSON.stringify(name)})`);
     return { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' };
   });
 }
@@ -176,6 +176,8 @@ const COMMON = {
   alias: { '@': root },
   bundle: true,
   format: 'esm',
+  // The CommonJS of some packages requires files by computed names.
+  mainFields: ['module', 'main'],
   metafile: true,
   outdir: 'none',
   platform: 'node',

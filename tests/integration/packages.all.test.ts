@@ -110,8 +110,10 @@ export const wrong = [claimOutbox(), new RunnerHost(), new SessionWriter()];`,
     await expect
       .poll(async () => (await sessions()).map(({ agentId }) => agentId), { timeout: 20_000 })
       .toContain('packed');
-    const help = await runShell('npx @interlude/runner --help', env, folder);
-    expect(help.stdout).toContain('Usage: npx @interlude/runner <command>');
+    for (const name of ['', 'claude', 'hooks', 'hooks install', 'replay', 'mcp', 'wait', 'outbox']) {
+      const help = await runShell(`npx @interlude/runner ${name} --help`, env, folder);
+      expect(help.stdout).toMatch(/^Usage: npx @interlude\/runner /);
+    }
   });
 
   test('play the demo', async () => {

@@ -23,7 +23,7 @@ export function commandPlace(env: Record<string, string | undefined>, root = pro
   const isDefault = dataDir === join(isInstalled ? (env.HOME ?? '') : root, '.interlude');
   const prefix = dataDir ? `INTERLUDE_DATA_DIR=${shellWord(below(root, dataDir))} ` : null;
   const token = tokenFile ? `$(cat ${shellWord(below(root, tokenFile))})` : null;
-  const recording = isInstalled ? shellWord(join(root, RECORDING)) : RECORDING;
+  const recording = isInstalled ? shellWord(`${root}/${RECORDING}`) : RECORDING;
   return { setting: isDefault ? '' : prefix, token, found: readFoundAgents(env.INTERLUDE_FOUND_AGENTS), recording };
 }
 
