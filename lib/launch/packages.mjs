@@ -40,8 +40,9 @@ async function packages() {
 async function packDashboard(folder) {
   await packInto(folder);
   const modules = join(folder, 'node_modules');
-  const bundled = packagesIn(modules).filter((name) => !isNative(name));
-  for (const name of packagesIn(modules)) if (isNative(name)) rmSync(join(modules, name), { recursive: true });
+  const ofNpm = nativePackages();
+  for (const name of packagesIn(modules)) if (ofNpm.has(name)) rmSync(join(modules, name), { recursive: true });
+  const bundled = packagesIn(modules);
   const versions = Object.fromEntries(bundled.map((name) => [name, standAlone(join(modules, name, 'package.json'))]));
   nameNativeModules(join(folder, '.next'));
   rmSync(join(folder, '.next', 'node_modules'), { recursive: true, force: true });
@@ -106,27 +107,24 @@ function emitTypes(folder) {
   for (const name of readdirSync(types, { recursive: true, encoding: 'utf8' })) {
     const path = join(types, name);
     if (!/\.d\.m?ts$/.test(name)) continue;
-    const text = readFileSync(path, 'utf8').replace(
-      /(\bfrom |\bimport\()(['"])([^'"]+)\2/g,
-      (_, before, quote, target) => {
-        const ours = /^@interlude\/(.*)$/.exec(target)?.[1];
-        const inner = ours === undefined ? target : relative(dirname(path), join(types, 'lib', ours));
-        if (ours === undefined && !target.startsWith('.')) {
-          const version =
-            manifest.dependencies[
-              target
-                .split('/')
-                .slice(0, target.startsWith('@') ? 2 : 1)
-                .join('/')
-            ];
-          if (version !== undefined) dependencies[target] = version;
-          return `${before}${quote}${target}${quote}`;
-        }
-        const own = inner.startsWith('.') ? inner : `./${inner}`;
-        return `${before}${quote}${/\.mjs$/.test(own) ? own : `${own}.js`}${quote}`;
-      },
+    const specifier = (/** @type {string} */ target) => {
+      const ours = target.replace(/^@interlude\/(.*)/, (_, inner) =>
+        relative(dirname(path), join(types, 'lib', inner)),
+      );
+      if (ours !== target || target.startsWith('.')) {
+        const own = ours.startsWith('.') ? ours : `./${ours}`;
+        return own.endsWith('.mjs') ? own : `${own}.js`;
+      }
+      const [module = target] = /^(?:@[^/]+\/)?[^/]+/.exec(target) ?? [];
+      const version = manifest.dependencies[module];
+      if (version !== undefined) dependencies[module] = version;
+      return target;
+    };
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(
+      path,
+      text.replace(/(?<=\bfrom |\bimport\()(['"])([^'"]+)\1/g, (_, quote, target) => quote + specifier(target) + quote),
     );
-    writeFileSync(path, text);
   }
   return dependencies;
 }
@@ -138,8 +136,8 @@ function packagesIn(modules) {
   );
 }
 
-/** @param {string} name @returns true if npm installs the package along with the native ones */
-function isNative(name) {
+/** @returns the native packages and everything that npm installs along with them */
+function nativePackages() {
   const lock = readManifest(join(root, 'package-lock.json')).packages;
   const needed = new Set(NATIVE);
   const entries = /** @type {Record<string, Partial<Manifest> & { optionalDependencies?: object }>} */ (lock);
@@ -147,7 +145,7 @@ function isNative(name) {
     const { dependencies, optionalDependencies } = entries[`node_modules/${one}`] ?? {};
     for (const next of Object.keys({ ...dependencies, ...optionalDependencies })) needed.add(next);
   }
-  return needed.has(name);
+  return needed;
 }
 
 /**
