@@ -3,7 +3,7 @@ import type { LocalConnection, Place } from './local-connection';
 import { type Reader, type ResultRows, runInOrder, type Snapshot } from './reader';
 import { Yielder } from './yield-to-loop';
 
-/** Maximum concurrent reads; further ones wait. Far fewer of them may be heavy: see ReadQueue. */
+/** Maximum concurrent reads; further reads wait. ReadQueue allows far fewer heavy reads. */
 const MAX_CONNECTIONS = 8;
 
 /**

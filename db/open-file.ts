@@ -144,7 +144,7 @@ const MAX_LOOP_MS = 10;
  * would only add overhead. Longer transactions continue on a thread. Every commit runs on one, because it waits for the
  * disk.
  *
- * Failure: a deleted or replaced file, or one with a truncated log, accepts writes and loses all of them when the
+ * Failure: a deleted or replaced file, or one with a truncated log, accepts writes, which are lost when the
  * process ends. So no transaction starts in that state.
  */
 export function localWriter(

@@ -316,8 +316,8 @@ const AT_ONCE = 5_000;
 /**
  * Prunes old marks, and keys touched long ago, which no running transaction can conflict with.
  *
- * Failure: a process that froze within a transaction may wake up much later. All pruned keys count as touched when the
- * newest of them was, so its transaction conflicts and runs again.
+ * Failure: a process that froze within a transaction may wake up much later. All pruned keys count as touched at the
+ * newest pruned time, so its transaction conflicts and runs again.
  *
  * @returns true if there is more to prune
  */

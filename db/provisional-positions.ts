@@ -32,7 +32,7 @@ const MIN_AHEAD = 256;
 const MAX_AHEAD = 1_024;
 
 /**
- * Delimiters for replaced digits. Each text uses the first one that it does not contain; JSON contains none of them.
+ * Delimiters for replaced digits. Each text uses the first delimiter that it does not contain. JSON contains none.
  */
 const MARKS = ['\u0001', '\u0002', '\u0003', '\u0004'];
 

@@ -1,6 +1,6 @@
 /**
- * Gives the event loop a turn. Small statements, and writes to streams with room, complete without one, so a long
- * series of them would block every other request.
+ * Gives the event loop a turn. Small statements, and writes to streams with room, complete without one: a long
+ * series would block every other request.
  */
 export function yieldToLoop(): Promise<void> {
   return new Promise((resolve) => {

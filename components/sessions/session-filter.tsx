@@ -75,7 +75,7 @@ export function StateChips(props: {
   );
 }
 
-/** A filter of sessions. No states: all of them. */
+/** A filter of sessions. Without states, sessions in every state pass. */
 interface SessionQuery {
   text: string;
   states: readonly SessionState[];

@@ -11,7 +11,7 @@ import { Section } from './fact-table';
 
 /**
  * The API reference, rendered from the OpenAPI document. Anchors are operation ids and type names. Details are rendered
- * when opened, because rendering all of them would block the server.
+ * when opened, because rendering all details would block the server.
  */
 export function ApiReference({ document, origin }: { document: OpenApiDocument; origin: string }) {
   const { info, tags, components } = document;

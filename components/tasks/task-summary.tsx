@@ -66,7 +66,7 @@ export function TaskSummary({ text }: { text: string }) {
   );
 }
 
-/** The end of a task, shown where the agent was notified of it. The task's card is shown where the task started. */
+/** The end of a task, shown where the agent was notified. The task's card is shown where the task started. */
 export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
   const { item, standsAlone } = props;
   // The item reports the task as lost or comes from another session, and the task's own session has reported more

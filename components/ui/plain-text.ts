@@ -70,7 +70,7 @@ const ENTITY = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([\da-z]{2,31}));/gi;
 
 /**
  * Decodes HTML entities in Markdown text. React renders the result as text, so it can't become markup. In the browser
- * the DOM resolves entity names; only the server's bundle contains a table of them.
+ * the DOM resolves entity names; only the server's bundle contains a table.
  */
 export function decodeEntities(text: string): string {
   if (!text.includes('&')) return text;

@@ -3,7 +3,7 @@ import type { AgentSummary, SessionSummary } from './read-models';
 
 /** Search in lists. The server applies it to all rows and a page to its loaded rows, so that both find the same. */
 
-/** The distinct words of a search. A row matches if it contains all of them. */
+/** The distinct words of a search. A row matches if it contains every word. */
 export function searchWords(text: string): string[] {
   return [...new Set(text.toLowerCase().split(/\s+/).filter(Boolean))];
 }

@@ -77,7 +77,7 @@ interface Shown extends Wanted {
 }
 
 /**
- * The blocks of a text, and the rest of it as written. Short texts are parsed during the render, others by the worker.
+ * The parsed blocks of a text, then its unparsed end. Short texts are parsed during the render, others by the worker.
  * However long the text is, one render adds a bounded number of elements.
  *
  * @param streaming true while the text grows

@@ -122,7 +122,7 @@ export class WaitingStatuses {
     for (const [key, status] of this.#waiting) if (status.seq === seq) this.#waiting.delete(key);
   }
 
-  /** Shifts all numbers for a new epoch, in which none of them has been sent. */
+  /** Shifts all numbers for a new epoch, in which nothing has been sent. */
   renumber(lessBy: number): void {
     this.#carriedSeq = 0;
     this.#waiting = new Map(

@@ -120,7 +120,7 @@ function* insightStatements(batch: BatchRows): Generator<InStatement> {
   yield* chunkStatements(signalling, DELETE_OLD_SIGNALS);
 }
 
-/** Only an agent's newest signals are kept; the log has all of them. */
+/** Only an agent's newest signals are kept; the log has every signal. */
 const DELETE_OLD_SIGNALS = `DELETE FROM insights WHERE position IN (
     SELECT old.position FROM json_each(?1) AS agent JOIN insights AS old
       ON old.agent_id = agent.value AND old.is_failure = 0 AND old.position <= (

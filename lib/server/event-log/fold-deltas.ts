@@ -71,7 +71,7 @@ export async function foldStoredDeltas(transaction: WriteTransaction, folds: Sto
   return statements;
 }
 
-/** @returns null if the deltas are too long together, without reading all of them */
+/** @returns null if the deltas are too long together; stops reading then */
 async function readDeltas(
   transaction: WriteTransaction,
   fold: StoredFold,
