@@ -53,7 +53,7 @@ export async function exchange(handle, incoming, outgoing) {
  * @param {ServerResponse} outgoing
  */
 function openStream(response, outgoing) {
-  outgoing.writeHead(response.status, Object.fromEntries(withPolicy(response.headers)));
+  outgoing.writeHead(response.status, withPolicy(response.headers).flat());
   outgoing.flushHeaders();
   const source = response.open({
     get waiting() {
@@ -75,44 +75,64 @@ function openStream(response, outgoing) {
   return RESPONSE_ALREADY_SENT;
 }
 
-/** @param {Headers} headers */
-function withPolicy(headers) {
-  const all = new Headers(headers);
-  for (const [name, value] of Object.entries(SECURITY_HEADERS)) all.set(name, value);
-  if (!headers.has('content-security-policy'))
-    for (const [name, value] of Object.entries(DATA_POLICY)) all.set(name, value);
-  return all;
-}
+const EVERY_RESPONSE = Object.entries(SECURITY_HEADERS);
+const DATA_RESPONSE = [...EVERY_RESPONSE, ...Object.entries(DATA_POLICY)];
 
 /**
+ * @param {Headers} headers
+ * @returns {[name: string, value: string][]} pairs, because Headers cost more than the rest of a small response
+ */
+const withPolicy = (headers) => [
+  ...(headers.has('content-security-policy') ? EVERY_RESPONSE : DATA_RESPONSE),
+  ...headers,
+];
+
+/**
+ * Sends JSON and empty bodies itself: the adapter would build and read a second Response.
+ *
  * @param {Response} response
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} outgoing
  * @returns {Promise<Response>}
  */
-async function encoded({ status, headers: given, body }, incoming, outgoing) {
+async function encoded(response, incoming, outgoing) {
+  const { status, headers: given, body } = response;
   const headers = withPolicy(given);
-  const init = { status, headers };
   const type = given.get('content-type') ?? '';
   const isJson = type.startsWith('application/json');
   const isCompressible =
     (isJson || type.startsWith('text/plain')) && !/\bno-transform\b/.test(given.get('cache-control') ?? '');
-  if (isCompressible) headers.append('vary', 'accept-encoding');
+  if (isCompressible) headers.push(['vary', 'accept-encoding']);
   if (body === null || incoming.method === 'HEAD') {
     body?.cancel().catch(() => {});
-    return new Response(null, init);
+    if (body === null && status !== 204 && status !== 304) headers.push(['content-length', '0']);
+    return send(outgoing, status, headers);
   }
   const compresses = isCompressible && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
   if (isJson) {
-    const bytes = Buffer.from(await new Response(body).arrayBuffer());
-    const isPacked = compresses && bytes.byteLength >= MIN_COMPRESSED_BYTES;
-    if (isPacked) headers.set('content-encoding', 'gzip');
-    return new Response(isPacked ? await compress(bytes) : bytes, init);
+    const plain = Buffer.from(await response.arrayBuffer());
+    const isPacked = compresses && plain.byteLength >= MIN_COMPRESSED_BYTES;
+    if (isPacked) headers.push(['content-encoding', 'gzip']);
+    const bytes = isPacked ? await compress(plain) : plain;
+    headers.push(['content-length', String(bytes.byteLength)]);
+    return send(outgoing, status, headers, bytes);
   }
   const whole = unlessBroken(body, outgoing);
-  if (!compresses) return new Response(whole, init);
-  headers.set('content-encoding', 'gzip');
-  return new Response(whole.pipeThrough(/** @type {any} */ (new CompressionStream('gzip'))), init);
+  if (!compresses) return new Response(whole, { status, headers });
+  headers.push(['content-encoding', 'gzip']);
+  const packed = whole.pipeThrough(/** @type {any} */ (new CompressionStream('gzip')));
+  return new Response(packed, { status, headers });
+}
+
+/**
+ * @param {ServerResponse} outgoing
+ * @param {number} status
+ * @param {[name: string, value: string][]} headers
+ * @param {Buffer} [bytes]
+ */
+function send(outgoing, status, headers, bytes) {
+  outgoing.writeHead(status, headers.flat()).end(bytes);
+  return RESPONSE_ALREADY_SENT;
 }
 
 /**

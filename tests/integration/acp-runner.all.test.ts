@@ -9,7 +9,8 @@ beforeAll(async () => {
 afterAll(() => dashboard.close());
 
 test('a session ended from the dashboard has 5 seconds to finish its turn, which is then interrupted', async () => {
-  const { agent, ended, post, session, turns } = await acpRunner(dashboard, 'busy');
+  const { agent, ended, opened, post, session, turns } = await acpRunner(dashboard, 'busy');
+  await opened();
   await post('messages', { text: 'Build it', clientId: 'm' });
   await agent.prompted(1);
   agent.say('Building.');

@@ -11,8 +11,8 @@ beforeAll(async () => {
 afterAll(() => dashboard.close());
 
 test('text after the turn of an ACP agent joins its message, or stays outside turns', async () => {
-  const { agent, post, session, turns } = await acpRunner(dashboard, 'tail', { name: 'qwen-code' });
-  await poll(() => agent.of('session/new').length).toBe(1);
+  const { agent, opened, post, session, turns } = await acpRunner(dashboard, 'tail', { name: 'qwen-code' });
+  await opened();
   await post('messages', { text: 'Go.', clientId: 'c1' });
   await agent.prompted(1);
   agent.say('It is ', 'a');
@@ -40,9 +40,9 @@ test('the runner refuses an agent with another ACP version in one sentence, and 
 });
 
 test('a session ended from the dashboard ends its agent and runner, which exits with 0', async () => {
-  const { agent, ended, post, session, turns, summary } = await acpRunner(dashboard, 'idle');
-  await poll(() => agent.of('session/new').length).toBe(1);
-  expect((await summary()).status?.takes).toContain('session.end');
+  const { ended, opened, post, session, turns, summary } = await acpRunner(dashboard, 'idle');
+  await opened();
+  await poll(async () => (await summary()).status?.takes).toContain('session.end');
   await post('end');
   const end = await ended;
   expect([end.exitCode, end.stderr]).toEqual([0, 'interlude: ended from the dashboard\n']);

@@ -138,9 +138,11 @@ export async function acpRunner(dashboard: LocalDashboard, name: string, options
   await poll(async () => (await summary().catch(() => null))?.connection).toBe('connected');
   const post = (path: string, body: object = {}) =>
     dashboard.request<CommandAnswer>(`/sessions/${sessionId}/${path}`, body);
+  const session = async () => (await dashboard.request<SessionDetail>(`/sessions/${sessionId}`)).session;
   return {
-    ...{ agent, ended, post, summary },
-    session: async () => (await dashboard.request<SessionDetail>(`/sessions/${sessionId}`)).session,
+    ...{ agent, ended, post, summary, session },
+    /** Resolves when the dashboard has the session: the agent opens it before the runner sends its records. */
+    opened: () => poll(() => session().then(({ state }) => state, String)).toBe('idle'),
     turns: async () => (await dashboard.request<TranscriptPage>(`/sessions/${sessionId}/transcript`)).turns,
   };
 }
