@@ -1,10 +1,11 @@
 'use client';
 
-import type { AttachmentRef } from '@interlude/protocol/attachments';
+import { type AttachmentRef, attachmentPath } from '@interlude/protocol/attachments';
 import type { MessageAnswer } from '@interlude/protocol/commands';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { retryDelayMs } from '@interlude/protocol/sse';
 import { useSyncExternalStore } from 'react';
+import { apiFetch } from '@/components/live/api-fetch';
 import { postJson, RequestError } from '@/components/live/fetch-json';
 import { Store } from '@/components/live/store';
 import { browserStorage } from '@/components/ui/browser-storage';
@@ -18,7 +19,6 @@ import {
   sessionsWithOutgoing,
   storeOutgoing,
 } from './draft-store';
-import { isKept } from './upload-attachment';
 
 /** Queues of all sessions. They keep sending while the reader is on another page. */
 class OutgoingQueues {
@@ -245,4 +245,27 @@ export function useOutgoing(sessionId: string): {
     () => NONE,
   );
   return { messages, queue };
+}
+
+/** Timeout of a check, which runs in the background. */
+const WITHIN_MS = 30_000;
+
+/**
+ * Returns true if the server still has the attachment, without downloading it. The server removes attachments that no
+ * message uses after a day.
+ *
+ * @returns null if the server is unreachable
+ */
+export async function isKept(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
+  try {
+    const { status, body } = await apiFetch(attachmentPath(hash, sessionId), {
+      headers: { 'if-none-match': `"${hash}"` },
+      signal: AbortSignal.timeout(WITHIN_MS),
+    });
+    await body?.cancel();
+    if (status === 304 || status === 200) return true;
+    return status === 404 ? false : null;
+  } catch {
+    return null;
+  }
 }

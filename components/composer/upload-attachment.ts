@@ -1,4 +1,4 @@
-import { type AttachmentRef, attachmentPath, isImageType, isTextType } from '@interlude/protocol/attachments';
+import { isImageType, isTextType } from '@interlude/protocol/attachments';
 import type { ErrorBody } from '@interlude/protocol/errors';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
@@ -109,27 +109,4 @@ function outcomeOf(status: number, text: string): UploadOutcome {
 function claimedType(type: string): string {
   const [plain = ''] = type.toLowerCase().split(';', 1);
   return isImageType(plain) || isTextType(plain) || plain === 'application/pdf' ? plain : 'text/plain';
-}
-
-/** Timeout of a check, which runs in the background. */
-const WITHIN_MS = 30_000;
-
-/**
- * Returns true if the server still has the attachment, without downloading it. The server removes attachments that no
- * message uses after a day.
- *
- * @returns null if the server is unreachable
- */
-export async function isKept(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
-  try {
-    const { status, body } = await apiFetch(attachmentPath(hash, sessionId), {
-      headers: { 'if-none-match': `"${hash}"` },
-      signal: AbortSignal.timeout(WITHIN_MS),
-    });
-    await body?.cancel();
-    if (status === 304 || status === 200) return true;
-    return status === 404 ? false : null;
-  } catch {
-    return null;
-  }
 }

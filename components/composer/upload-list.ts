@@ -8,8 +8,8 @@ import {
 import { Store } from '@/components/live/store';
 import { browserStorage } from '@/components/ui/browser-storage';
 import { type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
-import { outgoingQueues } from './outgoing-queue';
-import { isKept, type UploadOutcome, uploadAttachment } from './upload-attachment';
+import { isKept, outgoingQueues } from './outgoing-queue';
+import type { UploadOutcome } from './upload-attachment';
 
 export interface Upload {
   key: number;
@@ -168,7 +168,8 @@ export class UploadList extends Store {
     const call = new AbortController();
     this.#files.set(key, { file, call });
     const onProgress = (share: number) => this.#set(key, { kind: 'sending', share });
-    const outcome = await this.#options.upload(file, onProgress, call.signal);
+    // Only loading the code for uploads rejects.
+    const outcome = await this.#options.upload(file, onProgress, call.signal).catch(() => AWAY);
     if (call.signal.aborted) return;
     this.#set(key, outcome);
     if (outcome.kind === 'done') this.#dropRemoved(outcome.attachment);
@@ -248,6 +249,8 @@ export class UploadList extends Store {
 
 const MIB = 1024 * 1024;
 
+const AWAY: UploadOutcome = { kind: 'failed', reason: 'The server can’t be reached.', canRetry: true };
+
 /** The author's text, or the attachments' names if there is none. */
 export function messageText(text: string, attachments: readonly Attachment[]): string {
   return text.trim() === '' ? attachmentNames(attachments) : text;
@@ -267,7 +270,10 @@ class UploadLists {
     const known = this.#lists.get(sessionId);
     if (known !== undefined) return known;
     const list = new UploadList({
-      upload: (file, onProgress, signal) => uploadAttachment(sessionId, file, onProgress, signal),
+      upload: async (...file) => {
+        const { uploadAttachment } = await import('./upload-attachment');
+        return uploadAttachment(sessionId, ...file);
+      },
       isKept: (attachment) => isKept(sessionId, attachment),
       addresses: URL,
     });

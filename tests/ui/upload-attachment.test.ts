@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { sendMessage } from '@/components/composer/outgoing-queue';
-import { isKept, uploadAttachment } from '@/components/composer/upload-attachment';
+import { isKept, sendMessage } from '@/components/composer/outgoing-queue';
+import { uploadAttachment } from '@/components/composer/upload-attachment';
 import { HeldRequest } from './held-request';
 
 /** A browser's file. @param isThere false if its bytes can't be read */

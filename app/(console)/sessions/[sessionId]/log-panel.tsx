@@ -1,32 +1,35 @@
 'use client';
 
-import type { LogLine } from '@interlude/protocol/read-models';
+import type { LogLine, Task, Turn } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide';
-import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
-import type { Span } from '@/components/time-lock/time-lock';
+import { AgentLog } from '@/components/logs/agent-log';
+import { LevelSwitch } from '@/components/logs/level-switch';
+import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
+import { taskAnchor } from '@/components/tasks/task-words';
+import type { Span, TurnAtLine } from '@/components/time-lock/time-lock';
+import { turnTitle } from '@/components/transcript/turn-cause';
 import { BottomPane } from '@/components/ui/bottom-pane';
-import { useStored } from '@/components/ui/browser-storage';
+import { useNow } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { OVERLAY } from '@/components/ui/in-view';
+import { type Jump, JumpLink, JumpProvider } from '@/components/ui/jump';
 import { Link } from '@/components/ui/link';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { Words } from '@/components/ui/name';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { useMedia } from '@/components/ui/use-media';
-import { useSessionRows, useSessionScope } from './session-scope';
-
-export const levelCode = new CodeOnDemand(async () => (await import('@/components/logs/level-switch')).LevelSwitch);
-export const logCode = new CodeOnDemand(async () => (await import('@/components/logs/agent-log')).AgentLog);
+import { inQuotes, nameText } from '@/components/ui/verbatim';
+import { useSessionRows, useTaskNames } from './session-scope';
+import type { useLogPanel } from './use-log-panel';
 
 /** The log of a session's agent, below the transcript or, on small screens, over it. */
 export function LogPanel(props: {
   panel: ReturnType<typeof useLogPanel>;
   span: Span | null;
   onLineClick: (line: LogLine) => void;
-  /** The links to the transcript. */
-  children: ReactNode;
+  links: LinksProps;
 }) {
-  const { panel, span, onLineClick, children } = props;
+  const { panel, span, onLineClick, links } = props;
   const { session, agent } = useSessionRows();
   const { agentId } = session;
   const { id, box, covers, takesFocus, close } = panel;
@@ -42,7 +45,7 @@ export function LogPanel(props: {
         )}
         {agent !== null && (
           <div className={clsx(covers && 'order-last basis-full')}>
-            <OnDemand code={levelCode} name="The log level" props={{ agent }} />
+            <LevelSwitch agent={agent} />
           </div>
         )}
         <Link
@@ -64,8 +67,8 @@ export function LogPanel(props: {
           </button>
         )}
       </header>
-      <OnDemand code={logCode} name="The log" props={{ agentId, span, onLineClick, takesFocus, compact: true }} />
-      {children}
+      <AgentLog agentId={agentId} span={span} onLineClick={onLineClick} takesFocus={takesFocus} compact />
+      <LogLinks {...links} />
     </section>
   );
   if (covers)
@@ -81,96 +84,132 @@ export function LogPanel(props: {
   );
 }
 
-/** Screens too small to show both: the log covers the transcript. */
-const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
-
-/**
- * Opens and closes the log by button, with the `l` key and on jumps into it. The browser remembers that the log is
- * open, unless the log covers the transcript.
- */
-export function useLogPanel() {
-  const id = useId();
-  const box = useRef<HTMLElement>(null);
-  const { shown: transcript } = useSessionScope();
-  const covers = useMedia(NO_ROOM);
-  const [stored, store] = useStored('log-panel-open');
-  const [covering, setCovering] = useState(false);
-  const open = covers ? covering : stored === 'yes';
-  /** The element that had the focus before the log took it. */
-  const cameFrom = useRef<Element | null>(null);
-  const [takesFocus, setTakesFocus] = useState(false);
-
-  const setOpen = useCallback(
-    (next: boolean) => {
-      setCovering(next);
-      if (!covers) store(next ? 'yes' : 'no');
-    },
-    [covers, store],
-  );
-  const enter = useCallback(() => {
-    cameFrom.current = document.activeElement;
-    setTakesFocus(true);
-    setOpen(true);
-  }, [setOpen]);
-  /** `leaves`: doesn't restore the focus. */
-  const close = useCallback(
-    ({ leaves = false } = {}) => {
-      const focused = box.current?.contains(document.activeElement) ?? false;
-      setTakesFocus(false);
-      setOpen(false);
-      // A covered transcript can't take the focus yet.
-      if (!focused || leaves) return;
-      requestAnimationFrame(() => {
-        const { activeElement, body } = document;
-        if (activeElement !== body && !box.current?.contains(activeElement)) return;
-        const from = cameFrom.current;
-        if (from instanceof HTMLElement && from.isConnected && from !== document.body) {
-          from.focus({ preventScroll: true });
-        } else transcript.current?.focus();
-      });
-    },
-    [setOpen, transcript],
-  );
-  /** Opens the log for a jump. If the transcript stays visible, it keeps the focus. */
-  const show = useCallback(() => {
-    if (covers) enter();
-    else setOpen(true);
-  }, [covers, enter, setOpen]);
-
-  const onKey = () => {
-    const panel = box.current;
-    if (!open) enter();
-    else if (panel?.contains(document.activeElement)) close();
-    else {
-      cameFrom.current = document.activeElement;
-      // The log takes the focus once it has loaded.
-      setTakesFocus(true);
-      (logElement(panel) ?? panel)?.focus();
-    }
-  };
-  useShortcuts({ 'transcript.log': onKey });
-
-  useEffect(() => {
-    const panel = box.current;
-    if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
-  }, [open, takesFocus]);
-
-  // If the user moves the focus while the log loads, the log no longer takes it.
-  useEffect(() => {
-    if (!takesFocus) return;
-    const left = ({ target, relatedTarget }: FocusEvent) => {
-      const panel = box.current;
-      if (!panel?.contains(target as Node) || panel.contains(relatedTarget as Node | null)) return;
-      // switching windows doesn't count
-      if (document.hasFocus()) setTakesFocus(false);
-    };
-    document.addEventListener('focusout', left);
-    return () => document.removeEventListener('focusout', left);
-  }, [takesFocus]);
-
-  return { id, box, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
+/** An element of the transcript with its anchor. */
+interface Named {
+  anchor: string;
+  title: string;
 }
 
-function logElement(panel: HTMLElement | null): HTMLElement | null {
-  return panel?.querySelector<HTMLElement>('[role="log"]') ?? null;
+interface LinksProps {
+  turns: readonly Turn[];
+  tasks: readonly Task[];
+  /** Anchor of the turn or task that the log is locked to. */
+  held: string | null;
+  span: Span | null;
+  /** What ran when the chosen line was written. */
+  ran: TurnAtLine | null;
+  jump: Jump;
+  onRelease: () => void;
+}
+
+/** Links between log and transcript: the shown time span, and what ran when the chosen line was written. */
+function LogLinks(props: LinksProps) {
+  const { turns, tasks, span, ran, jump, onRelease } = props;
+  const names = useTaskNames(tasks);
+  const turnNamed = (id: string): Named => {
+    const turn = turns.find((one) => one.id === id);
+    return { anchor: `turn-${id}`, title: turn === undefined ? 'a turn' : turnTitle(turn, names) };
+  };
+  const heldNamed = (anchor: string): Named => {
+    const task = tasks.find((one) => taskAnchor(one) === anchor);
+    return task === undefined
+      ? turnNamed(anchor.slice('turn-'.length))
+      : { anchor, title: `Task ${inQuotes(task.description)}` };
+  };
+  const held = props.held === null || span === null ? null : { ...heldNamed(props.held), span };
+  const answer = ran?.answer ?? null;
+  const isEmpty = held === null && ran === null;
+  return (
+    <JumpProvider jump={jump}>
+      <div
+        className={clsx(
+          'flex shrink-0 flex-wrap items-baseline gap-x-5 gap-y-0.5 px-3 text-ink-3 text-xs sm:px-4',
+          !isEmpty && 'border-t py-1',
+        )}
+      >
+        {held !== null && (
+          <p className="flex min-w-0 max-w-full items-baseline gap-2">
+            <span aria-hidden="true" className="h-3 w-0.5 shrink-0 self-center bg-ink-2" />
+            <Place {...held} />
+            <SpanOf span={held.span} />
+            <button
+              type="button"
+              aria-label={`Release ${nameText(held.title)}`}
+              title="Release"
+              onClick={onRelease}
+              className="hit shrink-0 self-center hover:text-ink"
+            >
+              <Icon of={X} size={12} />
+            </button>
+          </p>
+        )}
+        {/* Announced to screen readers, too. */}
+        <p role="status" className="flex min-w-0 max-w-full flex-wrap items-baseline gap-x-1.5">
+          {ran !== null && (
+            <Ran
+              found={ran}
+              turn={answer?.turnId == null ? null : turnNamed(answer.turnId)}
+              tasks={answer === null ? [] : tasksAt(tasks, answer.taskIds, ran.at)}
+              held={held?.anchor ?? null}
+            />
+          )}
+        </p>
+      </div>
+    </JumpProvider>
+  );
+}
+
+function SpanOf({ span: { from, to } }: { span: Span }) {
+  return (
+    <span className="tabular shrink-0 text-2xs">
+      <LogTime at={from} />
+      {to === Number.POSITIVE_INFINITY ? ' until now' : ` for ${formatDuration(to - from)}`}
+    </span>
+  );
+}
+
+function Ran(props: { found: TurnAtLine; turn: Named | null; tasks: readonly Named[]; held: string | null }) {
+  const { found, turn, tasks, held } = props;
+  const { answer, error } = found;
+  if (error !== null) return <span className="text-failed">The turn could not be loaded: {error}</span>;
+  if (answer === null) return null;
+  return (
+    <>
+      <LogTime at={found.at} />
+      {turn === null && <span>before the first turn</span>}
+      {turn !== null && <span>{answer.running ? 'in' : 'after'}</span>}
+      {turn !== null && (turn.anchor === held ? <span>that turn</span> : <Place {...turn} />)}
+      {tasks.length > 0 && <span>while {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} ran:</span>}
+      {tasks.map((task) => (
+        <Place key={task.anchor} {...task} />
+      ))}
+    </>
+  );
+}
+
+/** The named tasks that were running at a time. Later runs may have reused an id. */
+function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Named[] {
+  return ids.flatMap((id) => {
+    const task = tasks.find((one) => one.id === id && one.startedAt <= at && (one.endedAt ?? at) >= at);
+    return task === undefined ? [] : [{ anchor: taskAnchor(task), title: inQuotes(task.description) }];
+  });
+}
+
+/** A time in the log's format. */
+function LogTime({ at }: { at: number }) {
+  const [{ isUtc }] = useLogSettings();
+  return <time className="tabular shrink-0 text-2xs">{useNow((now) => formatLogTime(at, isUtc, now))}</time>;
+}
+
+function Place({ anchor, title }: Named) {
+  return (
+    <JumpLink
+      anchor={anchor}
+      className="min-w-0 truncate text-ink-2 underline decoration-line-strong underline-offset-3 hover:text-ink"
+    >
+      <bdi>
+        <Words text={title} />
+      </bdi>
+    </JumpLink>
+  );
 }

@@ -1,12 +1,12 @@
 'use client';
 
 import { useState } from 'react';
-import { useLogPanel } from './log-panel';
 import { SessionColumns } from './session-columns';
 import { SessionHeader } from './session-header';
 import { SessionLog } from './session-log';
 import { useNamedTasks } from './session-scope';
 import { type SessionParts, type SessionStart, SessionStores } from './session-stores';
+import { useLogPanel } from './use-log-panel';
 
 interface SessionViewProps {
   sessionId: string;

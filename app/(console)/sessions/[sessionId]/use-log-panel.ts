@@ -1,0 +1,101 @@
+'use client';
+
+import { useCallback, useEffect, useId, useRef, useState } from 'react';
+import { useStored } from '@/components/ui/browser-storage';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { useMedia } from '@/components/ui/use-media';
+import { useSessionScope } from './session-scope';
+
+/** Screens too small to show both: the log covers the transcript. */
+const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
+
+/**
+ * Opens and closes the log by button, with the `l` key and on jumps into it. The browser remembers that the log is
+ * open, unless the log covers the transcript.
+ */
+export function useLogPanel() {
+  const id = useId();
+  const box = useRef<HTMLElement>(null);
+  const { shown: transcript } = useSessionScope();
+  const covers = useMedia(NO_ROOM);
+  const [stored, store] = useStored('log-panel-open');
+  const [covering, setCovering] = useState(false);
+  const open = covers ? covering : stored === 'yes';
+  /** The element that had the focus before the log took it. */
+  const cameFrom = useRef<Element | null>(null);
+  const [takesFocus, setTakesFocus] = useState(false);
+
+  const setOpen = useCallback(
+    (next: boolean) => {
+      setCovering(next);
+      if (!covers) store(next ? 'yes' : 'no');
+    },
+    [covers, store],
+  );
+  const enter = useCallback(() => {
+    cameFrom.current = document.activeElement;
+    setTakesFocus(true);
+    setOpen(true);
+  }, [setOpen]);
+  /** `leaves`: doesn't restore the focus. */
+  const close = useCallback(
+    ({ leaves = false } = {}) => {
+      const focused = box.current?.contains(document.activeElement) ?? false;
+      setTakesFocus(false);
+      setOpen(false);
+      // A covered transcript can't take the focus yet.
+      if (!focused || leaves) return;
+      requestAnimationFrame(() => {
+        const { activeElement, body } = document;
+        if (activeElement !== body && !box.current?.contains(activeElement)) return;
+        const from = cameFrom.current;
+        if (from instanceof HTMLElement && from.isConnected && from !== document.body) {
+          from.focus({ preventScroll: true });
+        } else transcript.current?.focus();
+      });
+    },
+    [setOpen, transcript],
+  );
+  /** Opens the log for a jump. If the transcript stays visible, it keeps the focus. */
+  const show = useCallback(() => {
+    if (covers) enter();
+    else setOpen(true);
+  }, [covers, enter, setOpen]);
+
+  const onKey = () => {
+    const panel = box.current;
+    if (!open) enter();
+    else if (panel?.contains(document.activeElement)) close();
+    else {
+      cameFrom.current = document.activeElement;
+      // The log takes the focus once it has loaded.
+      setTakesFocus(true);
+      (logElement(panel) ?? panel)?.focus();
+    }
+  };
+  useShortcuts({ 'transcript.log': onKey });
+
+  useEffect(() => {
+    const panel = box.current;
+    if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
+  }, [open, takesFocus]);
+
+  // If the user moves the focus while the log loads, the log no longer takes it.
+  useEffect(() => {
+    if (!takesFocus) return;
+    const left = ({ target, relatedTarget }: FocusEvent) => {
+      const panel = box.current;
+      if (!panel?.contains(target as Node) || panel.contains(relatedTarget as Node | null)) return;
+      // switching windows doesn't count
+      if (document.hasFocus()) setTakesFocus(false);
+    };
+    document.addEventListener('focusout', left);
+    return () => document.removeEventListener('focusout', left);
+  }, [takesFocus]);
+
+  return { id, box, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
+}
+
+function logElement(panel: HTMLElement | null): HTMLElement | null {
+  return panel?.querySelector<HTMLElement>('[role="log"]') ?? null;
+}
