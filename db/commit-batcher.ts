@@ -129,8 +129,8 @@ export class CommitBatcher {
       outcomes = batch.map(() => ({ error, hasBegun: true }));
     }
     const now = performance.now();
-    return batch.filter(({ until, settle }, at) => {
-      const outcome = outcomes[at] as TransactionOutcome;
+    return batch.filter(({ until, settle }, index) => {
+      const outcome = outcomes[index] as TransactionOutcome;
       const isRetried = now < until && isLockedOut(outcome);
       if (!isRetried) settle(outcome);
       return isRetried;

@@ -111,7 +111,7 @@ function limitedFetch(
     if (encoding !== null) request.headers.set('accept-encoding', encoding);
     try {
       const { body, status, statusText, headers } = await fetch(request, { signal });
-      return new Answer(body === null ? null : await new Response(body).arrayBuffer(), { status, statusText, headers });
+      return new JsonResponse(body === null ? null : await new Response(body).arrayBuffer(), { status, statusText, headers });
     } catch (error) {
       // An incomplete body counts as no response.
       if (!signal.aborted) throw new TypeError('fetch failed', { cause: error });
@@ -124,7 +124,7 @@ function limitedFetch(
 }
 
 /** Parses the JSON here: in libSQL's client, invalid JSON would become a bare SyntaxError. */
-class Answer extends Response {
+class JsonResponse extends Response {
   override async json(): Promise<unknown> {
     let value: unknown;
     try {

@@ -97,9 +97,9 @@ export class ProvisionalPositions {
     if (this.isFixed || typeof statement === 'string' || statement.args === undefined) return statement;
     if (!Array.isArray(statement.args)) throw new TypeError('named arguments are not supported');
     const changes = new Map<number, string>();
-    const args = statement.args.map((value, at): InValue => {
-      const { expression, argument } = this.#committedArgument(value, at + 1) ?? {};
-      if (expression !== undefined) changes.set(at + 1, expression);
+    const args = statement.args.map((value, index): InValue => {
+      const { expression, argument } = this.#committedArgument(value, index + 1) ?? {};
+      if (expression !== undefined) changes.set(index + 1, expression);
       return argument ?? value;
     });
     if (changes.size === 0) return statement;

@@ -118,9 +118,9 @@ export class RowSweep {
 /** Returns the first rows up to a total `size` of `most` bytes, and at least one. */
 export function withinBytes<Row extends object>(rows: readonly (Row & { size?: unknown })[], most: number): Row[] {
   let bytes = 0;
-  const end = rows.findIndex(({ size }, at) => {
+  const end = rows.findIndex(({ size }, index) => {
     bytes += Number(size);
-    return at > 0 && bytes > most;
+    return index > 0 && bytes > most;
   });
   return end < 0 ? [...rows] : rows.slice(0, end);
 }

@@ -81,7 +81,7 @@ export class RowWriter<
     this.#each = columnsOf(table).filter(([key]) => !apart.has(key));
     this.#same = same.map((key): Field => [key, columns[key] as SQLiteColumn]);
     const names = [...this.#each, ...this.#same].map(([, { name }]) => name);
-    const values = [...this.#each.map(valueAt), ...same.map((_, at) => `?${at + 2}`)];
+    const values = [...this.#each.map(valueAt), ...same.map((_, index) => `?${index + 2}`)];
     const namesOf = (keys: WriterOptions<Table, Same, Lacks>['keeps']) =>
       keys?.map((key) => columns[key as string]?.name);
     const kept = namesOf(keeps);

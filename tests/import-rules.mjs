@@ -343,7 +343,7 @@ function roomOf(path) {
 function isIn(path, place) {
   const parts = place.split('/');
   const own = path.split('/', parts.length);
-  return parts.every((part, at) => part === '*' || part === own[at] || own[at]?.startsWith(`${part}.`));
+  return parts.every((part, index) => part === '*' || part === own[index] || own[index]?.startsWith(`${part}.`));
 }
 
 /** @param {Node | null | undefined} source */

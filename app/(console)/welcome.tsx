@@ -112,8 +112,8 @@ function curl(origin: string, token: string): string {
     `{"type":"RUN_FINISHED",${run}}`,
   ];
   const records = events.map(
-    (event, at) =>
-      `    {"seq":${at + 1},"kind":"event","occurredAt":'$now',\n     "agentId":"my-agent","sessionId":"s1","event":\n     ${event}}`,
+    (event, index) =>
+      `    {"seq":${index + 1},"kind":"event","occurredAt":'$now',\n     "agentId":"my-agent","sessionId":"s1","event":\n     ${event}}`,
   );
   return [
     'now=$(date +%s)000',

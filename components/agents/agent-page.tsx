@@ -167,8 +167,12 @@ function DeliveryLedger({ producers, count }: { producers: readonly ProducerSumm
       <table className="tabular w-full min-w-[640px] text-xs">
         <thead className="text-left text-2xs text-ink-3">
           <tr className="border-line-strong border-b">
-            {COLUMNS.map((name, at) => (
-              <th key={name} scope="col" className={clsx('py-1.5 pr-4 font-normal last:pr-0', at > 1 && 'text-right')}>
+            {COLUMNS.map((name, index) => (
+              <th
+                key={name}
+                scope="col"
+                className={clsx('py-1.5 pr-4 font-normal last:pr-0', index > 1 && 'text-right')}
+              >
                 {name}
               </th>
             ))}

@@ -17,7 +17,7 @@ export function countTicks(most: number): number[] {
     for (const leading of LEADING) {
       const step = leading * power;
       const steps = Math.floor(most / step) + 1;
-      if (steps <= MOST_STEPS) return Array.from({ length: steps + 1 }, (_, at) => at * step);
+      if (steps <= MOST_STEPS) return Array.from({ length: steps + 1 }, (_, index) => index * step);
     }
   }
 }
@@ -55,9 +55,9 @@ export function BarChart(props: { labels: readonly string[]; values: readonly nu
 function dataOf(values: readonly number[], lastIsOpen: boolean): UPlot.AlignedData {
   const isOpen = (at: number) => lastIsOpen && at === values.length - 1;
   return [
-    values.map((_, at) => at),
-    values.map((count, at) => (isOpen(at) ? null : count)),
-    values.map((count, at) => (isOpen(at) ? count : null)),
+    values.map((_, index) => index),
+    values.map((count, index) => (isOpen(index) ? null : count)),
+    values.map((count, index) => (isOpen(index) ? count : null)),
   ];
 }
 
@@ -82,7 +82,7 @@ function optionsOf(element: HTMLElement, labels: readonly string[], ticks: numbe
         ...axis,
         size: 18,
         grid: { show: false },
-        splits: () => labels.flatMap((label, at) => (label === '' ? [] : [at])),
+        splits: () => labels.flatMap((label, index) => (label === '' ? [] : [index])),
         values: (_, splits) => splits.map((at) => labels[at] ?? ''),
       },
       {

@@ -36,13 +36,13 @@ export function FleetCharts() {
 }
 
 function EventsPerMinute({ activity: { events, since } }: { activity: Activity }) {
-  const times = useMemo(() => events.map((_, at) => clock(since + at * MINUTE_MS)), [events, since]);
-  const labels = useMemo(() => times.map((time, at) => (at % LABEL_EVERY === 0 ? time : '')), [times]);
+  const times = useMemo(() => events.map((_, index) => clock(since + index * MINUTE_MS)), [events, since]);
+  const labels = useMemo(() => times.map((time, index) => (index % LABEL_EVERY === 0 ? time : '')), [times]);
   const total = events.reduce((sum, count) => sum + count, 0);
   const most = Math.max(...events);
   const now = events.length - 1;
   // The last minute is still open.
-  const names = useMemo(() => times.map((time, at) => (at === now ? `${time}, so far` : time)), [times, now]);
+  const names = useMemo(() => times.map((time, index) => (index === now ? `${time}, so far` : time)), [times, now]);
   const span = events.length === 60 ? 'hour' : plural(events.length, 'minute');
   const soFar = (events[now] ?? 0).toLocaleString('en');
   const summary = `${plural(total, 'event')} in the last ${span} · peak ${most.toLocaleString('en')}/min · ${soFar} this minute`;
@@ -113,12 +113,12 @@ function Chart(props: {
               </tr>
             </thead>
             <tbody>
-              {names.map((name, at) => (
+              {names.map((name, index) => (
                 <tr key={name} className="text-ink-2">
                   <th scope="row" className="text-left font-normal">
                     {name}
                   </th>
-                  <td className="text-right">{(values[at] ?? 0).toLocaleString('en')}</td>
+                  <td className="text-right">{(values[index] ?? 0).toLocaleString('en')}</td>
                 </tr>
               ))}
             </tbody>

@@ -1,6 +1,6 @@
 'use client';
 
-import type { ParkedAnswer } from '@interlude/protocol/commands';
+import type { ParkedResponse } from '@interlude/protocol/commands';
 import { fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
 import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
@@ -53,7 +53,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
   const { agentId, group, sessions } = props;
   const { first, records, taskId, summary } = group;
   const mayAct = useMayAct();
-  const [state, ask] = usePost<ParkedAnswer>();
+  const [state, ask] = usePost<ParkedResponse>();
   const path = `/agents/${encodeURIComponent(agentId)}/parked/${first.position}`;
   const [chosen, setChosen] = useState('');
   // Once the agent's row changes, the list drops the group.

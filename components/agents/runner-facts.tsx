@@ -35,9 +35,9 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
       {versions.length > 0 && (
         <Fact name="Versions">
           <span className="wrap-anywhere">
-            {versions.map(({ of, text }, at) => (
+            {versions.map(({ of, text }, index) => (
               <Fragment key={of}>
-                {at > 0 && ' · '}
+                {index > 0 && ' · '}
                 <Name text={text} most={MOST_OF_VERSION} />
               </Fragment>
             ))}

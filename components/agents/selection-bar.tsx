@@ -1,6 +1,6 @@
 'use client';
 
-import type { CommandAnswer, RetireAnswer } from '@interlude/protocol/commands';
+import type { CommandResponse, RetireResponse } from '@interlude/protocol/commands';
 import type { InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import type { AgentSummary, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
@@ -147,7 +147,7 @@ const interruptAll: AgentJob = async ({ id }) => {
   for (const session of open) {
     const path = `/sessions/${encodeURIComponent(session.id)}/interrupt`;
     await new IdempotentPost()
-      .post<CommandAnswer>(path, { turnId: session.openTurnId })
+      .post<CommandResponse>(path, { turnId: session.openTurnId })
       .catch((error: Error) => refused.push(error.message));
   }
   const interrupted = open.length - refused.length;
@@ -177,7 +177,7 @@ const retire: AgentJob = ({ id }) => setRetired(id, true);
 const unretire: AgentJob = ({ id }) => setRetired(id, false);
 
 async function setRetired(id: string, retired: boolean): Promise<string> {
-  await putJson<RetireAnswer>(`/agents/${encodeURIComponent(id)}/retirement`, { retired });
+  await putJson<RetireResponse>(`/agents/${encodeURIComponent(id)}/retirement`, { retired });
   return retired ? 'retired' : 'active again';
 }
 

@@ -1,7 +1,7 @@
 'use client';
 
 import { type AttachmentRef, attachmentPath } from '@interlude/protocol/attachments';
-import type { MessageAnswer } from '@interlude/protocol/commands';
+import type { MessageResponse } from '@interlude/protocol/commands';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { retryDelayMs } from '@interlude/protocol/sse';
 import { useSyncExternalStore } from 'react';
@@ -204,7 +204,7 @@ const PASSING = [408, 421, 429];
 export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
   const { text, clientId, replyTo, attachments } = message;
   try {
-    const { messageId } = await postJson<MessageAnswer>(`/sessions/${encodeURIComponent(sessionId)}/messages`, {
+    const { messageId } = await postJson<MessageResponse>(`/sessions/${encodeURIComponent(sessionId)}/messages`, {
       text,
       clientId,
       ...(replyTo === null ? {} : { replyTo }),
@@ -225,7 +225,7 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
 /** Names the attachments that the server has removed. The server's own message is meant for programs. */
 async function lackOf(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
   const kept = await Promise.all(attachments.map((attachment) => isKept(sessionId, attachment)));
-  const names = attachments.flatMap(({ name }, at) => (kept[at] === false ? [name] : []));
+  const names = attachments.flatMap(({ name }, index) => (kept[index] === false ? [name] : []));
   if (names.length === 0) return null;
   return `No longer on the server: ${names.join(', ')}. Edit the message and attach the files again.`;
 }

@@ -10,8 +10,8 @@ const MAX_TEXTS = 100;
 export function sentTexts(turns: readonly Turn[], outgoing: readonly OutgoingMessage[]): string[] {
   const texts = new Set<string>();
   for (const { text } of outgoing.toReversed()) texts.add(text);
-  for (let at = turns.length - 1; at >= 0 && texts.size < MAX_TEXTS; at--) {
-    for (const item of turns[at]?.items.toReversed() ?? []) {
+  for (let index = turns.length - 1; index >= 0 && texts.size < MAX_TEXTS; index--) {
+    for (const item of turns[index]?.items.toReversed() ?? []) {
       if (item.kind === 'message' && item.role === 'user') texts.add(item.text);
     }
   }

@@ -53,8 +53,8 @@ async function canBeRead(file: File): Promise<boolean> {
 async function sendOwnWay(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
   try {
     const init = { method: 'POST', body: file, headers: { 'content-type': claimedType(file.type) }, signal };
-    const answer = await apiFetch(path, init);
-    return outcomeOf(answer.status, await answer.text());
+    const response = await apiFetch(path, init);
+    return outcomeOf(response.status, await response.text());
   } catch {
     return AWAY;
   }

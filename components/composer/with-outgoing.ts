@@ -8,8 +8,8 @@ const OPERATOR_NAME = 'operator';
 
 /** True if the transcript shows a sent message, by `clientId` or `messageId`. */
 export function isShown(turns: readonly Turn[], { clientId, messageId }: OutgoingMessage): boolean {
-  for (let at = turns.length - 1; at >= 0; at--) {
-    const found = turns[at]?.items.some(
+  for (let index = turns.length - 1; index >= 0; index--) {
+    const found = turns[index]?.items.some(
       (item) => item.kind === 'message' && (item.clientId === clientId || item.id === messageId),
     );
     if (found) return true;

@@ -71,11 +71,11 @@ export class TokenKeeper {
   readonly fetch: typeof fetch = async (input, init) => {
     const token = this.#token ?? (await this.#next(null));
     if (token === null) return new Response(null, { status: 401 });
-    const answer = await this.#send(token, input, init);
-    if (answer.status !== 401) return answer;
+    const response = await this.#send(token, input, init);
+    if (response.status !== 401) return response;
     const next = await this.#next(token);
-    if (next === null) return answer;
-    await answer.body?.cancel();
+    if (next === null) return response;
+    await response.body?.cancel();
     return this.#send(next, input, init);
   };
 
@@ -169,15 +169,15 @@ const WITHIN_MS = 10_000;
 export async function checkToken(token: string): Promise<Checked> {
   if (!isHeaderText(token)) return { kind: 'refused' };
   try {
-    const answer = await fetch(`${API_ADDRESS}/me`, {
+    const response = await fetch(`${API_ADDRESS}/me`, {
       credentials: 'omit',
       cache: 'no-store',
       headers: { accept: 'application/json', authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(WITHIN_MS),
     });
-    if (answer.status === 401 || answer.status === 403) return { kind: 'refused' };
-    if (!answer.ok) return { kind: 'away' };
-    const me = (await answer.json()) as Me;
+    if (response.status === 401 || response.status === 403) return { kind: 'refused' };
+    if (!response.ok) return { kind: 'away' };
+    const me = (await response.json()) as Me;
     // other tokens may allow more than the frame shows
     return me.kind === 'embed' ? { kind: 'good', limits: limitsOf(me) } : { kind: 'refused' };
   } catch {

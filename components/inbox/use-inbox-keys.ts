@@ -38,8 +38,8 @@ export function useInboxKeys(options: {
   };
   const move = (step: 1 | -1) => {
     const all = rows();
-    const at = all.indexOf(focusedRow() as HTMLElement);
-    return go(at < 0 ? (step > 0 ? all[0] : all.at(-1)) : all[Math.min(all.length - 1, Math.max(0, at + step))]);
+    const index = all.indexOf(focusedRow() as HTMLElement);
+    return go(index < 0 ? (step > 0 ? all[0] : all.at(-1)) : all[Math.min(all.length - 1, Math.max(0, index + step))]);
   };
   const act = (what: keyof RowActs) => () => {
     const item = find(focusedRow()?.dataset.inboxRow ?? '');

@@ -1,6 +1,6 @@
 'use client';
 
-import type { CommandAnswer } from '@interlude/protocol/commands';
+import type { CommandResponse } from '@interlude/protocol/commands';
 import { createContext, type ReactNode, useContext, useSyncExternalStore } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { IdempotentPost } from './idempotent-post';
@@ -53,7 +53,7 @@ export class ActionStore extends Store {
     this.#set(key, { kind: 'sending' });
     try {
       const url = `/sessions/${encodeURIComponent(this.sessionId)}${path}`;
-      const { commandId } = await ask.post<CommandAnswer>(url, body);
+      const { commandId } = await ask.post<CommandResponse>(url, body);
       this.#set(key, { kind: 'asked', commandId });
     } catch (error) {
       this.fail(key, (error as Error).message);

@@ -16,9 +16,9 @@ export function useSource(href: string | undefined): string | undefined {
     let address: string | null = null;
     const left = new AbortController();
     void (async () => {
-      const answer = await way(href, { signal: left.signal });
-      if (!answer.ok) return;
-      const bytes = await answer.blob();
+      const response = await way(href, { signal: left.signal });
+      if (!response.ok) return;
+      const bytes = await response.blob();
       if (left.signal.aborted) return;
       address = URL.createObjectURL(bytes);
       setGiven(address);

@@ -32,12 +32,12 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
   return (
     <div role="log" aria-label="Agent log" aria-live="off" aria-busy="true" className={SCROLLER}>
       <div ref={box} className="first-lines flex min-h-full max-h-full flex-col justify-end overflow-hidden pt-8 pb-2">
-        {page.lines.slice(-LINES_IN_MARKUP).map((line, at, { length }) => (
+        {page.lines.slice(-LINES_IN_MARKUP).map((line, index, { length }) => (
           <div key={line.position} data-painted={line.position} className="shrink-0">
             {line.marker ? (
               <MarkerRow line={{ ...line, marker: line.marker }} style={USUAL} isTarget={false} />
             ) : (
-              <FirstLine line={line} search={search} isNear={length - at <= NEAR} />
+              <FirstLine line={line} search={search} isNear={length - index <= NEAR} />
             )}
           </div>
         ))}

@@ -25,9 +25,9 @@ export function LevelLine({ agent, className }: { agent: LevelSource; className?
   const { tone, parts } = JSON.parse(text) as LevelText;
   return (
     <span role="status" className={clsx('tabular [overflow-wrap:anywhere]', TONE[tone], className)}>
-      {parts.map(({ text, ticking }, at) => (
+      {parts.map(({ text, ticking }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
-        <span key={at} aria-live={ticking && 'off'}>
+        <span key={index} aria-live={ticking && 'off'}>
           {text}
         </span>
       ))}

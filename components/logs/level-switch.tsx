@@ -1,6 +1,6 @@
 'use client';
 
-import type { DesiredLogLevel, LogLevelAnswer } from '@interlude/protocol/commands';
+import type { DesiredLogLevel, LogLevelResponse } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
@@ -152,7 +152,7 @@ export function LevelRadios(props: {
       aria-label="Runner log level"
       className="flex flex-wrap rounded border border-line-strong"
     >
-      {LOG_LEVELS.map((level, at) => (
+      {LOG_LEVELS.map((level, index) => (
         // biome-ignore lint/a11y/useSemanticElements: arrow keys would select a native radio
         <button
           key={level}
@@ -163,7 +163,7 @@ export function LevelRadios(props: {
           title={level === written ? 'written now' : undefined}
           aria-disabled={isOff}
           onClick={() => !isOff && onPick(level)}
-          onKeyDown={(event) => move(event, at)}
+          onKeyDown={(event) => move(event, index)}
           className={clsx(
             'h-6 px-2 text-xs first:rounded-l-[3px] last:rounded-r-[3px]',
             isOff
@@ -202,7 +202,7 @@ type LevelAnswer = { kind: 'sent' } | { kind: 'failed'; reason: string };
 export async function requestLevel(agentId: string, choice: LevelChoice): Promise<LevelAnswer> {
   const path = `/agents/${encodeURIComponent(agentId)}/log-level`;
   try {
-    await putJson<LogLevelAnswer>(path, choice);
+    await putJson<LogLevelResponse>(path, choice);
     return { kind: 'sent' };
   } catch (error) {
     const reason = error instanceof RequestError ? error.message : 'The server can’t be reached. Try again.';

@@ -276,8 +276,8 @@ function useLogFill(options: {
     if (store.isLoading() || store.error !== null) return;
     // The reader may be about to leave the end. Loading now would stop the view from following the end.
     if (follows && lastRow < window.rowCount - 1) return;
-    const seen = Array.from({ length: lastRow - firstRow + 1 }, (_, at) => firstRow + at);
-    const ahead = Array.from({ length: AHEAD }, (_, at) => [firstRow - at - 1, lastRow + at + 1]).flat();
+    const seen = Array.from({ length: lastRow - firstRow + 1 }, (_, index) => firstRow + index);
+    const ahead = Array.from({ length: AHEAD }, (_, index) => [firstRow - index - 1, lastRow + index + 1]).flat();
     const isWanted = (index: number) => {
       const row = window.rowAt(index);
       return row !== null && row.kind !== 'line' && !row.gap.skipped;

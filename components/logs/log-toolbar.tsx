@@ -155,14 +155,14 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
       }}
       className="-ml-1.5 flex shrink-0 items-center"
     >
-      {LOG_LEVELS.map((one, at) => (
+      {LOG_LEVELS.map((one, index) => (
         <RadioGroup.Item
           key={one}
           value={one}
-          title={at === 0 ? 'Every line (1)' : `${one} and above (${at + 1})`}
+          title={index === 0 ? 'Every line (1)' : `${one} and above (${index + 1})`}
           className={clsx(
             'h-6 border-b-2 px-1.5 hover:text-ink',
-            LOG_LEVELS.indexOf(current) > at ? 'text-ink-3 line-through decoration-line-strong' : LEVEL_COLOUR[one],
+            LOG_LEVELS.indexOf(current) > index ? 'text-ink-3 line-through decoration-line-strong' : LEVEL_COLOUR[one],
             one === current ? 'border-ink' : 'border-transparent',
           )}
         >

@@ -92,7 +92,7 @@ export class LogWindow {
   }
 
   get rowCount(): number {
-    return this.#runs.reduce((sum, run, at) => sum + this.#rowsBefore(at) + run.lines.length, 0);
+    return this.#runs.reduce((sum, run, index) => sum + this.#rowsBefore(index) + run.lines.length, 0);
   }
 
   /** True if more lines may match. */
@@ -277,16 +277,16 @@ export class LogWindow {
    * merged.
    */
   #joinRuns(): void {
-    for (let at = 0; at < this.#runs.length; at++) {
-      const run = this.#runs[at] as Held;
+    for (let index = 0; index < this.#runs.length; index++) {
+      const run = this.#runs[index] as Held;
       run.number = run.lines[0]?.line ?? run.number;
-      const before = this.#numberBefore(at);
-      if (at === 0 && run.from === ORIGIN) run.missing = NOTHING;
+      const before = this.#numberBefore(index);
+      if (index === 0 && run.from === ORIGIN) run.missing = NOTHING;
       else if (this.#isDense) run.missing = { ...NOTHING, lines: Math.max(0, run.number - before - 1) };
-      const above = this.#runs[at - 1];
-      if (above === undefined || this.#rowsBefore(at) > 0) continue;
-      this.#runs.splice(at - 1, 2, { ...joined(run, above), missing: above.missing });
-      at -= 1;
+      const above = this.#runs[index - 1];
+      if (above === undefined || this.#rowsBefore(index) > 0) continue;
+      this.#runs.splice(index - 1, 2, { ...joined(run, above), missing: above.missing });
+      index -= 1;
     }
   }
 

@@ -49,16 +49,16 @@ export function messagePieces(
   };
   const addText = (text: string, from: number, className: string | null) => {
     while ((hits[hit]?.[1] ?? Number.POSITIVE_INFINITY) <= from) hit += 1;
-    let at = 0;
+    let index = 0;
     for (let next = hit; next < hits.length && elements < mostElements; next++) {
       const [start, end] = hits[next] as [number, number];
       if (start >= from + text.length) break;
       const [begin, stop] = [Math.max(0, start - from), Math.min(text.length, end - from)];
-      add(text.slice(at, begin), className, false);
+      add(text.slice(index, begin), className, false);
       add(text.slice(begin, stop), className, true);
-      at = stop;
+      index = stop;
     }
-    add(text.slice(at), className, false);
+    add(text.slice(index), className, false);
   };
   if (!isUnsafe.test(message)) {
     addText(message, 0, null);
@@ -74,17 +74,17 @@ export function messagePieces(
       addSigns(raw.replace(UNSAFE, signOf));
       continue;
     }
-    let at = 0;
+    let index = 0;
     for (const match of raw.matchAll(UNSAFE)) {
       if (elements >= mostElements) break;
-      addText(raw.slice(at, match.index), from + at, className);
-      at = match.index + match[0].length;
+      addText(raw.slice(index, match.index), from + index, className);
+      index = match.index + match[0].length;
       // Skips the carriage return of a Windows line break.
-      if (match[0] === '\r' && (raw[at] === '\n' || from + at === message.length)) continue;
+      if (match[0] === '\r' && (raw[index] === '\n' || from + index === message.length)) continue;
       addSigns(signOf(match[0]));
     }
-    if (elements >= mostElements) addPlain(pieces, raw.slice(at).replace(UNSAFE, signOf));
-    else addText(raw.slice(at), from + at, className);
+    if (elements >= mostElements) addPlain(pieces, raw.slice(index).replace(UNSAFE, signOf));
+    else addText(raw.slice(index), from + index, className);
   }
   return pieces;
 }

@@ -12,21 +12,21 @@ export function MessageText(props: {
   const pieces = messagePieces(props.message, props.hits, props.isUnfolded ? ELEMENTS_UNFOLDED : ELEMENTS_FOLDED);
   const breaks = needsBreaks(props.message);
   if (pieces.length === 1 && pieces[0] && isPlain(pieces[0])) return withBreaks(pieces[0].text, breaks);
-  return pieces.map((piece, at) => {
+  return pieces.map((piece, index) => {
     const { text, className, isControl, isHit } = piece;
     // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other identity
-    if (isPlain(piece)) return breaks ? <Fragment key={at}>{withBreaks(text, true)}</Fragment> : text;
+    if (isPlain(piece)) return breaks ? <Fragment key={index}>{withBreaks(text, true)}</Fragment> : text;
     if (isHit) {
       return (
         // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other identity
-        <mark key={at} className={clsx('log-hit', className)}>
+        <mark key={index} className={clsx('log-hit', className)}>
           {withBreaks(text, breaks)}
         </mark>
       );
     }
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: see above
-      <span key={at} className={isControl ? 'text-ink-3' : (className ?? undefined)}>
+      <span key={index} className={isControl ? 'text-ink-3' : (className ?? undefined)}>
         {isControl ? <ControlCharacters text={text} /> : withBreaks(text, breaks)}
       </span>
     );
@@ -49,12 +49,12 @@ const MOST_SIGNS = 200;
 /** Control characters by name (`ESC`), followed by the rest of the escape. */
 function ControlCharacters({ text }: { text: string }) {
   if (text.length > MOST_SIGNS) return text;
-  return [...text].map((character, at) => {
+  return [...text].map((character, index) => {
     const name = NAMES[character.charCodeAt(0) - 0x2400];
     if (name === undefined) return character;
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: characters have no other identity
-      <span key={at} data-name={name} className="log-control">
+      <span key={index} data-name={name} className="log-control">
         <span>{character}</span>
       </span>
     );

@@ -1,6 +1,6 @@
 'use client';
 
-import type { AcceptReplyAnswer, WaiveAnswer } from '@interlude/protocol/commands';
+import type { AcceptReplyResponse, WaiveResponse } from '@interlude/protocol/commands';
 import type { ReplyCandidate } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
 import { usePost } from '@/components/live/idempotent-post';
@@ -11,7 +11,7 @@ import { toPlainText } from '@/components/ui/plain-text';
 
 /** “No reply needed”, with confirmation. The live update removes the row. */
 export function WaiveReply({ sessionId, messageId }: { sessionId: string; messageId: string }) {
-  const [state, ask] = usePost<WaiveAnswer>();
+  const [state, ask] = usePost<WaiveResponse>();
   const mayAct = useMayAct();
   const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/waive`;
@@ -39,7 +39,7 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
 /** A message that may be the reply, with a button to accept exactly this text. */
 export function AcceptReply(props: { sessionId: string; messageId: string; candidate: ReplyCandidate }) {
   const { sessionId, messageId, candidate } = props;
-  const [state, ask] = usePost<AcceptReplyAnswer>();
+  const [state, ask] = usePost<AcceptReplyResponse>();
   const mayAct = useMayAct();
   const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;

@@ -118,8 +118,8 @@ export function nextPinned(state: {
  */
 export function openRequests(turns: readonly Turn[], count: number): RequestItem[] {
   const open: RequestItem[] = [];
-  for (let at = turns.length - 1; at >= 0 && open.length < count; at--) {
-    for (const item of turns[at]?.items.toReversed() ?? []) {
+  for (let index = turns.length - 1; index >= 0 && open.length < count; index--) {
+    for (const item of turns[index]?.items.toReversed() ?? []) {
       if (item.kind === 'request' && item.outcome === null) open.push(item);
     }
   }
@@ -129,8 +129,8 @@ export function openRequests(turns: readonly Turn[], count: number): RequestItem
 /** The current state of a request; null if the turns no longer contain it. */
 export function findRequest(turns: readonly Turn[], wanted: RequestItem): RequestItem | null {
   const key = requestKey(wanted);
-  for (let at = turns.length - 1; at >= 0; at--) {
-    const found = turns[at]?.items.find((item) => item.kind === 'request' && requestKey(item) === key);
+  for (let index = turns.length - 1; index >= 0; index--) {
+    const found = turns[index]?.items.find((item) => item.kind === 'request' && requestKey(item) === key);
     if (found?.kind === 'request') return found;
   }
   return null;

@@ -39,16 +39,16 @@ export function QuestionAnswer(props: {
         if (!isOff) onAnswer({ answers });
       }}
     >
-      {shown.map((question, at) => (
+      {shown.map((question, index) => (
         <QuestionFields
           // biome-ignore lint/suspicious/noArrayIndexKey: texts may repeat, and the order is fixed
-          key={at}
+          key={index}
           question={question}
           // The card's title shows a single question already, unless it was truncated.
           titled={questions.length > 1 || question.text !== item.title || question.text.length > NAME_CHARACTERS}
-          choice={choices[at] ?? NOTHING}
+          choice={choices[index] ?? NOTHING}
           onChoice={(choice) =>
-            onChoices(questions.map((_, other) => (other === at ? choice : (choices[other] ?? NOTHING))))
+            onChoices(questions.map((_, other) => (other === index ? choice : (choices[other] ?? NOTHING))))
           }
         />
       ))}
@@ -106,9 +106,9 @@ function QuestionFields(props: {
         <Whole text={question.text} />
         {multiSelect && <span className="ml-2 font-normal text-ink-3">choose any number</span>}
       </legend>
-      {question.options.map(({ label, description }, at) => (
+      {question.options.map(({ label, description }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: texts may repeat, and the order is fixed
-        <label key={at} className="flex items-baseline gap-2 py-[3px] text-xs">
+        <label key={index} className="flex items-baseline gap-2 py-[3px] text-xs">
           <input
             type={multiSelect ? 'checkbox' : 'radio'}
             name={name}
@@ -197,8 +197,8 @@ export function answersOf(
 ): Record<string, string | string[]> | null {
   if (hasDuplicates(questions)) return null;
   const answers: [string, string | string[]][] = [];
-  for (const [at, question] of questions.entries()) {
-    const { labels = [], other = '' } = choices[at] ?? {};
+  for (const [index, question] of questions.entries()) {
+    const { labels = [], other = '' } = choices[index] ?? {};
     const given = [...labels, ...(other.trim() === '' ? [] : [other.trim()])];
     if (given.length === 0) return null;
     answers.push([question.text, question.multiSelect ? given : (given.at(-1) as string)]);

@@ -1,8 +1,8 @@
 'use client';
 
-import type { Arrange, CommandAnswer, WakeRule, WakeRuleAnswer } from '@interlude/protocol/commands';
+import type { Arrange, CommandResponse, WakeRule, WakeRuleResponse } from '@interlude/protocol/commands';
 import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
-import type { ArrangementAnswer, SessionSummary } from '@interlude/protocol/read-models';
+import type { ArrangementResponse, SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
 import { clsx } from 'clsx';
 import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react';
@@ -38,7 +38,7 @@ export function ArrangePopover(props: {
     setAsking(true);
     setError(null);
     try {
-      await putJson<ArrangementAnswer>(`/sessions/${encodeURIComponent(session.id)}/arrangement`, change);
+      await putJson<ArrangementResponse>(`/sessions/${encodeURIComponent(session.id)}/arrangement`, change);
       onClose();
     } catch (failure) {
       setError((failure as Error).message);
@@ -124,7 +124,7 @@ export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | '
     setRequested({ when, before: wakeRule });
     setError(null);
     try {
-      await putJson<WakeRuleAnswer>(`/sessions/${encodeURIComponent(id)}/wake-rule`, { when });
+      await putJson<WakeRuleResponse>(`/sessions/${encodeURIComponent(id)}/wake-rule`, { when });
     } catch (failure) {
       setRequested(null);
       setError((failure as Error).message);
@@ -167,7 +167,7 @@ const END_ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disab
 /** Ends the session with its agent and runner, after a confirmation in place. */
 export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded: () => void }) {
   const [isSure, setSure] = useState<boolean | null>(null);
-  const [state, ask] = usePost<CommandAnswer>();
+  const [state, ask] = usePost<CommandResponse>();
   const button = useRef<HTMLButtonElement>(null);
   // The pressed button is gone; its replacement takes the focus.
   useEffect(() => {

@@ -80,7 +80,7 @@ function commandOf(session: SessionSummary, agent: AgentSummary | null, setting:
   // The session is resumed under the agent's name and in its folder.
   const folder = agent.status?.cwd;
   const words = ['--agent', agent.id, ...(typeof folder === 'string' ? ['--cwd', folder] : []), '--resume', session.id];
-  if (!words.every((word, at) => at % 2 === 0 || isSafeWord(word))) return null;
+  if (!words.every((word, index) => index % 2 === 0 || isSafeWord(word))) return null;
   return `${program} runner claude ${words.map(shellWord).join(' ')}`;
 }
 

@@ -1,6 +1,6 @@
 'use client';
 
-import type { MessageAnswer, Sending, SendMessage } from '@interlude/protocol/commands';
+import type { MessageResponse, Sending, SendMessage } from '@interlude/protocol/commands';
 import { useEffect, useEffectEvent, useId, useState } from 'react';
 import { usePost } from '@/components/live/idempotent-post';
 import { Name } from '@/components/ui/name';
@@ -21,7 +21,7 @@ export function SendHere(props: {
 }) {
   const { sessionId, label, results, warning = null, onSent } = props;
   const [typed, setTyped] = useState<string | null>(null);
-  const [state, ask] = usePost<MessageAnswer>();
+  const [state, ask] = usePost<MessageResponse>();
   const sent = useEffectEvent(onSent);
   const sending = state.kind === 'answered' ? state.answer.sending : null;
   useEffect(() => {

@@ -18,9 +18,9 @@ export function TypeText({ schema }: { schema: JsonSchema }): ReactNode {
   }
   const choices = choicesOf(schema);
   if (choices !== undefined) {
-    return choices.map((choice, at) => (
+    return choices.map((choice, index) => (
       <Fragment key={JSON.stringify(choice)}>
-        {at > 0 && ' | '}
+        {index > 0 && ' | '}
         <TypeText schema={choice} />
       </Fragment>
     ));
@@ -142,8 +142,8 @@ function AnonymousTypes({ schema, label }: { schema: JsonSchema; label: string }
 
 /** Renders text between backquotes as code. */
 export function WithCode({ text }: { text: string }) {
-  return text.split('`').map((part, at) => {
-    const key = `${at} ${part}`;
-    return at % 2 === 1 ? <code key={key}>{part}</code> : <Fragment key={key}>{part}</Fragment>;
+  return text.split('`').map((part, index) => {
+    const key = `${index} ${part}`;
+    return index % 2 === 1 ? <code key={key}>{part}</code> : <Fragment key={key}>{part}</Fragment>;
   });
 }

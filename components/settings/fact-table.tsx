@@ -48,13 +48,13 @@ export function FactTable<Row extends { id: string }>(props: {
               role="row"
               className={clsx(grid, 'relative border-line border-b py-2 text-xs @max-3xl:pr-20')}
             >
-              {columns.map((column, at) => (
+              {columns.map((column, index) => (
                 <Fact
                   key={column.name}
                   column={column}
                   row={row}
-                  isFirst={at === 0}
-                  isLast={at === columns.length - 1}
+                  isFirst={index === 0}
+                  isLast={index === columns.length - 1}
                 />
               ))}
             </div>

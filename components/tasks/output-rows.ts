@@ -53,11 +53,11 @@ export class OutputLine {
 
 export function outputRows({ parts }: TaskOutput): OutputRow[] {
   const rows: OutputRow[] = [];
-  let at = 0;
+  let index = 0;
   for (const { from, to, text } of parts) {
-    if (from > at) rows.push({ kind: 'hole', bytes: at === 0 ? null : from - at });
+    if (from > index) rows.push({ kind: 'hole', bytes: index === 0 ? null : from - index });
     for (const row of linesOf(text)) rows.push(row);
-    at = to;
+    index = to;
   }
   if (rows.length <= MOST_ROWS) return rows;
   return [{ kind: 'hole', bytes: null }, ...rows.slice(-MOST_ROWS)];
@@ -108,16 +108,16 @@ export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; char
 /** Splits a long line without breaking surrogate pairs or escape sequences of usual length. */
 function piecesOf(line: string): string[] {
   const pieces: string[] = [];
-  let at = 0;
-  while (line.length - at > MOST_OF_ROW) {
-    let end = at + MOST_OF_ROW;
+  let index = 0;
+  while (line.length - index > MOST_OF_ROW) {
+    let end = index + MOST_OF_ROW;
     const sequence = line.lastIndexOf('\u001b', end - 1);
-    if (sequence > at && end - sequence < LONGEST_ESCAPE) end = sequence;
+    if (sequence > index && end - sequence < LONGEST_ESCAPE) end = sequence;
     if (/[\udc00-\udfff]/.test(line.charAt(end))) end -= 1;
-    pieces.push(line.slice(at, end));
-    at = end;
+    pieces.push(line.slice(index, end));
+    index = end;
   }
-  return [...pieces, line.slice(at)];
+  return [...pieces, line.slice(index)];
 }
 
 const LONGEST_ESCAPE = 32;

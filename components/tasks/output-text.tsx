@@ -13,16 +13,16 @@ export function OutputText(props: {
   const { spans, hits = NONE, current = null } = props;
   return (
     <div className="min-h-[18px] whitespace-pre-wrap leading-[18px] [overflow-wrap:anywhere]">
-      {segmentsOf(spans, hits).map(({ text, className, hit }, at) =>
+      {segmentsOf(spans, hits).map(({ text, className, hit }, index) =>
         hit === null ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line have no other identity
-          <span key={at} className={className ?? undefined}>
+          <span key={index} className={className ?? undefined}>
             {withBreaks(text)}
           </span>
         ) : (
           <mark
             // biome-ignore lint/suspicious/noArrayIndexKey: see above
-            key={at}
+            key={index}
             className={clsx(className, 'log-hit', hit === current && 'outline-2 outline-accent')}
           >
             {text}

@@ -64,9 +64,9 @@ export function TaskOutputPart({ task }: { task: Task }) {
         <div className="min-h-[26px] overflow-hidden rounded bg-raised px-2 py-1 font-mono text-ink-2 text-xs">
           {output === undefined
             ? 'Loading output…'
-            : tail?.rows.map(({ spans }, at) => (
+            : tail?.rows.map(({ spans }, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
-                <OutputText key={at} spans={spans} />
+                <OutputText key={index} spans={spans} />
               ))}
         </div>
       )}

@@ -1,7 +1,7 @@
 'use client';
 
 import { refusalOf } from '@interlude/protocol/agent-status-view';
-import type { CommandAnswer, Sending } from '@interlude/protocol/commands';
+import type { CommandResponse, Sending } from '@interlude/protocol/commands';
 import type {
   AgentDetail,
   SessionDetail,
@@ -93,7 +93,7 @@ function BeginTurn(props: {
   onSent: (sending: Sending) => void;
 }) {
   const { sessionId, task, sending, onSent } = props;
-  const [state, ask] = usePost<CommandAnswer>();
+  const [state, ask] = usePost<CommandResponse>();
   const notifySent = useEffectEvent(onSent);
   const isAsked = state.kind === 'answered';
   useEffect(() => {

@@ -82,8 +82,8 @@ function compared(edits: readonly Edit[]): EditsDiff {
   const diff = { chunks: [] as DiffChunk[][], added: 0, removed: 0 };
   // All edits together take no longer than a single worst case.
   let left = MOST_CHANGED ** 2;
-  for (const [at, { before, after }] of edits.entries()) {
-    const chunks = lineDiff(before, after, at < MOST_LINED_UP ? Math.floor(Math.sqrt(left)) : 0);
+  for (const [index, { before, after }] of edits.entries()) {
+    const chunks = lineDiff(before, after, index < MOST_LINED_UP ? Math.floor(Math.sqrt(left)) : 0);
     const [removed, added] = [linesIn(chunks, 'removed'), linesIn(chunks, 'added')];
     left = Math.max(0, left - Math.min(MOST_CHANGED, removed + added) ** 2);
     diff.chunks.push(chunks);
@@ -162,12 +162,12 @@ export function changedFiles(
   );
   if (isRequested) return [];
   const files: ChangedFile[] = [];
-  for (const [at, { path }] of (call.edits ?? []).entries()) {
+  for (const [index, { path }] of (call.edits ?? []).entries()) {
     const last = files.at(-1);
-    const from = last?.path === path ? at - last.edits.edits.length : at;
-    if (from < at) files.pop();
-    const edits = changes.edits.slice(from, at + 1);
-    const chunks = diff.chunks.slice(from, at + 1);
+    const from = last?.path === path ? index - last.edits.edits.length : index;
+    if (from < index) files.pop();
+    const edits = changes.edits.slice(from, index + 1);
+    const chunks = diff.chunks.slice(from, index + 1);
     // A new file is shown as written, without a previous text to copy.
     const isWhole = edits.length === 1 && edits[0]?.before === '';
     files.push({ path, edits: { edits, isWhole, rest: {} }, diff: { chunks, added: 0, removed: 0 } });

@@ -13,18 +13,18 @@ export type ItemRow = { at: number; run: null } | { at: number; run: readonly To
 export function rowsOf(items: readonly Item[], calls: ReadonlyMap<TaskItem, ToolCallItem>): ItemRow[] {
   const inCards = new Set(calls.values());
   const rows: ItemRow[] = [];
-  for (let at = 0; at < items.length; at++) {
-    if (items[at]?.kind !== 'tool-call') {
-      rows.push({ at, run: null });
+  for (let index = 0; index < items.length; index++) {
+    if (items[index]?.kind !== 'tool-call') {
+      rows.push({ at: index, run: null });
       continue;
     }
-    const first = at;
+    const first = index;
     const run: ToolCallItem[] = [];
-    for (; items[at]?.kind === 'tool-call'; at++) {
-      const call = items[at] as ToolCallItem;
+    for (; items[index]?.kind === 'tool-call'; index++) {
+      const call = items[index] as ToolCallItem;
       if (!inCards.has(call)) run.push(call);
     }
-    at -= 1;
+    index -= 1;
     if (run.length > 0) rows.push({ at: first, run });
   }
   return rows;
@@ -102,14 +102,14 @@ export function sectionsOf(
     .map(([from, to]) => [Math.max(0, from), Math.min(count, to)] as const)
     .sort((a, b) => a[0] - b[0]);
   const stretches: Section[] = [];
-  let at = 0;
+  let index = 0;
   for (const [from, to] of wanted) {
-    if (to <= at) continue;
-    if (from > at) stretches.push({ from: at, to: from, isShown: false });
+    if (to <= index) continue;
+    if (from > index) stretches.push({ from: index, to: from, isShown: false });
     const last = stretches.at(-1);
     if (last?.isShown) last.to = to;
-    else stretches.push({ from: Math.max(from, at), to, isShown: true });
-    at = to;
+    else stretches.push({ from: Math.max(from, index), to, isShown: true });
+    index = to;
   }
   return stretches;
 }

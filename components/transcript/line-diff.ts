@@ -44,9 +44,9 @@ function withLastBreaks(before: string, after: string): [string, string] {
 /** Length of the lines that both texts start with. */
 function commonHead(one: string, other: string): number {
   const most = Math.min(one.length, other.length);
-  let at = 0;
-  while (at < most && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
-  return at === 0 ? 0 : one.lastIndexOf('\n', at - 1) + 1;
+  let index = 0;
+  while (index < most && one.charCodeAt(index) === other.charCodeAt(index)) index += 1;
+  return index === 0 ? 0 : one.lastIndexOf('\n', index - 1) + 1;
 }
 
 /** Length of the lines that both texts end with, after their common head. */

@@ -119,9 +119,9 @@ const CARET =
 function MessageAttachments({ attachments }: { attachments: readonly Attachment[] }) {
   return (
     <ul aria-label="Attachments" className="mt-1.5 flex flex-wrap gap-2">
-      {attachments.map((attachment, at) => (
+      {attachments.map((attachment, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: attachments may be equal and never change
-        <li key={at} className="min-w-0 max-w-full">
+        <li key={index} className="min-w-0 max-w-full">
           <One attachment={attachment} />
         </li>
       ))}

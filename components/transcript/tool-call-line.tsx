@@ -161,9 +161,9 @@ export function ToolChanges({ call }: { call: Pick<ToolCallItem, 'name' | 'args'
   const left = files.length - most;
   return (
     <>
-      {files.slice(0, most).map(({ path, edits: own, diff }, at) => (
+      {files.slice(0, most).map(({ path, edits: own, diff }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a file may appear twice, and none moves
-        <figure key={at}>
+        <figure key={index}>
           <figcaption className="mb-0.5 font-mono text-2xs text-ink-3 [overflow-wrap:anywhere]">
             <Name text={path} most={PATH_CHARACTERS} />
           </figcaption>

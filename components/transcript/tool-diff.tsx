@@ -34,9 +34,9 @@ export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
       <div className="relative overflow-hidden rounded border border-line bg-ground py-1 text-ink">
         {only !== undefined && <Copies edit={only} isWhole={edits.isWhole} />}
         {segments.length === 0 && <p className="px-2 text-ink-3 text-xs">{edits.isWhole ? 'empty' : 'nothing'}</p>}
-        {pages.map((rows, at) => (
+        {pages.map((rows, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: pages never move
-          <Page key={at} rows={rows} edits={edits.edits} open={open} />
+          <Page key={index} rows={rows} edits={edits.edits} open={open} />
         ))}
       </div>
       {end !== null && (
@@ -95,7 +95,7 @@ interface PageProps {
 
 const Page = memo(
   function Page({ rows, edits, open }: PageProps) {
-    return rows.map((row, at) => {
+    return rows.map((row, index) => {
       switch (row.kind) {
         case 'head':
           return (
@@ -123,7 +123,7 @@ const Page = memo(
           );
         default:
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
-          return <Line key={at} row={row} />;
+          return <Line key={index} row={row} />;
       }
     });
   },
@@ -172,10 +172,10 @@ export type DiffRow =
 export function diffSegments(diffs: readonly (readonly DiffChunk[])[], opened: ReadonlySet<string>): DiffSegment[] {
   return diffs.flatMap((chunks, edit) => {
     const head: DiffSegment[] = diffs.length === 1 ? [] : [{ id: `${edit}`, kind: 'head', edit }];
-    const segments = chunks.flatMap((chunk, at) => {
-      const id = `${edit}.${at}`;
+    const segments = chunks.flatMap((chunk, index) => {
+      const id = `${edit}.${index}`;
       if (chunk.kind !== 'same' || opened.has(id)) return [{ id, ...chunk }];
-      return folded(id, chunk, at === 0 ? 0 : CONTEXT, at === chunks.length - 1 ? 0 : CONTEXT);
+      return folded(id, chunk, index === 0 ? 0 : CONTEXT, index === chunks.length - 1 ? 0 : CONTEXT);
     });
     return [...head, ...segments];
   });
@@ -239,10 +239,10 @@ export function nextRows(
 /** Number of lines that are left, folded or not. */
 function linesFrom(segments: readonly DiffSegment[], { segment: from, offset }: DiffPlace): number {
   let lines = 0;
-  for (const [at, segment] of segments.slice(from).entries()) {
+  for (const [index, segment] of segments.slice(from).entries()) {
     if (segment.kind === 'head') continue;
     lines += segment.lines;
-    if (at > 0 || segment.kind === 'folded') continue;
+    if (index > 0 || segment.kind === 'folded') continue;
     for (let end = segment.text.indexOf('\n'); end !== -1 && end < offset; end = segment.text.indexOf('\n', end + 1)) {
       lines -= 1;
     }

@@ -36,7 +36,7 @@ export function ToolInput({ call }: { call: Pick<ToolCallItem, 'name' | 'args' |
 export function InputParts({ parts }: { parts: readonly InputPart[] }): ReactNode {
   const shown = useMemo(() => {
     const pages = firstPages(parts.map(({ text }) => text));
-    return parts.map((part, at) => ({ part, first: pages[at] as VerbatimPage }));
+    return parts.map((part, index) => ({ part, first: pages[index] as VerbatimPage }));
   }, [parts]);
   const fields = shown.filter(({ part }) => part.kind === 'field');
   const blocks = shown.filter(({ part }) => part.kind !== 'field');

@@ -32,9 +32,9 @@ export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
   return (
     <>
       <ul aria-label="To do" className="space-y-0.5 text-xs">
-        {todos.slice(0, count).map((todo, at) => (
+        {todos.slice(0, count).map((todo, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: items may be equal and never move
-          <TodoItem key={at} todo={todo} first={pages[at] as VerbatimPage} />
+          <TodoItem key={index} todo={todo} first={pages[index] as VerbatimPage} />
         ))}
       </ul>
       {left > 0 && (

@@ -24,7 +24,11 @@ export type TurnCause =
 export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): TurnCause {
   const trigger = turn.trigger;
   if (trigger?.kind === 'task' && trigger.taskIds.length > 0) {
-    const tasks = trigger.taskIds.map((id, at) => ({ id, at, sessionId: trigger.ofSessionIds?.[at] ?? null }));
+    const tasks = trigger.taskIds.map((id, index) => ({
+      id,
+      at: index,
+      sessionId: trigger.ofSessionIds?.[index] ?? null,
+    }));
     return {
       kind: 'tasks',
       byInterlude: trigger.wokenBy === 'interlude',

@@ -49,8 +49,8 @@ export function ServerTurns({ turns, top }: { turns: readonly Turn[]; top: React
   return (
     <div className="relative mx-auto max-w-[960px] pt-12 pb-6">
       {top}
-      {turns.map((turn, at) => (
-        <div key={turn.id} className={pauseClass(turn, turns[at - 1])}>
+      {turns.map((turn, index) => (
+        <div key={turn.id} className={pauseClass(turn, turns[index - 1])}>
           <TurnRow turn={turn} flash={false} />
         </div>
       ))}

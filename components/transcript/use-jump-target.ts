@@ -227,9 +227,9 @@ function turnAfter(turns: readonly Turn[], move: TurnMove, cursor: number, visib
     case 'previous':
       return Math.max(0, cursor >= 0 ? from - 1 : from);
     case 'next-woken':
-      return indexOrNull(turns.findIndex((turn, at) => at > from && woken(turn)));
+      return indexOrNull(turns.findIndex((turn, index) => index > from && woken(turn)));
     case 'previous-woken':
-      return indexOrNull(turns.findLastIndex((turn, at) => at < from && woken(turn)));
+      return indexOrNull(turns.findLastIndex((turn, index) => index < from && woken(turn)));
     case 'first':
       return turns.length > 0 ? 0 : null;
   }

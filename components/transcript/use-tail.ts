@@ -55,8 +55,8 @@ export function countItemsAfter(turns: readonly Turn[], position: Position, now:
   const grows = last !== undefined && 'streaming' in last && last.streaming;
   const grown = grows && comparePositions(last.position, position) <= 0 && comparePositions(now, position) > 0;
   let count = grown ? 1 : 0;
-  for (let at = turns.length - 1; at >= 0; at--) {
-    const turn = turns[at] as Turn;
+  for (let index = turns.length - 1; index >= 0; index--) {
+    const turn = turns[index] as Turn;
     for (const item of turn.items) if (comparePositions(item.position, position) > 0) count += 1;
     if (comparePositions(turn.position, position) <= 0) break;
   }

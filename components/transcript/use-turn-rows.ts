@@ -59,7 +59,7 @@ export function useTurnRows(options: {
 }
 
 function areSameTurns(before: readonly Turn[], now: readonly Turn[]): boolean {
-  return before === now || (before.length === now.length && before.every(({ id }, at) => id === now[at]?.id));
+  return before === now || (before.length === now.length && before.every(({ id }, index) => id === now[index]?.id));
 }
 
 /** Height of a turn with the space above it. */
@@ -104,16 +104,16 @@ const MOST_SCANNED = 20_000;
 function textHeight(text: string): number {
   let lines = 0;
   let shown = 0;
-  let at = 0;
-  while (at <= text.length && shown < MOST_SCANNED) {
-    const next = text.indexOf('\n', at);
+  let index = 0;
+  while (index <= text.length && shown < MOST_SCANNED) {
+    const next = text.indexOf('\n', index);
     const end = next === -1 ? text.length : next;
-    const length = end - at > LONGEST_LINE ? LINE_KEPT : end - at;
+    const length = end - index > LONGEST_LINE ? LINE_KEPT : end - index;
     lines += Math.max(0.6, Math.ceil(length / CHARACTERS_PER_LINE));
     shown += length + 1;
-    at = end + 1;
+    index = end + 1;
   }
-  return (lines + Math.max(0, text.length - at) / CHARACTERS_PER_LINE) * LINE;
+  return (lines + Math.max(0, text.length - index) / CHARACTERS_PER_LINE) * LINE;
 }
 
 /**

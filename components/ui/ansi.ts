@@ -134,16 +134,16 @@ const SGR_CODES: Record<number, Partial<AnsiStyle>> = {
   23: { italic: false },
   24: { underline: false },
   39: { colour: null },
-  ...Object.fromEntries(COLOURS.flatMap((colour, at) => [30 + at, 90 + at].map((code) => [code, { colour }]))),
+  ...Object.fromEntries(COLOURS.flatMap((colour, index) => [30 + index, 90 + index].map((code) => [code, { colour }]))),
 };
 
 function applySgr(style: AnsiStyle, parameters: string): AnsiStyle {
   const codes = parameters === '' ? [0] : parameters.split(/[;:]/).map(Number);
   let next = style;
-  for (let at = 0; at < codes.length; at++) {
-    const code = codes[at] as number;
+  for (let index = 0; index < codes.length; index++) {
+    const code = codes[index] as number;
     // Skips the arguments of extended colours.
-    if (code === 38 || code === 48) at += codes[at + 1] === 5 ? 2 : codes[at + 1] === 2 ? 4 : 0;
+    if (code === 38 || code === 48) index += codes[index + 1] === 5 ? 2 : codes[index + 1] === 2 ? 4 : 0;
     else if (code === 0) next = PLAIN;
     else if (code in SGR_CODES) next = { ...next, ...SGR_CODES[code] };
   }

@@ -89,7 +89,7 @@ function removeKeys(storage: Storage | null, isMeant: (key: string) => boolean):
 }
 
 export function keysOf(storage: Storage | null): string[] {
-  return storage === null ? [] : Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? '');
+  return storage === null ? [] : Array.from({ length: storage.length }, (_, index) => storage.key(index) ?? '');
 }
 
 function wholeStorage(): Storage | null {

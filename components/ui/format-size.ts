@@ -30,6 +30,6 @@ export function formatLength(length: number): string {
 /** Number of line breaks plus one. */
 export function countLines(text: string): number {
   let count = 1;
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1;
+  for (let index = text.indexOf('\n'); index !== -1; index = text.indexOf('\n', index + 1)) count += 1;
   return count;
 }

@@ -48,13 +48,13 @@ export function heldOrder(
     const staying = ids.filter((id) => groupNow.get(id) === name);
     moved += ids.length - staying.length;
     const wanted = now.find((group) => group.name === name)?.ids ?? [];
-    moved += outOfOrder(staying, new Map(wanted.map((id, at) => [id, at])));
+    moved += outOfOrder(staying, new Map(wanted.map((id, index) => [id, index])));
   }
   return { order: fresh.length === 0 && isSame(order, held) ? held : order, moved, added };
 }
 
 function isSame(one: RowOrder, other: RowOrder): boolean {
-  return one.length === other.length && one.every(({ ids }, at) => ids.length === other[at]?.ids.length);
+  return one.length === other.length && one.every(({ ids }, index) => ids.length === other[index]?.ids.length);
 }
 
 /** The fewest ids that must move to sort the rest: all but the longest increasing subsequence. */

@@ -20,8 +20,8 @@ export function enqueueIdle(run: () => void): Scheduled {
   }
   return {
     cancel() {
-      const at = queue.indexOf(run);
-      if (at !== -1) queue.splice(at, 1);
+      const index = queue.indexOf(run);
+      if (index !== -1) queue.splice(index, 1);
     },
   };
 }

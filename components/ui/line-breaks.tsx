@@ -25,10 +25,10 @@ export function needsBreaks(text: string): boolean {
  */
 export function withBreaks(text: string, isNeeded = needsBreaks(text)): ReactNode {
   if (!isNeeded) return text;
-  return segments(text).map((segment, at) => (
+  return segments(text).map((segment, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: segments of a text have no other identity
-    <Fragment key={at}>
-      {(at > 0 || !CONTINUES.test(segment)) && <wbr />}
+    <Fragment key={index}>
+      {(index > 0 || !CONTINUES.test(segment)) && <wbr />}
       {segment}
     </Fragment>
   ));

@@ -85,12 +85,12 @@ export function nameElements(text: string): number {
 
 export function Pieces({ pieces }: { pieces: readonly VerbatimPiece[] }): ReactNode {
   const breaks = needsBreaks(pieces.map(({ text }) => text).join(''));
-  return pieces.map((piece, at) =>
+  return pieces.map((piece, index) =>
     piece.kind === 'text' && !breaks ? (
       piece.text
     ) : (
       // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
-      <Piece key={at} piece={piece} breaks={breaks} />
+      <Piece key={index} piece={piece} breaks={breaks} />
     ),
   );
 }

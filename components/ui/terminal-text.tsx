@@ -81,12 +81,12 @@ function AnsiText({ text }: { text: string }) {
   // The wrapper keeps a leading line break, which browsers drop right after <pre>.
   return (
     <span>
-      {spans.map((span, at) =>
+      {spans.map((span, index) =>
         span.className === null ? (
           withBreaks(span.text, breaks)
         ) : (
           // biome-ignore lint/suspicious/noArrayIndexKey: spans of a text have no other identity
-          <span key={at} className={span.className}>
+          <span key={index} className={span.className}>
             {withBreaks(span.text, breaks)}
           </span>
         ),

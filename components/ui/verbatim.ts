@@ -55,7 +55,7 @@ const NAMED: readonly (readonly [first: number, names: string])[] = [
 ];
 
 const NAMES: ReadonlyMap<number, string> = new Map(
-  NAMED.flatMap(([first, names]) => names.split(' ').map((name, at) => [first + at, name] as const)),
+  NAMED.flatMap(([first, names]) => names.split(' ').map((name, index) => [first + index, name] as const)),
 );
 const CODES: ReadonlyMap<string, number> = new Map([...NAMES].map(([code, name]) => [name, code]));
 

@@ -49,9 +49,9 @@ const request = (path: string, more: RequestInit = {}) =>
 async function post(path: string, body: object): Promise<[number, Fields, number]> {
   try {
     const signal = AbortSignal.timeout(30_000);
-    const answer = await request(path, { method: 'POST', body: JSON.stringify(body), signal });
-    const said = await answer.json();
-    return [answer.status, said.error ?? said, Number(answer.headers.get('retry-after') ?? 1) * 1_000];
+    const response = await request(path, { method: 'POST', body: JSON.stringify(body), signal });
+    const said = await response.json();
+    return [response.status, said.error ?? said, Number(response.headers.get('retry-after') ?? 1) * 1_000];
   } catch {
     return [0, {}, 1_000];
   }

@@ -93,7 +93,9 @@ function matches(seen: unknown, expected: unknown): boolean {
   if (typeof seen !== 'object' || seen === null) return false;
   if (Array.isArray(expected)) {
     return (
-      Array.isArray(seen) && seen.length === expected.length && expected.every((entry, at) => matches(seen[at], entry))
+      Array.isArray(seen) &&
+      seen.length === expected.length &&
+      expected.every((entry, index) => matches(seen[index], entry))
     );
   }
   const fields = seen as Record<string, unknown>;

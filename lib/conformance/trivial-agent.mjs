@@ -53,7 +53,7 @@ function note(dir, line) {
 function write(line) {
   const since = performance.now();
   const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
-  for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
+  for (let index = 0; index < bytes.length; ) index += writeSync(1, bytes, index);
   note('out', { ...line, blockedMs: Math.round(performance.now() - since) });
 }
 
@@ -119,8 +119,8 @@ async function obey(text, signal) {
 const COMMANDS = {
   say: (rest) => say(rest),
   async count(_, [times = 1, everyMs = 0, units = 0], signal) {
-    for (let at = 1; at <= times; at += 1) {
-      say(`${at} ${'.'.repeat(units)}`.trim());
+    for (let index = 1; index <= times; index += 1) {
+      say(`${index} ${'.'.repeat(units)}`.trim());
       await pause(everyMs, undefined, { signal });
     }
   },

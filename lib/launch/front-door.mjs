@@ -170,7 +170,7 @@ const CLIENT_ERRORS = {
  */
 function validate(request) {
   if (!METHODS.includes(request.method ?? '')) return METHOD;
-  const hosts = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
+  const hosts = request.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return malformed('A request has one Host header.');
   const path = pathOf(request);
   if (!path.startsWith('/')) return malformed('The request target must begin with "/": this server is not a proxy.');

@@ -68,7 +68,7 @@ export const CredentialSummary = z.object({
 });
 export type CredentialSummary = z.infer<typeof CredentialSummary>;
 
-export const CredentialAnswer = z.object({ credential: CredentialSummary });
+export const CredentialResponse = z.object({ credential: CredentialSummary });
 
 export const CredentialList = z.object({
   credentials: z.array(CredentialSummary),
@@ -76,7 +76,7 @@ export const CredentialList = z.object({
 });
 export type CredentialList = z.infer<typeof CredentialList>;
 
-export const NewToken = CredentialAnswer.extend({ token: z.string().describe('The secret. It is shown only once.') });
+export const NewToken = CredentialResponse.extend({ token: z.string().describe('The secret. It is shown only once.') });
 export type NewToken = z.infer<typeof NewToken>;
 
 const name = z.string().trim().min(1).max(MAX_NAME);
@@ -141,7 +141,7 @@ export const MemberSummary = z
   .describe('A person who has signed in with the identity provider.');
 export type MemberSummary = z.infer<typeof MemberSummary>;
 
-export const MemberAnswer = z.object({ member: MemberSummary });
+export const MemberResponse = z.object({ member: MemberSummary });
 
 export const MemberList = z.object({
   members: z.array(MemberSummary),

@@ -31,17 +31,17 @@ export function* findEscapes(output: string): Generator<Escape> {
   /** The next character that ends or breaks a control string. All strings opened before it end there. */
   let stopAt = -1;
   OPENER.lastIndex = 0;
-  let at = 0;
+  let index = 0;
   for (;;) {
-    const from = nextMatch(OPENER, output, at);
+    const from = nextMatch(OPENER, output, index);
     if (from === -1) return;
     const sequence = matchAt(CONTROL_SEQUENCE, output, from);
     if (sequence) {
-      at = from + sequence[0].length;
+      index = from + sequence[0].length;
       const [, parameters = '', between, final] = sequence;
       // with intermediate bytes or private parameters, a final `m` does not set a colour
       const isColour = final === 'm' && between === '' && /^[\d;:]*$/.test(parameters);
-      yield { from, to: at, colour: isColour ? parameters : null };
+      yield { from, to: index, colour: isColour ? parameters : null };
       continue;
     }
     const opener = matchAt(STRING_OPENER, output, from);
@@ -51,14 +51,14 @@ export function* findEscapes(output: string): Generator<Escape> {
       const to = endOfString(output, stopAt);
       if (stopAt === -1) stopAt = output.length;
       if (to !== null) {
-        at = to;
+        index = to;
         yield { from, to, colour: null };
         continue;
       }
     }
     const other = matchAt(TWO_BYTES, output, from);
-    at = from + (other?.[0].length ?? 1);
-    if (other) yield { from, to: at, colour: null };
+    index = from + (other?.[0].length ?? 1);
+    if (other) yield { from, to: index, colour: null };
   }
 }
 

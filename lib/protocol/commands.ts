@@ -314,20 +314,20 @@ export const Sending = z
   .describe('The handling of a message sent now. `reason` is a sentence.');
 export type Sending = z.infer<typeof Sending>;
 
-export const MessageAnswer = z
+export const MessageResponse = z
   .object({
     messageId: z.string(),
     delivery: MessageDelivery.describe('Current delivery state.'),
     sending: Sending.describe('As the session was when the message was first sent.'),
   })
   .describe('202, and the same answer for every repetition with the same `clientId`.');
-export type MessageAnswer = z.infer<typeof MessageAnswer>;
+export type MessageResponse = z.infer<typeof MessageResponse>;
 
-export const CommandAnswer = z.object({ commandId: z.string(), state: CommandState });
-export type CommandAnswer = z.infer<typeof CommandAnswer>;
+export const CommandResponse = z.object({ commandId: z.string(), state: CommandState });
+export type CommandResponse = z.infer<typeof CommandResponse>;
 
-export const WakeRuleAnswer = CommandAnswer.extend({ when: WakeRule });
-export type WakeRuleAnswer = z.infer<typeof WakeRuleAnswer>;
+export const WakeRuleResponse = CommandResponse.extend({ when: WakeRule });
+export type WakeRuleResponse = z.infer<typeof WakeRuleResponse>;
 
 export const DesiredLogLevel = z
   .object({
@@ -345,26 +345,26 @@ export const DesiredLogLevel = z
   .describe('The log level requested of a runner.');
 export type DesiredLogLevel = z.infer<typeof DesiredLogLevel>;
 
-export const LogLevelAnswer = CommandAnswer.extend({ desired: DesiredLogLevel });
-export type LogLevelAnswer = z.infer<typeof LogLevelAnswer>;
+export const LogLevelResponse = CommandResponse.extend({ desired: DesiredLogLevel });
+export type LogLevelResponse = z.infer<typeof LogLevelResponse>;
 
-export const WaiveAnswer = z.object({ messageId: z.string(), state: z.literal('waived') });
-export type WaiveAnswer = z.infer<typeof WaiveAnswer>;
+export const WaiveResponse = z.object({ messageId: z.string(), state: z.literal('waived') });
+export type WaiveResponse = z.infer<typeof WaiveResponse>;
 
 /** `PUT /agents/:id/retirement` */
 export const retireSchema = z.strictObject({ retired: z.boolean() });
 export type Retire = z.infer<typeof retireSchema>;
 
-export const RetireAnswer = z.object({
+export const RetireResponse = z.object({
   retiredAt: z.number().nullable().describe('Null: not retired.'),
   position: Position,
 });
-export type RetireAnswer = z.infer<typeof RetireAnswer>;
+export type RetireResponse = z.infer<typeof RetireResponse>;
 
-export const AcceptReplyAnswer = z.object({ messageId: z.string(), state: z.literal('answered') });
-export type AcceptReplyAnswer = z.infer<typeof AcceptReplyAnswer>;
+export const AcceptReplyResponse = z.object({ messageId: z.string(), state: z.literal('answered') });
+export type AcceptReplyResponse = z.infer<typeof AcceptReplyResponse>;
 
-export const ParkedAnswer = z
+export const ParkedResponse = z
   .object({
     taskId: z.string(),
     state: z.enum(['assigned', 'discarded']),
@@ -373,7 +373,7 @@ export const ParkedAnswer = z
     left: z.number().describe('Records that exceeded one request and are still parked.'),
   })
   .describe('Answer to assigning or discarding parked records.');
-export type ParkedAnswer = z.infer<typeof ParkedAnswer>;
+export type ParkedResponse = z.infer<typeof ParkedResponse>;
 
 const upToDate = z.object({ position: Position }).describe('Everything before this position has been sent.');
 export const CommandFrameData = z

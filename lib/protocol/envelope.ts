@@ -90,7 +90,7 @@ export const RejectionCode = z
     '`agent_of_another_token`: the sender’s token does not cover the agent. `reserved_name`: only the server writes events of this name. `task_of_no_session`, `task_of_several_sessions`: the task can’t be traced to one session, and the record is parked. `not_storable`: the database refuses the record.',
   );
 
-export const IngestAnswer = z.object({
+export const IngestResponse = z.object({
   ackedSeq: z.number().describe('Every record up to this one is on disk.'),
   accepted: z.number(),
   duplicates: z.number(),
@@ -99,4 +99,4 @@ export const IngestAnswer = z.object({
     .describe('Records kept in quarantine instead of accepted. They are acknowledged: don’t send them again.'),
   position: Position,
 });
-export type IngestAnswer = z.infer<typeof IngestAnswer>;
+export type IngestResponse = z.infer<typeof IngestResponse>;

@@ -49,7 +49,7 @@ function triggerOf(fields: Fields): TurnTrigger {
   const kind = TRIGGER_KINDS.find((known) => known === fields.kind) ?? 'unknown';
   const tasks = listOf(fields.taskIds)
     .slice(0, MAX_NAMED)
-    .flatMap((id, at) => (isId(id) ? [{ id, at }] : []));
+    .flatMap((id, index) => (isId(id) ? [{ id, at: index }] : []));
   const trigger: TurnTrigger = { kind, taskIds: tasks.map(({ id }) => id) };
   if (fields.wokenBy === 'interlude') trigger.wokenBy = fields.wokenBy;
   if (kind === 'timer') {

@@ -318,8 +318,8 @@ export const Arrangement = z
   .describe('A session’s name and place in people’s lists. The agent does not see them.');
 export type Arrangement = z.infer<typeof Arrangement>;
 
-export const ArrangementAnswer = z.object({ arrangement: Arrangement, position: Position });
-export type ArrangementAnswer = z.infer<typeof ArrangementAnswer>;
+export const ArrangementResponse = z.object({ arrangement: Arrangement, position: Position });
+export type ArrangementResponse = z.infer<typeof ArrangementResponse>;
 
 export const SessionAway = z
   .object({
@@ -727,9 +727,9 @@ const STEPS_MS = [0, 1_000, 10_000, 60_000, 600_000, 3_600_000];
 
 /** A histogram of durations in milliseconds. A negative duration, from a wrong clock, counts in the first step. */
 export function durationSteps(durations: readonly number[]): DurationStep[] {
-  return STEPS_MS.map((fromMs, at) => {
-    const toMs = STEPS_MS[at + 1] ?? null;
-    const count = durations.filter((ms) => (at === 0 || ms >= fromMs) && (toMs === null || ms < toMs)).length;
+  return STEPS_MS.map((fromMs, index) => {
+    const toMs = STEPS_MS[index + 1] ?? null;
+    const count = durations.filter((ms) => (index === 0 || ms >= fromMs) && (toMs === null || ms < toMs)).length;
     return { fromMs, toMs, count };
   });
 }

@@ -76,8 +76,8 @@ function settings() {
 function lowest({ INTERLUDE_LOG_LEVEL = 'info' }) {
   // `fatal` is a level of runners, which may share the variable
   const named = INTERLUDE_LOG_LEVEL.trim().toLowerCase().replace('fatal', 'error');
-  const at = LEVELS.indexOf(/** @type {ServerLogLevel} */ (named));
-  return at === -1 ? LEVELS.indexOf('info') : at;
+  const index = LEVELS.indexOf(/** @type {ServerLogLevel} */ (named));
+  return index === -1 ? LEVELS.indexOf('info') : index;
 }
 
 /**

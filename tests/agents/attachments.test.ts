@@ -65,8 +65,8 @@ test('the model receives a message’s image and text', async () => {
   const authorization = `Bearer ${server.token}`;
   const attach = async (name: string, type: string, body: Uint8Array<ArrayBuffer>) => {
     const headers = { authorization, 'content-type': type };
-    const answer = await fetch(`${path}/attachments?name=${name}`, { method: 'POST', headers, body });
-    const { hash } = (await answer.json()) as Attachment;
+    const response = await fetch(`${path}/attachments?name=${name}`, { method: 'POST', headers, body });
+    const { hash } = (await response.json()) as Attachment;
     return { hash, name };
   };
   const attachments = [

@@ -16,7 +16,7 @@ afterAll(() => server.stop());
 
 describe('a live Claude Code after a failure', () => {
   test('delivers output once when the dashboard is down mid-turn', async () => {
-    const talk = Array.from({ length: 30 }, (_, at) => `sentence ${at} of a long answer`).join(', ');
+    const talk = Array.from({ length: 30 }, (_, index) => `sentence ${index} of a long answer`).join(', ');
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quickStep([say(talk)], { pace: 40 })),
@@ -159,8 +159,8 @@ describe('a live Claude Code after a failure', () => {
       messages(turns, 'user').some((one) => one.id === next && one.delivery === 'delivered'),
     );
     const agents = `${server.url}/api/v1/agents/${stage.agentId}`;
-    const answer = await fetch(agents, { headers: { authorization: `Bearer ${server.token}` } });
-    const { agent: summary } = (await answer.json()) as { agent: { status: { process: { pid: number } } } };
+    const response = await fetch(agents, { headers: { authorization: `Bearer ${server.token}` } });
+    const { agent: summary } = (await response.json()) as { agent: { status: { process: { pid: number } } } };
     process.kill(summary.status.process.pid, 'SIGKILL');
     const turns = await operator.finished(2);
     expect(turnStates(turns)).toEqual(['user failed', 'user finished']);

@@ -258,13 +258,13 @@ describe('a live Claude Code', () => {
   });
 
   test('shows background subagents under their cards and spares them on an interrupt', async () => {
-    const subagents = ['A', 'B', 'C'].map((name, at) =>
+    const subagents = ['A', 'B', 'C'].map((name, index) =>
       tool('Agent', {
         description: `Agent ${name}`,
         prompt: `AGENT-${name}`,
         subagent_type: 'general-purpose',
         run_in_background: true,
-        at,
+        at: index,
       }),
     );
     const stage = await claudeStage(server, {
@@ -280,10 +280,10 @@ describe('a live Claude Code', () => {
           ),
         ),
       ],
-      agents: ['A', 'B', 'C'].map((name, at) =>
+      agents: ['A', 'B', 'C'].map((name, index) =>
         agent(
           new RegExp(`AGENT-${name}`),
-          quickStep([say(`Agent ${name} starts.`), bash(`sleep ${at + 2}`, `Agent ${name} sleeps`)]),
+          quickStep([say(`Agent ${name} starts.`), bash(`sleep ${index + 2}`, `Agent ${name} sleeps`)]),
           quickStep([say(`Agent ${name} is done.`)]),
         ),
       ),

@@ -264,10 +264,10 @@ describe('Claude Code with Interlude’s hooks', () => {
           ),
         ),
       ],
-      agents: names.map((name, at) =>
+      agents: names.map((name, index) =>
         agent(
           new RegExp(`AGENT-${name}`),
-          quickStep([say(`Agent ${name} starts.`), bash(`sleep ${at + 1}`, `Agent ${name} sleeps`)]),
+          quickStep([say(`Agent ${name} starts.`), bash(`sleep ${index + 1}`, `Agent ${name} sleeps`)]),
           quickStep([say(`Agent ${name} is done.`)]),
         ),
       ),

@@ -9,7 +9,7 @@ import { scaled } from '../support/timeouts';
 
 /** Several real Claude Code agents, each with its own runner, on one dashboard. */
 const AGENTS = scaled(2, 8);
-const TASKS = Array.from({ length: scaled(1, 30) }, (_, at) => at + 1);
+const TASKS = Array.from({ length: scaled(1, 30) }, (_, index) => index + 1);
 
 let server: LiveServer;
 beforeAll(async () => {

@@ -79,13 +79,15 @@ async function reports(operator: Operator) {
 
 /** Sends messages to all sessions at once and expects each answer in its own session. */
 async function eachAnswersItsOwn(operators: Operator[]) {
-  const asked = await Promise.all(operators.map(async (one, at) => ({ one, id: await one.send(`ANSWER ${at}`) })));
-  for (const [at, { one, id }] of asked.entries()) {
+  const asked = await Promise.all(
+    operators.map(async (one, index) => ({ one, id: await one.send(`ANSWER ${index}`) })),
+  );
+  for (const [index, { one, id }] of asked.entries()) {
     const turn = await one.until('its answer', (turns) => {
       const found = answering(turns, id);
       return found?.state === 'finished' && found;
     });
-    expect(assistantText(turn)).toContain(`Answer to ANSWER ${at}`);
+    expect(assistantText(turn)).toContain(`Answer to ANSWER ${index}`);
     await expect.poll(async () => (await one.session())?.owedCount).toBe(0);
   }
 }

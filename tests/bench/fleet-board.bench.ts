@@ -17,9 +17,9 @@ const it: OwnVisit = await visitOwn();
 try {
   // tsx injects a helper into functions that pages lack
   await it.context.addInitScript('globalThis.__name ??= (value) => value');
-  const agents = Array.from({ length: AGENTS }, (_, at) => new EventWriter(it.server, `runner-${at}`));
-  for (const [at, agent] of agents.entries()) {
-    await agent.writeMany(Array.from({ length: SESSIONS_EACH }, (_, of) => sessionOf(at, of)));
+  const agents = Array.from({ length: AGENTS }, (_, index) => new EventWriter(it.server, `runner-${index}`));
+  for (const [index, agent] of agents.entries()) {
+    await agent.writeMany(Array.from({ length: SESSIONS_EACH }, (_, of) => sessionOf(index, of)));
   }
   for (const [path, row] of [
     ['/agents', '[role=row] a'],
@@ -80,27 +80,27 @@ async function change(agents: readonly EventWriter[]): Promise<number> {
   const elapsed = () => performance.now() - startedAt;
   let sent = 0;
   const worker = async (first: number) => {
-    for (let at = first; elapsed() < CHANGING_MS; at += 4) {
+    for (let index = first; elapsed() < CHANGING_MS; index += 4) {
       if (sent > (elapsed() * CHANGES_PER_SECOND) / 1_000) {
         await new Promise((resolve) => setTimeout(resolve, 5));
-        at -= 4;
+        index -= 4;
         continue;
       }
       sent += 4;
-      const agent = at % agents.length;
-      const runId = `later-${at}`;
+      const agent = index % agents.length;
+      const runId = `later-${index}`;
       const ask = {
         request_id: runId,
         kind: 'permission',
         tool_name: 'Bash',
-        title: `Later ${at}`,
+        title: `Later ${index}`,
         input: { command: 'ls' },
       };
-      await agents[agent]?.write(`s-${agent}-${2 + (at % 8)}`, [
+      await agents[agent]?.write(`s-${agent}-${2 + (index % 8)}`, [
         { type: 'RUN_STARTED', threadId: 's', runId },
         { type: 'CUSTOM', name: 'request:opened', value: ask },
       ]);
-      await agents[agent]?.write(`s-${agent}-${2 + (at % 8)}`, [
+      await agents[agent]?.write(`s-${agent}-${2 + (index % 8)}`, [
         { type: 'CUSTOM', name: 'request:resolved', value: { request_id: runId, outcome: 'allowed' } },
         { type: 'RUN_FINISHED', threadId: 's', runId },
       ]);

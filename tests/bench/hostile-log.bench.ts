@@ -9,7 +9,7 @@ import { note, report } from './report';
 /** The longest task of a log page with lines that are expensive to match, mark and render, stored and live. */
 const LINE = 60_000;
 const some = (count: number, message: (at: number) => string) =>
-  Array.from({ length: count }, (_, at) => ({ message: message(at) }));
+  Array.from({ length: count }, (_, index) => ({ message: message(index) }));
 
 interface Case {
   name: string;
@@ -49,7 +49,7 @@ try {
     const agent = new LogWriter(it.server, `agent-${number}`);
     await agent.arrive();
     const write = async () => {
-      for (let at = 0; at < lines.length; at += 40) await agent.write(lines.slice(at, at + 40));
+      for (let index = 0; index < lines.length; index += 40) await agent.write(lines.slice(index, index + 40));
     };
     const page = await it.context.newPage();
     const measure = async (what: string, work: () => Promise<unknown>) => {

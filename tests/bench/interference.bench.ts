@@ -18,8 +18,8 @@ await server.close();
 const running = await liveServer();
 const health = async (work: () => Promise<void>) => (await probeHealth(running.origin, work)).longestMs;
 const all: BlockedTime[] = [];
-for (const [at, hostile] of HOSTILE_CASES.entries())
-  all.push(...(await sendHostile(running, hostile, health, `${at}-`)));
+for (const [index, hostile] of HOSTILE_CASES.entries())
+  all.push(...(await sendHostile(running, hostile, health, `${index}-`)));
 const worst = longestBlock(all);
 report(`interference: slowest /healthz, ${worst.what}`, worst.longestMs, 'ms', { atMost: 100 });
 await running.close();

@@ -139,16 +139,17 @@ async function fill(server: LiveServer): Promise<void> {
   }
   for (const agent of sources.keys()) {
     const rest = [...failures(`bench-${agent}`), ...logLines(`bench-${agent}`)];
-    const records = rest.map((record, at) => ({ ...record, seq: seq + at + 1 }));
-    for (let at = 0; at < records.length; at += PER_REQUEST) await send(agent, records.slice(at, at + PER_REQUEST));
+    const records = rest.map((record, index) => ({ ...record, seq: seq + index + 1 }));
+    for (let index = 0; index < records.length; index += PER_REQUEST)
+      await send(agent, records.slice(index, index + PER_REQUEST));
   }
   await untilIndexed();
 }
 
 /** Fails some of an agent's sessions, which adds inbox items. */
 function failures(agentId: string) {
-  return Array.from({ length: FAILED_SESSIONS / AGENTS }, (_, at) => {
-    const sessionId = `${agentId}-s${SESSIONS_PER_AGENT - 1 - at}`;
+  return Array.from({ length: FAILED_SESSIONS / AGENTS }, (_, index) => {
+    const sessionId = `${agentId}-s${SESSIONS_PER_AGENT - 1 - index}`;
     const runId = `${sessionId}-broken`;
     const of = { kind: 'event', agentId, sessionId, occurredAt: Date.now() };
     return [
@@ -160,11 +161,11 @@ function failures(agentId: string) {
 
 /** An agent's log with occasional hook failures. */
 function logLines(agentId: string) {
-  return Array.from({ length: LOG_LINES }, (_, at) => {
-    const fails = at % 16 === 0;
+  return Array.from({ length: LOG_LINES }, (_, index) => {
+    const fails = index % 16 === 0;
     const said = fails ? { insight: { signal: 'hook_fatal', source: 'Stop' } } : {};
-    const message = `${fails ? 'exit 3: could not read' : 'has read'} the input of call ${at}`;
-    const log = { level: fails ? 'fatal' : 'info', component: `hook:${at % 5}`, message, ...said };
+    const message = `${fails ? 'exit 3: could not read' : 'has read'} the input of call ${index}`;
+    const log = { level: fails ? 'fatal' : 'info', component: `hook:${index % 5}`, message, ...said };
     return { kind: 'log', agentId, occurredAt: Date.now(), log };
   });
 }

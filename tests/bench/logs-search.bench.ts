@@ -85,10 +85,10 @@ async function ask(query: string): Promise<LogPage> {
 async function fill(): Promise<void> {
   let bytes = 0;
   for (let from = 1; from <= LINES; from += LINES_OF_AN_INSERT) {
-    const rows = Array.from({ length: Math.min(LINES_OF_AN_INSERT, LINES - from + 1) }, (_, at) => {
-      const { level, component, message } = workLine(from + at);
+    const rows = Array.from({ length: Math.min(LINES_OF_AN_INSERT, LINES - from + 1) }, (_, index) => {
+      const { level, component, message } = workLine(from + index);
       bytes += message.length;
-      return [from + at, 1_795_170_000_000 + (from + at), level, component, message];
+      return [from + index, 1_795_170_000_000 + (from + index), level, component, message];
     });
     await database.writes.run((transaction) =>
       transaction.execute({

@@ -22,9 +22,13 @@ try {
   const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
   for (let from = 0; from < SESSIONS; from += 500) {
     await new EventWriter(it.server, `fleet-${from}`).writeMany(
-      Array.from({ length: 500 }, (_, at) => ({
-        sessionId: `s${from + at}`,
-        events: userTurn('r', `Question ${from + at}`, `Answer ${from + at}. ${'It takes some words. '.repeat(10)}`),
+      Array.from({ length: 500 }, (_, index) => ({
+        sessionId: `s${from + index}`,
+        events: userTurn(
+          'r',
+          `Question ${from + index}`,
+          `Answer ${from + index}. ${'It takes some words. '.repeat(10)}`,
+        ),
       })),
     );
   }
@@ -41,11 +45,11 @@ try {
   });
   const search = async (query: string) => {
     const began = performance.now();
-    const answer = await fetch(`${it.server.url}/api/v1/sessions?limit=100&${query}`, {
+    const response = await fetch(`${it.server.url}/api/v1/sessions?limit=100&${query}`, {
       headers: { authorization: `Bearer ${it.server.token}` },
     });
-    if (!answer.ok) throw new Error(await answer.text());
-    await answer.arrayBuffer();
+    if (!response.ok) throw new Error(await response.text());
+    await response.arrayBuffer();
     return performance.now() - began;
   };
   let slowest = 0;

@@ -74,14 +74,14 @@ host.stopSignal.addEventListener('abort', () => {
 await outbox.idle();
 
 const times: number[] = [];
-for (let at = 0; at < WARM_UP + MESSAGES; at += 1) {
+for (let index = 0; index < WARM_UP + MESSAGES; index += 1) {
   const arrival = new Promise<number>((resolve) => {
     given = resolve;
   });
   const typedAt = performance.now();
-  await dashboard.request(`/sessions/${sessionId}/messages`, { text: `message ${at}`, clientId: String(at) });
+  await dashboard.request(`/sessions/${sessionId}/messages`, { text: `message ${index}`, clientId: String(index) });
   const ms = (await arrival) - typedAt;
-  if (at >= WARM_UP) times.push(ms);
+  if (index >= WARM_UP) times.push(ms);
   // Messages are sequential: effects of the previous one have settled before the next.
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
   await outbox.idle();

@@ -46,15 +46,15 @@ try {
 async function enqueueing(): Promise<void> {
   const away = async () => ({ url: 'http://127.0.0.1:9', token: undefined });
   const outbox = await Outbox.open(join(folder, 'enqueue.db'), { ...options, endpoint: away });
-  for (let at = 0; at < 200; at += 1) await outbox.enqueue(record(at));
+  for (let index = 0; index < 200; index += 1) await outbox.enqueue(record(index));
   const blocked: number[] = [];
   const durable: number[] = [];
   const disk: number[] = [];
   const file = openSync(join(folder, 'disk'), 'w');
   const page = Buffer.alloc(4_096, 1);
-  for (let at = 0; at < SINGLES; at += 1) {
+  for (let index = 0; index < SINGLES; index += 1) {
     const startedAt = performance.now();
-    const stored = outbox.enqueue(record(at));
+    const stored = outbox.enqueue(record(index));
     blocked.push(performance.now() - startedAt);
     await stored;
     const storedAt = performance.now();
@@ -78,7 +78,7 @@ async function enqueueing(): Promise<void> {
 async function draining(): Promise<void> {
   const outbox = await Outbox.open(join(folder, 'drain.db'), { ...options, sendAtOpen: false, maxBatchRows: 2_000 });
   // One tick is one transaction. The drain doesn't start because nothing wakes it.
-  const filled: OutgoingRecord[] = Array.from({ length: BACKLOG }, (_, at) => record(at));
+  const filled: OutgoingRecord[] = Array.from({ length: BACKLOG }, (_, index) => record(index));
   const startedAt = performance.now();
   await outbox.enqueue(filled);
   const storedAt = performance.now();

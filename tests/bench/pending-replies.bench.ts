@@ -8,7 +8,7 @@ const CALLS = 100_000;
 
 const about = { sessionId: 's1', from: { kind: 'person', id: 'operator' }, text: 'x'.repeat(300), sentAt: 1 };
 const snapshot = new PendingReplies(
-  async () => Array.from({ length: OWED }, (_, at) => ({ messageId: `m${at}`, ...about })),
+  async () => Array.from({ length: OWED }, (_, index) => ({ messageId: `m${index}`, ...about })),
   (message) => note(message, 0, ''),
 );
 await snapshot.refresh();

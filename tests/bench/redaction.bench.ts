@@ -47,9 +47,9 @@ note('redaction: line of 64 KiB, p99', long.p99, 'ms');
 
 function measure(lines: readonly string[], count: number) {
   const took: number[] = [];
-  for (let at = 0; at < count; at += 1) {
+  for (let index = 0; index < count; index += 1) {
     const startedAt = performance.now();
-    redactor.redact('bench', lines[at % lines.length] as string);
+    redactor.redact('bench', lines[index % lines.length] as string);
     took.push(performance.now() - startedAt);
   }
   took.sort((a, b) => a - b);

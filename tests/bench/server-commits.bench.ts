@@ -42,11 +42,11 @@ async function write(to: readonly InProcessServer[], writers: number, ms: number
       const target = to[writer % to.length] as InProcessServer;
       for (let seq = 1; performance.now() < until; seq += 5) {
         const begunAt = performance.now();
-        const records = Array.from({ length: 5 }, (_, at) =>
-          record(seq + at, {
+        const records = Array.from({ length: 5 }, (_, index) =>
+          record(seq + index, {
             agentId: id,
             sessionId: id,
-            event: { type: 'CUSTOM', name: 'step', value: { at: seq + at } },
+            event: { type: 'CUSTOM', name: 'step', value: { at: seq + index } },
           }),
         );
         await ingest(target, records, 1, id);

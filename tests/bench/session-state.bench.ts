@@ -39,9 +39,9 @@ if (states === 0) throw new Error('no state was resolved');
 let now = NOW;
 const target = await inProcessTarget(() => now);
 for (let from = 0; from < SESSIONS; from += 500) {
-  const records = Array.from({ length: 500 }, (_, at) => {
-    const sessionId = `s${from + at}`;
-    return record(from + at + 1, { sessionId, event: { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' } });
+  const records = Array.from({ length: 500 }, (_, index) => {
+    const sessionId = `s${from + index}`;
+    return record(from + index + 1, { sessionId, event: { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' } });
   });
   await ingest(target, records);
 }

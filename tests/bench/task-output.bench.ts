@@ -18,7 +18,7 @@ const RUN_MS = 10_000;
 const STEP_MS = 100;
 const line = (at: number) =>
   `\u001b[32m✓\u001b[0m cart ${at} › keeps the item over a reload \u001b[2m(${at % 40} ms)\u001b[0m\n`;
-const MUCH = Array.from({ length: 800 }, (_, at) => line(at)).join('');
+const MUCH = Array.from({ length: 800 }, (_, index) => line(index)).join('');
 
 const folder = mkdtempSync(join(tmpdir(), 'interlude-bench-'));
 const file = (task: number) => join(folder, `t${task}.output`);
@@ -63,7 +63,7 @@ report('task output: runner CPU, including writing', (user + system) / 1e4 / sec
 rmSync(folder, { recursive: true });
 
 let text = '';
-for (let at = 0; text.length < MAX_TASK_OUTPUT_BYTES; at += 1) text += line(at);
+for (let index = 0; text.length < MAX_TASK_OUTPUT_BYTES; index += 1) text += line(index);
 const full = (): TaskOutput => ({
   parts: [{ from: 0, to: text.length, text }],
   redacted: 0,

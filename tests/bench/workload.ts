@@ -212,8 +212,8 @@ export function* longSession(turns: number): Generator<AgUiEvent> {
     }
     const work = [
       ...reasoning(`${id}/thought`, ANSWER_WORDS.slice(0, 20 + (turn % 30)).join(' ')),
-      ...Array.from({ length: turn % 4 }, (_, at) =>
-        toolCall(`${id}/call${at}`, 'Bash', { command: `npm test -- part-${at}` }, OUTPUT),
+      ...Array.from({ length: turn % 4 }, (_, index) =>
+        toolCall(`${id}/call${index}`, 'Bash', { command: `npm test -- part-${index}` }, OUTPUT),
       ).flat(),
       ...(turn % 10 === 8 ? [taskStarted(`turn${turn + 1}/task`, `Run suite ${turn}`)] : []),
       ...message(`${id}/answer`, answer(turn)),
@@ -226,7 +226,9 @@ const ANSWER_WORDS =
   'the tests pass now but the deploy still waits for its canary to settle before it goes on with the rest '
     .repeat(4)
     .split(' ');
-const OUTPUT = Array.from({ length: 30 }, (_, at) => `\u001b[32mok\u001b[0m ${at} - part of the suite`).join('\n');
+const OUTPUT = Array.from({ length: 30 }, (_, index) => `\u001b[32mok\u001b[0m ${index} - part of the suite`).join(
+  '\n',
+);
 
 function answer(turn: number): string {
   const words = ANSWER_WORDS.slice(0, 15 + ((turn * 7) % 60)).join(' ');

@@ -101,7 +101,7 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
 
     test('returns the stored bytes with a safe content type, only through a session that has them', async () => {
       const other = await anew();
-      const large = new Uint8Array(3 * MIB).map((_, at) => 32 + ((at * 7) % 90));
+      const large = new Uint8Array(3 * MIB).map((_, index) => 32 + ((index * 7) % 90));
       const html = bytesOf('<script>alert(1)</script>');
       for (const [body, type, called, shown, disposition] of [
         [PNG, 'image/png', 'a "b".png', 'image/png', 'inline; filename="a__b_.png"'],

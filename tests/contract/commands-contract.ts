@@ -104,8 +104,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         delivery: 'queued',
         streaming: false,
       });
-      const answer = await ack(messageId, { state: 'delivered' });
-      expect([answer.status, await answer.json()]).toEqual([200, { commandId: messageId, state: 'delivered' }]);
+      const response = await ack(messageId, { state: 'delivered' });
+      expect([response.status, await response.json()]).toEqual([200, { commandId: messageId, state: 'delivered' }]);
       expect(await message(messageId)).toMatchObject({ delivery: 'delivered' });
       await send({
         type: 'RUN_STARTED',
@@ -209,17 +209,17 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         const response = await post(path(at), { ...body, clientId });
         return [response.status, await response.json()];
       };
-      for (const [at, { where, body, others }] of commands.entries()) {
-        const answer = await submit(where, body, `c${at}`);
+      for (const [index, { where, body, others }] of commands.entries()) {
+        const answer = await submit(where, body, `c${index}`);
         expect([where, answer[0]]).toEqual([where, where.startsWith('/obl') ? 200 : 202]);
         const before = JSON.stringify(await items());
         const elsewhere = commands
-          .filter((_, other) => other !== at)
+          .filter((_, other) => other !== index)
           .map((other) => [other.where, other.body] as const);
         for (const [otherWhere, otherBody] of [...others, ...elsewhere]) {
-          const [status, refusal] = await submit(otherWhere, otherBody, `c${at}`);
-          expect([at, otherWhere, otherBody, status, refusal.error?.reason]).toEqual([
-            at,
+          const [status, refusal] = await submit(otherWhere, otherBody, `c${index}`);
+          expect([index, otherWhere, otherBody, status, refusal.error?.reason]).toEqual([
+            index,
             otherWhere,
             otherBody,
             409,
@@ -228,7 +228,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         }
         // The order of fields does not matter.
         const turned = Object.fromEntries(Object.entries(body).reverse());
-        expect(await submit(where, turned, `c${at}`)).toEqual(answer);
+        expect(await submit(where, turned, `c${index}`)).toEqual(answer);
         expect(JSON.stringify(await items())).toBe(before);
       }
       const reader = await runner();

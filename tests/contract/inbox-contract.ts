@@ -260,8 +260,8 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
         { id: 'local', name: 'Local admin' },
       ];
       const who = async (body: object, sender = target.token) => {
-        const answer = await post('/inbox/marks', { ids: [item], ...body }, 'POST', sender);
-        return ((await answer.json()) as InboxMarked).items[0]?.claim?.by ?? null;
+        const response = await post('/inbox/marks', { ids: [item], ...body }, 'POST', sender);
+        return ((await response.json()) as InboxMarked).items[0]?.claim?.by ?? null;
       };
       // The claimant is the sender, regardless of the body.
       const named = { by: { id: 'member-1', name: 'Somebody else' } };

@@ -36,7 +36,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
 
     describe('accepted records', () => {
       test('are stored before the response, for every kind', async () => {
-        const answer = await ingest(
+        const response = await ingest(
           target,
           [
             mark(1),
@@ -47,7 +47,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
           1,
           id,
         );
-        expect(answer).toEqual({
+        expect(response).toEqual({
           ackedSeq: 4,
           accepted: 4,
           duplicates: 0,
@@ -97,14 +97,14 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
 
       test('are only the new ones of an overlapping request', async () => {
         await ingest(target, [mark(1), mark(2), mark(3)], 1, id);
-        const answer = await ingest(target, [mark(2), mark(3), mark(4), mark(5)], 1, id);
-        expect(answer).toMatchObject({ ackedSeq: 5, accepted: 2, duplicates: 2 });
+        const response = await ingest(target, [mark(2), mark(3), mark(4), mark(5)], 1, id);
+        expect(response).toMatchObject({ ackedSeq: 5, accepted: 2, duplicates: 2 });
         expect((await stored()).map((event) => event.value)).toEqual([1, 2, 3, 4, 5]);
       });
 
       test('are stored once when repeated within a request', async () => {
-        const answer = await ingest(target, [mark(1), mark(2), mark(2), mark(1), mark(3)], 1, id);
-        expect(answer).toMatchObject({ ackedSeq: 3, accepted: 3, duplicates: 2 });
+        const response = await ingest(target, [mark(1), mark(2), mark(2), mark(1), mark(3)], 1, id);
+        expect(response).toMatchObject({ ackedSeq: 3, accepted: 3, duplicates: 2 });
         expect((await stored()).map((event) => event.value)).toEqual([1, 2, 3]);
       });
 
@@ -166,9 +166,9 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
       for (const [what, code, make] of cases) {
         test(what, async () => {
           const bad = make();
-          const answer = await ingest(target, [mark(1), bad, mark(3)], 1, id);
-          expect(answer).toMatchObject({ ackedSeq: 3, accepted: 2, duplicates: 0 });
-          expect(answer.rejected).toEqual([{ seq: 2, code, message: expect.stringMatching(/\w/) }]);
+          const response = await ingest(target, [mark(1), bad, mark(3)], 1, id);
+          expect(response).toMatchObject({ ackedSeq: 3, accepted: 2, duplicates: 0 });
+          expect(response.rejected).toEqual([{ seq: 2, code, message: expect.stringMatching(/\w/) }]);
           const [kept, ...more] = (await rows('quarantine')) as { record: string; code: string }[];
           expect(more).toEqual([]);
           expect(kept?.code).toBe(code);
@@ -307,8 +307,8 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
     test('answers a probe with the expected seq, storing nothing and counting no gap', async () => {
       await ingest(target, [record(1, own({ event: { type: 'CUSTOM', name: 'first' } }))], 1, id);
       const probe = { seq: Number.MAX_SAFE_INTEGER, kind: 'probe' };
-      const answer = await sendEvents(target, { producer: { id, epoch: 1 }, records: [probe] });
-      expect(await errorOf(answer)).toMatchObject({ code: 'sequence_gap', expectedSeq: 2 });
+      const response = await sendEvents(target, { producer: { id, epoch: 1 }, records: [probe] });
+      expect(await errorOf(response)).toMatchObject({ code: 'sequence_gap', expectedSeq: 2 });
       await ingest(target, [record(2, own({ event: { type: 'CUSTOM', name: 'second' } }))], 1, id);
       const { producers } = await target.dump();
       expect(producers?.find((row) => (row as { id: string }).id === id)).toMatchObject({ last_seq: 2, gaps: 0 });

@@ -216,20 +216,20 @@ export function describeInsightsContract(
         log: { level: 'info', component: 'c', message: `${value}`, insight: { signal: 'tick', value } },
       });
       for (const from of [0, 1_200]) {
-        const records = Array.from({ length: 1_200 }, (_, at) => record(++seq, signal(from + at)));
+        const records = Array.from({ length: 1_200 }, (_, index) => record(++seq, signal(from + index)));
         await ingest(target, records, 1, id);
       }
       const { insights } = await agent();
       expect(insights.filter(({ isFailure }) => isFailure)).toHaveLength(1);
       expect(insights.filter(({ isFailure }) => !isFailure).map(({ value }) => value)).toEqual(
-        Array.from({ length: 50 }, (_, at) => 2_399 - at),
+        Array.from({ length: 50 }, (_, index) => 2_399 - index),
       );
     });
 
     const bulkTest = isBulk ? test : () => {};
     bulkTest('don’t block ingest while they are marked as seen, for any number of failures and sessions', async () => {
       const many = (count: number, fields: (at: number) => object) =>
-        Array.from({ length: count }, (_, at) => record(++seq, { agentId: id, ...fields(at) }));
+        Array.from({ length: count }, (_, index) => record(++seq, { agentId: id, ...fields(index) }));
       const event = { type: 'CUSTOM', name: 'x' };
       await ingest(
         target,
@@ -350,10 +350,10 @@ export function describeInsightsContract(
       await fails({ source: 'SessionEnd' });
       const { insights } = await agent();
       const upTo = insights[1]?.position;
-      const answer = await markSeen({ upTo });
-      expect(answer.status).toBe(200);
-      expect(answer.headers.get('cache-control')).toBe('no-store');
-      expect(await answer.json()).toEqual({ seen: 2, unseen: 1, position: expect.any(String) });
+      const response = await markSeen({ upTo });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      expect(await response.json()).toEqual({ seen: 2, unseen: 1, position: expect.any(String) });
       expect(await (await markSeen({ upTo })).json()).toMatchObject({ seen: 0, unseen: 1 });
       expect((await agent()).insights.map(({ source, seenAt }) => [source, seenAt !== null])).toEqual([
         ['SessionEnd', false],

@@ -64,8 +64,8 @@ suites('a libSQL server', () => {
   test('stores the beginning of a record that exceeds its limit, and the other records', async () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
     const large = own('large', 1, { type: 'X', value: 'x'.repeat(6 * 1024 * 1024) });
-    const answer = await ingest(target, [large, own('large', 2, { type: 'X' })], 1, 'large');
-    expect(answer).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'record_too_large' }] });
+    const response = await ingest(target, [large, own('large', 2, { type: 'X' })], 1, 'large');
+    expect(response).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'record_too_large' }] });
     const [kept] = await rows('SELECT record FROM quarantine WHERE producer_id = ?', 'large');
     expect(JSON.parse(String(kept?.record)).beginning).toMatch(/^\{"seq":1,.*x{1000}$/s);
     expect(logged.mock.calls.flat().join()).toContain('string or blob too big');

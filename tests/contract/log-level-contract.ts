@@ -72,9 +72,9 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       await reportStatus({ logLevel: 'info' });
       const stream = await target.stream('topic=fleet');
       const reader = await runner('?runner=r1&startedAt=1');
-      const answer = await put({ level: 'debug', ttlSeconds: 60 });
-      expect(answer.status).toBe(202);
-      const { commandId, state, desired } = await answer.json();
+      const response = await put({ level: 'debug', ttlSeconds: 60 });
+      expect(response.status).toBe(202);
+      const { commandId, state, desired } = await response.json();
       expect(state).toBe('queued');
       expect(desired).toMatchObject({ level: 'debug', requestedBy: 'operator', state: 'requested', reason: null });
       expect(desired.expiresAt - desired.requestedAt).toBe(60_000);
@@ -145,17 +145,17 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       const { commandId } = await (await put({ level: 'debug' })).json();
       await commands(reader, 1);
       await runner('?runner=new&startedAt=2');
-      const answer = await ack(commandId, { state: 'done', runner: 'old', startedAt: 1 });
-      expect([answer.status, (await errorOf(answer)).code]).toEqual([403, 'stale_epoch']);
+      const response = await ack(commandId, { state: 'done', runner: 'old', startedAt: 1 });
+      expect([response.status, (await errorOf(response)).code]).toEqual([403, 'stale_epoch']);
       expect(await get()).toMatchObject({ desired: { state: 'requested' } });
     });
 
     test('is refused when unknown, with the list of levels', async () => {
       await reportStatus({});
       for (const body of [{ level: 'loud' }, { level: 'DEBUG' }, { level: 5 }, {}, [], 'debug', { ttlSeconds: 5 }]) {
-        const answer = await put(body);
-        const error = await errorOf(answer);
-        expect([answer.status, error.code, error.levels]).toEqual([400, 'invalid_argument', LEVELS]);
+        const response = await put(body);
+        const error = await errorOf(response);
+        expect([response.status, error.code, error.levels]).toEqual([400, 'invalid_argument', LEVELS]);
         expect(error.message).toContain('debug, info, warn, error, fatal');
       }
       const bad = [

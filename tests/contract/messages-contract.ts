@@ -255,7 +255,11 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
       });
 
       test('with thousands of messages, repeated in one request, is applied once', async () => {
-        const many = Array.from({ length: 4_000 }, (_, at) => ({ id: `m${at}`, role: 'assistant', content: `${at}` }));
+        const many = Array.from({ length: 4_000 }, (_, index) => ({
+          id: `m${index}`,
+          role: 'assistant',
+          content: `${index}`,
+        }));
         await send(starts('r1'), snapshot(...many), snapshot(...many));
         await send(snapshot(...many), ends('r1'));
         const [turn] = (await transcript()).turns;

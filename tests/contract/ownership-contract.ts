@@ -70,8 +70,8 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
 
     test('moves an end reported by another session to the owner, with the reporter’s name', async () => {
       await send(a, started('t1'));
-      const answer = await send(b, ended('t1', { status: 'failed', exit_code: 3 }), marker);
-      expect(answer).toMatchObject({ accepted: 2, rejected: [] });
+      const response = await send(b, ended('t1', { status: 'failed', exit_code: 3 }), marker);
+      expect(response).toMatchObject({ accepted: 2, rejected: [] });
       expect(await tasks(a)).toMatchObject([
         { id: 't1', description: 'Poll t1', status: 'failed', exitCode: 3, reportedBy: b, assignedBy: null },
       ]);
@@ -291,7 +291,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
     });
 
     test('resolves the records of a batch in their order', async () => {
-      const answer = await ingest(
+      const response = await ingest(
         target,
         [
           eventRecord(a, marker),
@@ -302,7 +302,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         1,
         agentId,
       );
-      expect(answer.rejected).toMatchObject([{ seq: 2, code: 'task_of_no_session' }]);
+      expect(response.rejected).toMatchObject([{ seq: 2, code: 'task_of_no_session' }]);
       expect(await tasks(a)).toMatchObject([{ status: 'completed', reportedBy: b }]);
     });
 
@@ -354,8 +354,8 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       test('parked records are assigned to a session with everything known of their task, and appear there', async () => {
         const { records } = await park();
         const before = (await agent()).agent.updatedPosition;
-        const answer = await post(`${records[1]?.position}/assign`, { sessionId: a, clientId: 'k1' });
-        expect([answer.status, await answer.json()]).toEqual([
+        const response = await post(`${records[1]?.position}/assign`, { sessionId: a, clientId: 'k1' });
+        expect([response.status, await response.json()]).toEqual([
           200,
           { taskId: 't9', state: 'assigned', sessionId: a, settled: 2, left: 0 },
         ]);
@@ -398,8 +398,14 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
 
       test('parked records are discarded with a line in the session, and can be looked up', async () => {
         const { records } = await park();
-        const answer = await post(`${records[2]?.position}/discard`, { reason: 'of an old run', clientId: 'k1' });
-        expect(await answer.json()).toEqual({ taskId: 't8', state: 'discarded', sessionId: null, settled: 1, left: 0 });
+        const response = await post(`${records[2]?.position}/discard`, { reason: 'of an old run', clientId: 'k1' });
+        expect(await response.json()).toEqual({
+          taskId: 't8',
+          state: 'discarded',
+          sessionId: null,
+          settled: 1,
+          left: 0,
+        });
         expect((await listed('?state=discarded')).records).toMatchObject([
           { parked: { taskId: 't8', settledBy: 'operator', reason: 'of an old run' } },
         ]);

@@ -99,9 +99,9 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
 
       test('are returned in pages by urgency, each once', async () => {
         await send(
-          ...Array.from({ length: 12 }, (_, at) => ({
-            ...event({ type: 'RUN_STARTED', threadId: `${id}-${at}`, runId: 'r1' }),
-            sessionId: `${id}-${at}`,
+          ...Array.from({ length: 12 }, (_, index) => ({
+            ...event({ type: 'RUN_STARTED', threadId: `${id}-${index}`, runId: 'r1' }),
+            sessionId: `${id}-${index}`,
           })),
           { ...event({ type: 'RUN_ERROR', threadId: `${id}-3`, runId: 'r1', message: 'no' }), sessionId: `${id}-3` },
           { ...event({ type: 'RUN_FINISHED', threadId: `${id}-7`, runId: 'r1' }), sessionId: `${id}-7` },
@@ -407,7 +407,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
       test('are listed with running ones first, and the omitted are counted', async () => {
         const taskEvent = (name: string, at: number) =>
           event({ type: 'CUSTOM', name: `task:${name}`, value: { task_id: `t${at}`, description: `Task ${at}` } });
-        const all = Array.from({ length: 1_200 }, (_, at) => at);
+        const all = Array.from({ length: 1_200 }, (_, index) => index);
         await send(...all.map((at) => taskEvent('started', at)));
         await send(...all.filter((at) => at !== 3).map((at) => taskEvent('completed', at)));
         const list = await read<TaskList>(`/sessions/${id}/tasks`);
@@ -511,9 +511,9 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
       });
 
       test('list the most recent producers, and count all', async () => {
-        for (let at = 0; at < 103; at += 1) {
+        for (let index = 0; index < 103; index += 1) {
           const line = { kind: 'log', sessionId: undefined, log: { level: 'info', component: 'c', message: 'm' } };
-          await ingest(target, [record(1, { agentId: id, ...line })], 1, `${id}-${at}`);
+          await ingest(target, [record(1, { agentId: id, ...line })], 1, `${id}-${index}`);
         }
         const { producers, producerCount } = await read<AgentDetail>(`/agents/${id}`);
         expect([producers.length, producerCount]).toEqual([100, 103]);

@@ -147,7 +147,8 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       const valuesIn = (value: unknown) => JSON.stringify(value).match(/[,[{]/g)?.length ?? 0;
       const requestOf = (input: object) => custom('request:opened', { request_id: 'q', input });
       const around = valuesIn(record(1, { agentId: id, sessionId: id, event: requestOf({}) }));
-      const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`${at}`, at]));
+      const wide = (count: number) =>
+        Object.fromEntries(Array.from({ length: count }, (_, index) => [`${index}`, index]));
       await send(starts, requestOf(wide(MAX_RECORD_VALUES - around + 1)));
       const { input, digest } = await request();
       expect(valuesIn(input) + around - 1).toBe(MAX_RECORD_VALUES);
@@ -157,7 +158,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test('reach every open request, also beyond those a session lists', async () => {
-      const ids = Array.from({ length: MAX_OPEN_REQUESTS + 3 }, (_, at) => `q${at}`);
+      const ids = Array.from({ length: MAX_OPEN_REQUESTS + 3 }, (_, index) => `q${index}`);
       await send(starts, ...ids.map((requestId) => opens(requestId, `echo ${requestId}`)));
       const [late, later, latest] = (await requests()).slice(-3) as (RequestItem & { digest: string })[];
       if (late === undefined || later === undefined || latest === undefined) throw new Error('there are three more');
@@ -192,7 +193,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       ],
     ] as [string, AgUiEvent[]][])('reach no request of %s, however many it left', async (_, end) => {
       const many = (prefix: string) =>
-        Array.from({ length: MAX_OPEN_REQUESTS + 2 }, (_, at) => opens(`${prefix}${at}`, 'ls'));
+        Array.from({ length: MAX_OPEN_REQUESTS + 2 }, (_, index) => opens(`${prefix}${index}`, 'ls'));
       await send(
         { type: 'RUN_STARTED', runId: 'r0' },
         { type: 'RUN_ERROR', message: 'before' },
@@ -285,7 +286,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test('remain valid when a request beyond the inbox’s limit is repeated, and count once', async () => {
-      const ids = Array.from({ length: MAX_PENDING_REQUESTS + 1 }, (_, at) => `q${at}`);
+      const ids = Array.from({ length: MAX_PENDING_REQUESTS + 1 }, (_, index) => `q${index}`);
       const last = ids.at(-1) as string;
       await send(starts, ...ids.map((requestId) => opens(requestId, 'ls')));
       const { digest } = await request();
@@ -332,7 +333,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test('reach an open request beyond those a session lists, and no resolved one', async () => {
-      const ids = Array.from({ length: MAX_OPEN_REQUESTS + 2 }, (_, at) => `p${at}`);
+      const ids = Array.from({ length: MAX_OPEN_REQUESTS + 2 }, (_, index) => `p${index}`);
       await send(starts, ...ids.map((requestId) => opens(requestId, requestId)));
       const [last, over] = ids.slice(-2) as [string, string];
       await send(resolves(over, 'denied'));
@@ -348,7 +349,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
 
     test('are accepted until the request expires by the runner’s clock, and refused afterwards', async () => {
       const waits = (ms: number) => ({ expires_at: Date.now() + ms });
-      const ids = Array.from({ length: MAX_PENDING_REQUESTS }, (_, at) => `p${at}`);
+      const ids = Array.from({ length: MAX_PENDING_REQUESTS }, (_, index) => `p${index}`);
       await send(starts, opens('long', 'ls', waits(600_000)), ...ids.map((requestId) => opens(requestId, requestId)));
       expect((await answer('long', { behavior: 'allow' })).status).toBe(202);
       // Asked an hour ago by its runner's clock, with one millisecond to answer.

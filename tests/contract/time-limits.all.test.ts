@@ -30,7 +30,7 @@ test('POST /events stores a task’s output within 5 s after 9,000 pieces', asyn
 
 test('GET /logs answers a backtracking regex over 1 MiB of lines within 5 s', async () => {
   const log = { level: 'info', component: 'c', message: 'a'.repeat(60_000) };
-  const lines = Array.from({ length: 20 }, (_, at) => record(at + 1, { agentId: 'logger', kind: 'log', log }));
+  const lines = Array.from({ length: 20 }, (_, index) => record(index + 1, { agentId: 'logger', kind: 'log', log }));
   await ingest(target, lines, 1, 'logger');
   const startedAt = performance.now();
   const regex = encodeURIComponent('(?i)[^x]{0,140}y');

@@ -77,7 +77,7 @@ suites('a worker', () => {
   });
 
   test('answers concurrent requests that share no I/O objects', async () => {
-    const ids = Array.from({ length: 8 }, (_, at) => `at-once-${at}`);
+    const ids = Array.from({ length: 8 }, (_, index) => `at-once-${index}`);
     await Promise.all(ids.map((id) => ingest(target, [own(id, 1)], 1, id)));
     const readers = await Promise.all(ids.map((id) => target.stream(`topic=session:${id}&topic=fleet&after=0`)));
     const paths = ['/sessions', '/agents', '/agents/at-once-0/logs', '/sessions/at-once-1/transcript', '/inbox'];

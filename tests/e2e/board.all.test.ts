@@ -8,13 +8,13 @@ const AGENTS = 1_000;
 const it = perFile(visitOwn);
 
 beforeAll(async () => {
-  const records = Array.from({ length: AGENTS }, (_, at) => ({
-    seq: at + 1,
+  const records = Array.from({ length: AGENTS }, (_, index) => ({
+    seq: index + 1,
     kind: 'status',
-    agentId: `runner-${at}`,
-    sessionId: `of-${at}`,
+    agentId: `runner-${index}`,
+    sessionId: `of-${index}`,
     occurredAt: Date.now(),
-    status: { kind: 'claude', host: `build-${at % 3}`, versions: { provider: `Claude Code 2.1.${at % 2}` } },
+    status: { kind: 'claude', host: `build-${index % 3}`, versions: { provider: `Claude Code 2.1.${index % 2}` } },
   }));
   const busy = {
     seq: AGENTS + 1,

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 
 test('an edit unfolds to its changed lines in colour, and a to-do list to a checklist', async () => {
-  const lines = Array.from({ length: 2_000 }, (_, at) => `line ${at} \u202e`);
+  const lines = Array.from({ length: 2_000 }, (_, index) => `line ${index} \u202e`);
   const large = { file_path: 'b.ts', old_string: lines.join('\n'), new_string: lines.with(1_000, 'new').join('\n') };
   const todos = [
     { content: 'Read', status: 'completed' },

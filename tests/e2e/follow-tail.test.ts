@@ -9,14 +9,16 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-const LONG = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} of the answer.`).join('\n\n');
+const LONG = Array.from({ length: 60 }, (_, index) => `Paragraph ${index} of the answer.`).join('\n\n');
 
 /** A page at its end with a queued question. `write` replaces it with its turn, which is much taller. */
 async function openAtQuestion(short: string) {
   const name = `follow-tail-${short}`;
   const agent = new EventWriter(it.server, name);
   const sessionId = `${name}-session`;
-  const earlier = Array.from({ length: 30 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}.`));
+  const earlier = Array.from({ length: 30 }, (_, index) =>
+    userTurn(`r${index}`, `Question ${index}`, `Answer ${index}.`),
+  );
   await agent.write(sessionId, [...earlier.flat(), ...message('q', 'The question that waits', 'user')]);
   const page = await it.open(`/sessions/${sessionId}`);
   await live(page);
@@ -78,7 +80,9 @@ describe('when the oldest turns are removed', () => {
   async function readBack(short: string, oldCount: number) {
     const name = `follow-tail-${short}`;
     const agent = new EventWriter(it.server, name);
-    const turns = Array.from({ length: 60 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}.`));
+    const turns = Array.from({ length: 60 }, (_, index) =>
+      userTurn(`r${index}`, `Question ${index}`, `Answer ${index}.`),
+    );
     await agent.write(name, turns.slice(0, oldCount).flat());
     const isOld = Date.now() + 1;
     await expect.poll(() => Date.now()).toBeGreaterThan(isOld);

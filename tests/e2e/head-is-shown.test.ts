@@ -7,7 +7,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-const REPLY = Array.from({ length: 20 }, (_, at) => `Line ${at}`).join('\n\n');
+const REPLY = Array.from({ length: 20 }, (_, index) => `Line ${index}`).join('\n\n');
 
 test('pins a request whose head is out of view, and enables Allow only once its head was seen', () =>
   expectPinnedUntilRead(it, 1280, 800, REPLY));

@@ -40,7 +40,7 @@ describe('a session with the id', () => {
 
 test('a page stays live with a line of a megabyte and a table of 5,000 rows', async () => {
   const agent = new EventWriter(it.server, 'flood');
-  const table = `| a | b |\n| --- | --- |\n${Array.from({ length: 5_000 }, (_, at) => `| row ${at} | ${at} |`).join('\n')}`;
+  const table = `| a | b |\n| --- | --- |\n${Array.from({ length: 5_000 }, (_, index) => `| row ${index} | ${index} |`).join('\n')}`;
   const line = 'x'.repeat(950_000);
   await agent.write('flood', [
     ...userTurn('r1', 'Say it', [...message('line', line), ...toolCall('c1', 'Bash', { command: line }, 'done')]),

@@ -12,7 +12,9 @@ const it = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
   agent = new EventWriter(it.server, 'keyboard');
-  const turns = Array.from({ length: 25 }, (_, at) => userTurn(`r${at}`, `Question ${at}`, `Answer ${at}\n\nand more`));
+  const turns = Array.from({ length: 25 }, (_, index) =>
+    userTurn(`r${index}`, `Question ${index}`, `Answer ${index}\n\nand more`),
+  );
   const work = [
     ...toolCall('call-1', 'Bash', { command: 'make check' }, 'all 212 checks passed'),
     taskStarted('t1', 'Nightly build'),

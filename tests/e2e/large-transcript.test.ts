@@ -11,7 +11,7 @@ const SESSION = 'large-transcript';
 // The tests of this file answer some requests with 400 and 503.
 const it = perFile(visit, /status of (503|400)/);
 beforeAll(async () => {
-  const args = Object.fromEntries(Array.from({ length: 4_900 }, (_, at) => [`k${at}`, at]));
+  const args = Object.fromEntries(Array.from({ length: 4_900 }, (_, index) => [`k${index}`, index]));
   const calls = ['c1', 'c2', 'c3', 'c4', 'c5'].flatMap((id) => toolCall(id, 'Set', args, 'done'));
   const work = [...calls, ...message('m1', 'All of it is set.')];
   const agent = new EventWriter(it.server, SESSION);

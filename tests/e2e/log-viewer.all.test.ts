@@ -45,9 +45,9 @@ test('paints lines taller than estimated in their final place in their first fra
     watch();
     return seen;
   });
-  for (let at = 0; at < 12; at += 1) {
-    await phone.write([{ message: `wide ${at} ${'of many words '.repeat(20)}` }]);
-    await lineOf(page, `wide ${at} `).waitFor();
+  for (let index = 0; index < 12; index += 1) {
+    await phone.write([{ message: `wide ${index} ${'of many words '.repeat(20)}` }]);
+    await lineOf(page, `wide ${index} `).waitFor();
   }
   const seen = await rooms.evaluate((seen) => [...seen]);
   expect(seen).toEqual([[8, expect.any(Number)]]);
@@ -92,7 +92,7 @@ test('reaches every part of 24,000 lines with few of them in the DOM', async () 
     const middle = 24_300 * share;
     await expect.poll(async () => Math.abs(Number((await shownNumbers(page))[0]) - middle)).toBeLessThan(100);
     const shown = await shownNumbers(page);
-    expect(shown).toEqual(shown.map((_, at) => (shown[0] as number) + at));
+    expect(shown).toEqual(shown.map((_, index) => (shown[0] as number) + index));
     const placed = await firstSeen(page);
     await logOf(page).hover();
     await page.mouse.wheel(0, -4_000);
@@ -136,7 +136,10 @@ test('offers a retry where lines in the middle failed to load, also in a busy br
 
 test.each([360, 1280])('has no axe violations and does not scroll sideways at %i px', async (width) => {
   await new LogWriter(it.server, `log-viewer-axe-${width}`).write([
-    ...Array.from({ length: 60 }, (_, at) => ({ message: `step ${at}`, level: at % 2 ? 'debug' : 'warn' }) as const),
+    ...Array.from(
+      { length: 60 },
+      (_, index) => ({ message: `step ${index}`, level: index % 2 ? 'debug' : 'warn' }) as const,
+    ),
     { message: 'exit status 2: no such file', level: 'fatal', component: 'hook:stop' },
     { message: 'a third needle {"found":{"in":["a","haystack"]}}', level: 'error' },
     { message: `token ‹redacted› ${'and a word '.repeat(80)}`, redacted: 2 },

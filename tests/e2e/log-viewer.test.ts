@@ -17,11 +17,11 @@ import { perFile, visit } from '../support/visit';
 const it = perFile(visit);
 
 /** 1,500 lines, one per second. Tests look for the special ones. */
-const STORY: WrittenLine[] = Array.from({ length: 1_500 }, (_, at) => ({
-  message: `step ${at} of the story`,
-  component: at % 10 === 0 ? 'outbox' : 'mirror',
-  level: at % 10 === 0 ? 'debug' : 'info',
-  occurredAt: Date.now() - (1_500 - at) * 1_000,
+const STORY: WrittenLine[] = Array.from({ length: 1_500 }, (_, index) => ({
+  message: `step ${index} of the story`,
+  component: index % 10 === 0 ? 'outbox' : 'mirror',
+  level: index % 10 === 0 ? 'debug' : 'info',
+  occurredAt: Date.now() - (1_500 - index) * 1_000,
 }));
 const SPECIAL: Record<number, WrittenLine> = {
   40: { message: 'needle number one', level: 'warn', component: 'mirror' },
@@ -40,7 +40,7 @@ const SPECIAL: Record<number, WrittenLine> = {
 const STORYTELLER = 'log-viewer-story';
 
 beforeAll(async () => {
-  await new LogWriter(it.server, STORYTELLER).write(STORY.map((line, at) => ({ ...line, ...SPECIAL[at] })));
+  await new LogWriter(it.server, STORYTELLER).write(STORY.map((line, index) => ({ ...line, ...SPECIAL[index] })));
 });
 
 test('follows its end, and stays in place and counts new lines while the reader is further up', async () => {
@@ -91,7 +91,7 @@ test('loads the part that is scrolled to, and keeps the reader’s line in its p
   await scrollToShare(page, 0.4);
   await expect.poll(async () => Math.abs(Number((await shownNumbers(page))[0]) - 1_720)).toBeLessThan(100);
   const shown = await shownNumbers(page);
-  expect(shown).toEqual(shown.map((_, at) => (shown[0] as number) + at));
+  expect(shown).toEqual(shown.map((_, index) => (shown[0] as number) + index));
   const placed = await firstSeen(page);
   await logOf(page).hover();
   await page.mouse.wheel(0, -4_000);

@@ -68,9 +68,9 @@ test('passes every turn in order while the wheel scrolls up to the first', async
     passed.push(Number((await firstVisibleTurn(page)).slice(1)));
     expect(passed.length).toBeLessThan(2_000);
   }
-  for (const [at, turn] of passed.entries()) {
-    const last = passed[at - 1] ?? TURNS;
-    expect(turn, `after ${passed.slice(0, at)}`).toBeLessThanOrEqual(last);
+  for (const [index, turn] of passed.entries()) {
+    const last = passed[index - 1] ?? TURNS;
+    expect(turn, `after ${passed.slice(0, index)}`).toBeLessThanOrEqual(last);
   }
   await page.getByText('Beginning of the session').waitFor();
   await it.leave(page);

@@ -35,7 +35,7 @@ test('a permission with the agent’s own options can be allowed once its whole 
   const agent = new EventWriter(it.server, 'kinds-asker');
   await agent.status('kinds-asks', { kind: 'acp', takes: ['permission.decision'] });
   const runner = await WireRunner.connect(it.server, 'kinds-asker');
-  const commands = Array.from({ length: 200 }, (_, at) => `echo ${at}`).join('\n');
+  const commands = Array.from({ length: 200 }, (_, index) => `echo ${index}`).join('\n');
   await agent.write('kinds-asks', [
     ...message('q1/m', 'Install it', 'user'),
     userTurnEvent('RUN_STARTED', 'q1'),

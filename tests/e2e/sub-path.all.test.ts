@@ -70,11 +70,11 @@ test('addresses below the base path answer a visitor like those without one, and
     ['/sign-in', 303, '/signed-out'],
   ];
   for (const [path, status, location] of places) {
-    const answer = await ask(`${BASE}${path}`);
-    expect([path, answer.status]).toEqual([path, status]);
-    const to = answer.headers.get('location');
+    const response = await ask(`${BASE}${path}`);
+    expect([path, response.status]).toEqual([path, status]);
+    const to = response.headers.get('location');
     expect(to && new URL(to, origin()).href).toBe(location && `${origin()}${BASE}${location}`);
-    expect(await answer.text()).not.toContain('Local admin');
+    expect(await response.text()).not.toContain('Local admin');
   }
   const shown = await ask(`${BASE}/signed-out`);
   expect(shown.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
@@ -103,9 +103,9 @@ test('addresses below the base path answer a visitor like those without one, and
     `${BASE}%2Fsettings`,
     BASE.toUpperCase(),
   ]) {
-    const answer = await ask(path, withToken());
-    expect([path, answer.status]).toEqual([path, 404]);
-    expect(await answer.json()).toMatchObject({ error: { code: 'not_found' } });
+    const response = await ask(path, withToken());
+    expect([path, response.status]).toEqual([path, 404]);
+    expect(await response.json()).toMatchObject({ error: { code: 'not_found' } });
   }
   const { port } = new URL(it.server.url);
   for (const path of [
@@ -117,12 +117,12 @@ test('addresses below the base path answer a visitor like those without one, and
     '\\..\\settings',
     '//..//..//x',
   ]) {
-    const answer = await rawRequest(
+    const response = await rawRequest(
       Number(port),
       `GET ${BASE}${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`,
     );
-    expect([path, [307, 308, 404].includes(answer.status)]).toEqual([path, true]);
-    expect(answer.body).not.toContain('Local admin');
+    expect([path, [307, 308, 404].includes(response.status)]).toEqual([path, true]);
+    expect(response.body).not.toContain('Local admin');
   }
 });
 

@@ -11,7 +11,7 @@ test('task output has no axe violations while searched, and does not scroll side
   const session = 'task-output-all';
   const lines = Array.from(
     { length: 400 },
-    (_, at) => `test ${at} \u001b[31m${at % 100 === 7 ? 'failed' : 'passed'}\u001b[0m\n`,
+    (_, index) => `test ${index} \u001b[31m${index % 100 === 7 ? 'failed' : 'passed'}\u001b[0m\n`,
   );
   const value = { task_id: 'b1', text: lines.join(''), redacted: 1 };
   await new EventWriter(it.server, session).write(session, [

@@ -47,10 +47,13 @@ test('a task card shows its output, live, in colour and folded by keyboard, and 
 
 test('a search covers all output by keyboard, and keeps its place meanwhile', async () => {
   const agent = new EventWriter(it.server, 'task-output-searched');
-  const lines = Array.from({ length: 4_000 }, (_, at) => `test ${at} ${at % 1_000 === 7 ? 'failed here' : 'passed'}\n`);
+  const lines = Array.from(
+    { length: 4_000 },
+    (_, index) => `test ${index} ${index % 1_000 === 7 ? 'failed here' : 'passed'}\n`,
+  );
   await agent.write('task-output-searched', userTurn('r1', 'Test it', [taskStarted('b1', 'Tests')]));
-  for (let at = 0; at < lines.length; at += 500) {
-    await agent.write('task-output-searched', [wrote('b1', lines.slice(at, at + 500).join(''))]);
+  for (let index = 0; index < lines.length; index += 500) {
+    await agent.write('task-output-searched', [wrote('b1', lines.slice(index, index + 500).join(''))]);
   }
   const page = await it.open('/sessions/task-output-searched');
   const output = outputOf(page, 'Tests');

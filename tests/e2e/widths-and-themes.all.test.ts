@@ -18,7 +18,10 @@ beforeAll(async () => {
       ...message('l2', RUN),
       ...message('l3', `\`\`\`\n${RUN}\n\`\`\``),
       ...message('l4', `A \`${RUN}\` in a line`),
-      ...message('l5', JSON.stringify({ rows: Array.from({ length: 4_000 }, (_, at) => ({ at, ok: true })) })),
+      ...message(
+        'l5',
+        JSON.stringify({ rows: Array.from({ length: 4_000 }, (_, index) => ({ at: index, ok: true })) }),
+      ),
       ...reasoning('l6', LINE),
       ...toolCall('c1', 'Bash', { command: `echo ${RUN}` }, RUN),
       taskStarted('t1', 'Count', { task_type: 'local_agent' }),

@@ -16,7 +16,9 @@ beforeAll(async () => {
   await agent.write('widths-wide', userTurn('r1', `${'w'.repeat(200)} and on`, WIDE_MESSAGE));
   await agent.write(
     'widths-tasks',
-    userTurn('r1', 'Watch it', [...Array.from({ length: 60 }, (_, at) => taskStarted(`t${at}`, `Watch ${at}`))]),
+    userTurn('r1', 'Watch it', [
+      ...Array.from({ length: 60 }, (_, index) => taskStarted(`t${index}`, `Watch ${index}`)),
+    ]),
   );
 });
 

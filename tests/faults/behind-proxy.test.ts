@@ -153,9 +153,9 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     const [before] = (await reader.until((all) => all.some(({ event }) => event === 'up-to-date'))).filter(isEvent);
     expect(before?.data.seq).toBe(1);
     // while the stream is open, from either instance
-    for (const [at, instance] of instances.entries()) {
-      await post(instance.url, JSON.stringify(batch('frames', [2 + at])));
-      await reader.frame('session-event', 2 + at);
+    for (const [index, instance] of instances.entries()) {
+      await post(instance.url, JSON.stringify(batch('frames', [2 + index])));
+      await reader.frame('session-event', 2 + index);
     }
     const last = reader.frames.filter(isEvent).at(-1);
     leave();
@@ -215,9 +215,9 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     let isAsking = true;
     const requests = (async () => {
       while (isAsking) {
-        const answer = await fetch(`${url}/api/v1/sessions`, { headers: bearer });
-        const text = await answer.text();
-        if (answer.status !== 200) refused.push(`${answer.status} ${text}`);
+        const response = await fetch(`${url}/api/v1/sessions`, { headers: bearer });
+        const text = await response.text();
+        if (response.status !== 200) refused.push(`${response.status} ${text}`);
         await pause(10);
       }
     })();
@@ -255,13 +255,13 @@ function bodyOf(given: { producer: { id: string; epoch: number } }, bytes: numbe
   const { producer } = given;
   const body = (paddings: number[]) => {
     const event = (padding: number) => ({ type: 'CUSTOM', name: 'marker', value: 'x'.repeat(padding) });
-    const records = paddings.map((padding, at) =>
-      marker(at + 1, { agentId: producer.id, sessionId: producer.id, event: event(padding) }),
+    const records = paddings.map((padding, index) =>
+      marker(index + 1, { agentId: producer.id, sessionId: producer.id, event: event(padding) }),
     );
     return JSON.stringify({ producer, records });
   };
   const count = Math.ceil(bytes / (MAX_RECORD_BYTES - 1024));
   const rest = bytes - body(Array.from({ length: count }, () => 0)).length;
   const each = Math.floor(rest / count);
-  return body(Array.from({ length: count }, (_, at) => (at === 0 ? rest - each * (count - 1) : each)));
+  return body(Array.from({ length: count }, (_, index) => (index === 0 ? rest - each * (count - 1) : each)));
 }

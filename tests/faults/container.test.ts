@@ -85,12 +85,12 @@ describe.skipIf(why !== null)('the container', () => {
     expect(inside('id', '-u').stdout.trim()).toBe('1000');
     expect(inside('sh', '-c', 'touch /app/x || echo refused').stdout.trim()).toBe('refused');
     const address = `http://127.0.0.1:${port}`;
-    const answer = await fetch(`${address}/api/v1/events`, {
+    const response = await fetch(`${address}/api/v1/events`, {
       method: 'POST',
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify({ producer: { id: 'p1', epoch: 1 }, records: [marker(1)] }),
     });
-    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ ackedSeq: 1 })]);
+    expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ ackedSeq: 1 })]);
     const page = await fetch(`${address}/signed-out`);
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('Or paste the token')]);
     expect(inside('npm', 'run', '-s', 'interlude', '--', 'sign-in').stdout).toContain(`${address}/sign-in?token=`);

@@ -10,8 +10,8 @@ test('the server logs damage once without a stack when many streams and pages hi
   const server = await startLiveServer();
   onTestFinished(() => server.stop());
   const headers = { authorization: `Bearer ${server.token}` };
-  const records = Array.from({ length: 100 }, (_, at) => ({
-    seq: at + 1,
+  const records = Array.from({ length: 100 }, (_, index) => ({
+    seq: index + 1,
     kind: 'event',
     agentId: 'a',
     sessionId: 's',

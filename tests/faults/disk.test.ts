@@ -137,8 +137,8 @@ class Sender {
   }
 
   async send(): Promise<{ status: number; retryAfter: string | null; error: unknown }> {
-    const records = Array.from({ length: 5 }, (_, at) => ({
-      seq: this.ackedSeq + 1 + at,
+    const records = Array.from({ length: 5 }, (_, index) => ({
+      seq: this.ackedSeq + 1 + index,
       kind: 'event',
       agentId: 'disk',
       sessionId: 'disk',
@@ -157,8 +157,8 @@ class Sender {
 
   async untilRefused() {
     for (let sent = 0; sent < 500; sent += 1) {
-      const answer = await this.send();
-      if (answer.status !== 200) return answer;
+      const response = await this.send();
+      if (response.status !== 200) return response;
     }
     throw new Error('the disk never filled up');
   }
@@ -174,4 +174,4 @@ async function seqsOf(server: LiveServer): Promise<number[]> {
   return reader.frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data.seq] : []));
 }
 
-const upTo = (last: number) => Array.from({ length: last }, (_, at) => at + 1);
+const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1);

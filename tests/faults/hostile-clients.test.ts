@@ -32,7 +32,7 @@ test('the server releases fifty streams that are opened and cut repeatedly', asy
 test('the server serves other clients while four hundred requests stay incomplete', async () => {
   const halfABody = `POST /api/v1/events HTTP/1.1\r\n${head}Content-Length: 1000000\r\n\r\n{`;
   const sockets = await Promise.all(
-    Array.from({ length: 400 }, (_, at) => openSocket(port, at % 2 === 0 ? halfABody : 'GET / HT')),
+    Array.from({ length: 400 }, (_, index) => openSocket(port, index % 2 === 0 ? halfABody : 'GET / HT')),
   );
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
@@ -127,7 +127,7 @@ test('the server cuts off an unread stream after bounded buffering', async () =>
   }
   const frames = await reader.until((all) => all.filter((frame) => frame.event === 'session-event').length === 1_000);
   expect(frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data.seq] : []))).toEqual(
-    Array.from({ length: 1_000 }, (_, at) => at + 1),
+    Array.from({ length: 1_000 }, (_, index) => index + 1),
   );
   await reader.cancel();
   expect(highestMiB - before).toBeLessThan(500);
@@ -149,8 +149,8 @@ function streamOf(topic: string, after?: string): string {
 }
 
 function post(id: string, fromSeq: number, count: number, bytes = 10): Promise<Response> {
-  const records = Array.from({ length: count }, (_, at) => ({
-    seq: fromSeq + at,
+  const records = Array.from({ length: count }, (_, index) => ({
+    seq: fromSeq + index,
     kind: 'event',
     agentId: id,
     sessionId: id,

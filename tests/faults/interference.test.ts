@@ -30,10 +30,10 @@ test('answers other clients while it ingests and serves worst-case input', async
   await server.get('/api/v1/sessions');
   const names = HOSTILE_CASES.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(WORST));
-  for (const [at, hostile] of HOSTILE_CASES.entries()) {
+  for (const [index, hostile] of HOSTILE_CASES.entries()) {
     if (!scaled(WORST, names).includes(hostile.name)) continue;
     const measure = async (work: () => Promise<void>) => (await probeHealth(server.origin, work)).longestMs;
-    const held = await sendHostile(server, hostile, measure, `${at}-`);
+    const held = await sendHostile(server, hostile, measure, `${index}-`);
     const worst = longestBlock(held);
     process.stdout.write(`slowest /healthz: ${worst.longestMs.toFixed(0)} ms, ${worst.what}\n`);
     expectWithin(worst.longestMs, AT_MOST_MS, worst.what);

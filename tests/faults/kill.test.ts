@@ -10,7 +10,7 @@ import { scaled } from '../support/timeouts';
 const KILLS = { server: scaled(4, 20), runner: scaled(8, 20), both: scaled(2, 10) };
 
 /** Each scene uses new agents, because its audit reads back everything they wrote. */
-const SCENES = Array.from({ length: scaled(1, 15) }, (_, at) => at + 1);
+const SCENES = Array.from({ length: scaled(1, 15) }, (_, index) => index + 1);
 
 let server: LiveServer;
 beforeAll(async () => {

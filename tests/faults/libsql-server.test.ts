@@ -18,7 +18,7 @@ import { turnOf, WireRunner } from '../support/wire-runner';
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 const ONE_WAY_MS = 15;
 /** Each round runs every step once in a random order. */
-const ROUNDS = Array.from({ length: scaled(1, 30) }, (_, at) => at + 1);
+const ROUNDS = Array.from({ length: scaled(1, 30) }, (_, index) => index + 1);
 
 suites('two dashboards on one libSQL server', () => {
   const random = seededRandom('libsql-server');

@@ -77,7 +77,7 @@ async function finish(server: FaultServer, file: string): Promise<void> {
   server.behaviour = () => ({ kind: 'none' });
   const second = start(file, server.url);
   expect(await second.ended).toBe(0);
-  expect(server.ledger.messages).toEqual(Array.from({ length: RECORDS }, (_, at) => String(at + 1)));
+  expect(server.ledger.messages).toEqual(Array.from({ length: RECORDS }, (_, index) => String(index + 1)));
   expect(server.ledger.lost).toBe(0);
 }
 

@@ -100,4 +100,4 @@ class Sender {
 }
 
 const numberOf = (id: string) => Number(id.slice('session-'.length));
-const upTo = (count: number) => Array.from({ length: count }, (_, at) => `session-${at + 1}`);
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => `session-${index + 1}`);

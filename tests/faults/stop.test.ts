@@ -76,7 +76,7 @@ test('a stopping server keeps every record that it acknowledges', async () => {
       args: [id],
     });
     const seqs = rows.map(({ seq }) => Number(seq));
-    expect(seqs).toEqual(seqs.map((_, at) => at + 1));
+    expect(seqs).toEqual(seqs.map((_, index) => index + 1));
     // the last record may have been stored without a response
     expect([acknowledged, acknowledged + 1]).toContain(seqs.length);
   }

@@ -75,17 +75,20 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
     const rounds = 12;
     let position = '0';
     await Promise.all(
-      ids.map(async (id, at) => {
+      ids.map(async (id, index) => {
         for (let round = 0; round < rounds; round += 1) {
           const records = [1, 2, 3].map((n) =>
             event(id, round * 3 + n, { type: 'CUSTOM', name: 'n', value: round * 3 + n }),
           );
-          const instance = instances[(at + round) % 2] as FrozenFunction;
-          const answer = await post(instance, id, records);
-          expect([answer.status, await answer.clone().json()]).toEqual([200, expect.objectContaining({ accepted: 3 })]);
-          ({ position } = await answer.json());
+          const instance = instances[(index + round) % 2] as FrozenFunction;
+          const response = await post(instance, id, records);
+          expect([response.status, await response.clone().json()]).toEqual([
+            200,
+            expect.objectContaining({ accepted: 3 }),
+          ]);
+          ({ position } = await response.json());
           // the other instance deduplicates a repeat
-          const again = await post(instances[(at + round + 1) % 2] as FrozenFunction, id, records);
+          const again = await post(instances[(index + round + 1) % 2] as FrozenFunction, id, records);
           expect(await again.json()).toMatchObject({ accepted: 0, duplicates: 3 });
         }
       }),
@@ -104,7 +107,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
     }
     // no reader is left, so nothing runs
     await vi.waitFor(() => {
-      for (const [at, { freezes }] of instances.entries()) expect(freezes).toBeGreaterThan(before[at] ?? 0);
+      for (const [index, { freezes }] of instances.entries()) expect(freezes).toBeGreaterThan(before[index] ?? 0);
     });
   });
 

@@ -28,8 +28,8 @@ function heldRequest(path: string, body: object, as: Headers) {
   });
   const headers = { host: '127.0.0.1:4319', 'content-type': 'application/json', ...as };
   const init = { method: 'POST', headers, body: bytes, duplex: 'half' } as RequestInit;
-  const answer = stage.server.handle(new Request(`http://127.0.0.1:4319/api/v1${path}`, init));
-  return { answer, letGo: () => letGo() };
+  const response = stage.server.handle(new Request(`http://127.0.0.1:4319/api/v1${path}`, init));
+  return { answer: response, letGo: () => letGo() };
 }
 
 const revoke = (id: string) => stage.ask(`/credentials/${id}`, { method: 'DELETE' });
@@ -141,12 +141,12 @@ describe('an embed', () => {
 
   test('approves nothing, for any holder of its token', async () => {
     const { token } = (await (await embed({ sessionId: agent.sessionId, role: 'operator' })).json()) as NewEmbed;
-    const answer = await stage.send(`/api/v1/sessions/${agent.sessionId}/requests/${agent.requestId}`, {
+    const response = await stage.send(`/api/v1/sessions/${agent.sessionId}/requests/${agent.requestId}`, {
       method: 'POST',
       as: { authorization: `Bearer ${token}` },
       body: { behavior: 'allow' },
     });
-    expect(answer.status).toBe(403);
+    expect(response.status).toBe(403);
   });
 });
 
@@ -155,8 +155,8 @@ describe('a stranger', () => {
     const before = await stage.ask<{ entries: number }>('/audit/check');
     for (let count = 0; count < 50; count += 1) {
       const code = `ilc_${String(count).padStart(43, 'x')}`;
-      const answer = await stage.send(`/sign-in?token=${code}`, { as: {} });
-      expect(answer.headers.get('location')).toBe('/signed-out?reason=old-link');
+      const response = await stage.send(`/sign-in?token=${code}`, { as: {} });
+      expect(response.headers.get('location')).toBe('/signed-out?reason=old-link');
     }
     expect(await stage.ask('/audit/check')).toEqual(before);
   });

@@ -14,11 +14,11 @@ afterAll(() => target.close());
 async function textsOf(name: string, perRequest: number): Promise<string[]> {
   const id = `${name}-${perRequest}`;
   const recorded = playRecorded('agui', recordedLines('agui', name), null);
-  const records = recorded.map(({ occurredAt, event }, at) =>
-    record(at + 1, { agentId: id, sessionId: id, occurredAt, event }),
+  const records = recorded.map(({ occurredAt, event }, index) =>
+    record(index + 1, { agentId: id, sessionId: id, occurredAt, event }),
   );
-  for (let at = 0; at < records.length; at += perRequest)
-    await ingest(target, records.slice(at, at + perRequest), 1, id);
+  for (let index = 0; index < records.length; index += perRequest)
+    await ingest(target, records.slice(index, index + perRequest), 1, id);
   const page: TranscriptPage = await (await target.get(`/api/v1/sessions/${id}/transcript`)).json();
   return page.turns.flatMap(({ items }) => items.flatMap((item) => (item.kind === 'message' ? [item.text] : [])));
 }

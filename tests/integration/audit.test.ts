@@ -1,5 +1,5 @@
 import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/access';
-import type { MessageAnswer } from '@interlude/protocol/commands';
+import type { MessageResponse } from '@interlude/protocol/commands';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
 import { ROUTES } from '@/lib/server/routes';
@@ -200,7 +200,7 @@ describe('a transaction', () => {
     expect(await stage.status('/tokens', { method: 'POST', body: {} })).toBeGreaterThanOrEqual(400);
     expect(await count()).toEqual(before);
     await sql(stage, 'DROP TRIGGER no_more');
-    const answered = await stage.ask<MessageAnswer>(`/sessions/${sessionId}/messages`, { method: 'POST', body });
+    const answered = await stage.ask<MessageResponse>(`/sessions/${sessionId}/messages`, { method: 'POST', body });
     expect(answered.delivery).toBe('queued');
     expect((await check(stage)).brokenAt).toBeNull();
   });
@@ -220,10 +220,13 @@ describe('a transaction', () => {
     const stage = await stageOf();
     const { sessionId } = await busyAgent(stage, 'a');
     const before = (await check(stage)).entries;
-    const requests = Array.from({ length: 30 }, (_, at) =>
-      at % 3 === 0
-        ? stage.status(`/sessions/${sessionId}/tasks/none-${at}/stop`, { method: 'POST', body: {} })
-        : stage.status(`/sessions/${sessionId}/messages`, { method: 'POST', body: { text: 'x', clientId: `c${at}` } }),
+    const requests = Array.from({ length: 30 }, (_, index) =>
+      index % 3 === 0
+        ? stage.status(`/sessions/${sessionId}/tasks/none-${index}/stop`, { method: 'POST', body: {} })
+        : stage.status(`/sessions/${sessionId}/messages`, {
+            method: 'POST',
+            body: { text: 'x', clientId: `c${index}` },
+          }),
     );
     const statuses = await Promise.all(requests);
     const added = (await entries(stage)).filter(({ number }) => number > before);
@@ -231,7 +234,7 @@ describe('a transaction', () => {
     // The first failure; the others are counted.
     expect(statuses.filter((one) => one === 404).length).toBeGreaterThan(1);
     expect(added.filter(({ result }) => result !== 'done')).toHaveLength(1);
-    expect(added.map(({ number }) => number)).toEqual(added.map((_, at) => before + added.length - at));
+    expect(added.map(({ number }) => number)).toEqual(added.map((_, index) => before + added.length - index));
     expect((await check(stage)).brokenAt).toBeNull();
   });
 });
@@ -341,8 +344,11 @@ describe('the audit API', () => {
     const before = (await check(stage)).entries;
     let isOver = false;
     const acting = (async () => {
-      for (let at = 0; !isOver; at += 1) {
-        await stage.ask(`/sessions/${sessionId}/messages`, { method: 'POST', body: { text: 'x', clientId: `m${at}` } });
+      for (let index = 0; !isOver; index += 1) {
+        await stage.ask(`/sessions/${sessionId}/messages`, {
+          method: 'POST',
+          body: { text: 'x', clientId: `m${index}` },
+        });
       }
     })();
     const text = await (await stage.send('/api/v1/audit/export')).text();
@@ -353,7 +359,7 @@ describe('the audit API', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as AuditEntry);
     expect(lines.length).toBeGreaterThanOrEqual(before);
-    expect(lines.map(({ number }) => number)).toEqual(lines.map((_, at) => at + 1));
+    expect(lines.map(({ number }) => number)).toEqual(lines.map((_, index) => index + 1));
     const all = (await entries(stage)).toReversed();
     expect(lines.slice(-500, -1)).toEqual(
       all.filter(({ number }) => number > lines.length - 500 && number < lines.length),

@@ -112,7 +112,7 @@ afterAll(() => server?.stop());
 /** Every harmless request, and a refused one. */
 async function use(headers: Record<string, string>): Promise<void> {
   const [session] = (
-    await fetch(`${server.url}/api/v1/sessions`, { headers: bearer(server.token) }).then((answer) => answer.json())
+    await fetch(`${server.url}/api/v1/sessions`, { headers: bearer(server.token) }).then((response) => response.json())
   ).sessions as { id: string }[];
   const ids: Record<string, string> = { agentId: AGENT, sessionId: session?.id ?? 'none' };
   for (const { method, pattern } of ROUTES) {

@@ -24,10 +24,10 @@ const turn = (seq: number, runId: string, occurredAt: number) => [
 
 test('a server whose clock is set back keeps accepting records in order', async () => {
   const positions: number[] = [];
-  for (const [at, time] of [NOON, NOON - HOUR, NOON - 100 * HOUR, NOON + 1].entries()) {
+  for (const [index, time] of [NOON, NOON - HOUR, NOON - 100 * HOUR, NOON + 1].entries()) {
     now = time;
-    const answer = await ingest(target, turn(2 * at + 1, `r${at}`, time));
-    positions.push(Number(answer.position));
+    const response = await ingest(target, turn(2 * index + 1, `r${index}`, time));
+    positions.push(Number(response.position));
   }
   expect(positions).toEqual([...positions].sort((a, b) => a - b));
   const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });

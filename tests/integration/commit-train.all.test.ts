@@ -55,14 +55,14 @@ async function note(transaction: WriteTransaction, who: string | null): Promise<
   return position;
 }
 
-const names = Array.from({ length: MANY }, (_, at) => `job ${at}`);
+const names = Array.from({ length: MANY }, (_, index) => `job ${index}`);
 
 suites('commits of an instance', () => {
   test('share a request in order when they are ready together', async () => {
     const before = line.requests;
     const positions = await Promise.all(names.map((who) => writes.run((transaction) => note(transaction, who))));
     expect(line.requests - before).toBe(1);
-    expect(await notes()).toEqual(names.map((who, at) => ({ position: positions[at], who })));
+    expect(await notes()).toEqual(names.map((who, index) => ({ position: positions[index], who })));
     expect(positions.toSorted((a, b) => a - b)).toEqual(positions);
   });
 
@@ -83,15 +83,15 @@ suites('commits of an instance', () => {
       10: `INSERT INTO notes (position, who) VALUES (1, 'job 0')`,
     };
     const outcomes = await Promise.allSettled(
-      names.map((who, at) =>
+      names.map((who, index) =>
         writes.run(async (transaction) => {
           await note(transaction, who);
-          if (faults[at] !== undefined) await transaction.execute(faults[at]);
+          if (faults[index] !== undefined) await transaction.execute(faults[index]);
         }),
       ),
     );
-    const refused = outcomes.flatMap((outcome, at) =>
-      outcome.status === 'rejected' ? [[at, `${outcome.reason}`]] : [],
+    const refused = outcomes.flatMap((outcome, index) =>
+      outcome.status === 'rejected' ? [[index, `${outcome.reason}`]] : [],
     );
     expect(refused).toEqual([
       [3, expect.stringMatching(/NOT NULL constraint failed: notes\.who/)],
@@ -100,7 +100,7 @@ suites('commits of an instance', () => {
       [10, expect.stringMatching(/UNIQUE constraint failed: notes\.who/)],
     ]);
     expect((await notes()).map((row) => (row as { who: string }).who)).toEqual(
-      names.filter((_, at) => faults[at] === undefined),
+      names.filter((_, index) => faults[index] === undefined),
     );
   });
 
@@ -120,7 +120,7 @@ suites('commits of an instance', () => {
         }),
       ),
     );
-    expect(counts.toSorted((a, b) => a - b)).toEqual(few.map((_, at) => at));
+    expect(counts.toSorted((a, b) => a - b)).toEqual(few.map((_, index) => index));
     expect(runs).toBeGreaterThan(few.length);
   });
 
@@ -133,7 +133,7 @@ suites('commits of an instance', () => {
     const stored = await notes();
     expect(stored).toHaveLength(MANY);
     const positions = await all;
-    expect(names.map((who, at) => ({ position: positions[at], who }))).toEqual(stored);
+    expect(names.map((who, index) => ({ position: positions[index], who }))).toEqual(stored);
     expect(await notes()).toEqual(stored);
   });
 
@@ -144,7 +144,7 @@ suites('commits of an instance', () => {
     await expect.poll(() => line.lost).toBe(before + 1);
     line.lose({ requests: 0, answers: 0 });
     const positions = await all;
-    expect(await notes()).toEqual(names.map((who, at) => ({ position: positions[at], who })));
+    expect(await notes()).toEqual(names.map((who, index) => ({ position: positions[index], who })));
   });
 
   test('are finished before the database closes, which accepts no more', async () => {

@@ -111,7 +111,7 @@ describe('the control port', () => {
   test('refuses an unknown host name', async () => {
     const status = await new Promise((resolve, reject) => {
       const headers = { host: 'rebound.example', authorization: `Bearer ${port.secret}` };
-      httpRequest(`${port.url}/log-level`, { headers }, (answer) => resolve(answer.resume().statusCode))
+      httpRequest(`${port.url}/log-level`, { headers }, (response) => resolve(response.resume().statusCode))
         .on('error', reject)
         .end();
     });

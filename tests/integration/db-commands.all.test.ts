@@ -48,13 +48,13 @@ describe('vacuum', () => {
     for (let n = 0; n < 20; n += 1) {
       const records = Array.from(
         { length: 10 },
-        (_, at) =>
+        (_, index) =>
           ({
             kind: 'event',
             agentId: 'worker',
             sessionId: 'worker-a',
             occurredAt: 1,
-            event: custom(n * 10 + at),
+            event: custom(n * 10 + index),
           }) as const,
       );
       await own.send(records);

@@ -102,7 +102,7 @@ test('every response has headers against framing, sniffing and referrers', async
 test('a body arrives byte for byte, also in pieces', async () => {
   const ask = await serving(async (request) => new Response(await new Response(request.body).text()));
   const sent = ask({ method: 'POST' });
-  const pieces = Array.from({ length: 50 }, (_, at) => `${at}ü`.repeat(1_000));
+  const pieces = Array.from({ length: 50 }, (_, index) => `${index}ü`.repeat(1_000));
   for (const piece of pieces) sent.write(piece);
   expect((await answerTo(sent)).body.toString()).toBe(pieces.join(''));
 });

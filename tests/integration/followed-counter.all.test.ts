@@ -80,11 +80,11 @@ suites('the counter of a libSQL server without a feed', () => {
     await page.frame('up-to-date');
     const runner = await listener(near, 'a1');
     const commands = () => runner.frames.filter(({ event }) => `${event}` === 'command').length;
-    for (const [at, text] of ['one', 'two', 'three', 'four'].entries()) {
-      if (at === 2) await page.cancel();
+    for (const [index, text] of ['one', 'two', 'three', 'four'].entries()) {
+      if (index === 2) await page.cancel();
       const sentAt = performance.now();
       expect((await post(far, text)).status).toBe(202);
-      await runner.until(() => commands() === at + 1);
+      await runner.until(() => commands() === index + 1);
       expect(performance.now() - sentAt).toBeLessThan(1_000);
     }
     await runner.cancel();

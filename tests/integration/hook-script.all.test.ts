@@ -79,7 +79,7 @@ test('the hook takes at most four starts of curl and 50 ms', async () => {
   const took: number[] = [];
   const idle: number[] = [];
   // In turns, because the machine may be busy.
-  for (let at = 0; at < 11; at += 1) {
+  for (let index = 0; index < 11; index += 1) {
     const startedAt = performance.now();
     await startHook(dataDir, 'UserPromptSubmit').ended;
     const endedAt = performance.now();

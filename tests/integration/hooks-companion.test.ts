@@ -31,10 +31,10 @@ describe('a day in a terminal', () => {
   test('appears in the dashboard as it happened, across restarts of the companion', async () => {
     const day = await terminal();
     const steps = readTerminalRecording('terminal-day', day.home);
-    for (const [at, step] of steps.entries()) {
+    for (const [index, step] of steps.entries()) {
       if (step.kind === 'hook') await day.hook(step.event, step.input);
       else writeLine(step, Date.now());
-      if (at % 40 === 39) {
+      if (index % 40 === 39) {
         await day.disconnect();
         await day.connect();
       }
@@ -182,7 +182,7 @@ describe('a message from the dashboard', () => {
       { type: 'TEXT_MESSAGE_END', messageId },
     ];
     const events = [...prompts('m1', 'Is it waived?'), ...prompts('m2', 'Is it owed?')];
-    const records = events.map((event, at) => record(at + 1, { agentId, sessionId, event }));
+    const records = events.map((event, index) => record(index + 1, { agentId, sessionId, event }));
     await ingest(server(), records, 1, `peer of ${agentId}`);
     await post(`/sessions/${sessionId}/obligations/m1/waive`, {}, 200);
     // A command for the agent makes its runner fetch pending replies.

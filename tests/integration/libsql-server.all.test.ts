@@ -23,7 +23,7 @@ suites('two dashboards on one libSQL server', () => {
     onTestFinished(() => libsql.stop());
     const both: ServerTarget[] = [await inProcessServer(libsql.url), await inProcessServer(libsql.url)];
     onTestFinished(async () => void (await Promise.all(both.map((target) => target.close()))));
-    const ids = Array.from({ length: 8 }, (_, at) => `s${at}`);
+    const ids = Array.from({ length: 8 }, (_, index) => `s${index}`);
     const [first] = both as [ServerTarget, ServerTarget];
     for (const id of ids)
       await ingest(
@@ -46,7 +46,7 @@ suites('two dashboards on one libSQL server', () => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
     const { entries } = await (await first.get('/api/v1/audit?limit=100')).json();
     expect(entries.map(({ number }: { number: number }) => number).sort((a: number, b: number) => a - b)).toEqual(
-      answers.map((_, at) => at + 1),
+      answers.map((_, index) => index + 1),
     );
     expect(await (await first.get('/api/v1/audit/check')).json()).toMatchObject({ brokenAt: null });
   });
@@ -75,9 +75,10 @@ suites('pages from a distant database', () => {
     libsql = await startLibsqlServer();
     line = await unreliableProxy(libsql.url, 0);
     target = await inProcessServer(line.origin);
-    const records = Array.from({ length: STEPS }, (_, at) => stepOf('far', at + 1).records).flat();
-    const numbered = records.map((record, at) => ({ seq: at + 1, ...record }));
-    for (let at = 0; at < numbered.length; at += 500) await ingest(target, numbered.slice(at, at + 500), 1, 'far');
+    const records = Array.from({ length: STEPS }, (_, index) => stepOf('far', index + 1).records).flat();
+    const numbered = records.map((record, index) => ({ seq: index + 1, ...record }));
+    for (let index = 0; index < numbered.length; index += 500)
+      await ingest(target, numbered.slice(index, index + 500), 1, 'far');
   });
   afterAll(async () => {
     await target?.close();
@@ -122,7 +123,7 @@ suites('many lost runners', () => {
 
   /** Creates this many agents in mid-turn whose runners are gone and whose grace period is over. */
   async function leave(count: number): Promise<void> {
-    const ids = Array.from({ length: count }, (_, at) => `agent-${round}-${at}`);
+    const ids = Array.from({ length: count }, (_, index) => `agent-${round}-${index}`);
     for (const agentId of ids) {
       const event = { type: 'RUN_STARTED', threadId: 's', runId: `of ${agentId}` } as const;
       await near.writes.run((transaction) =>

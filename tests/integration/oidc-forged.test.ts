@@ -44,9 +44,9 @@ const idClaims = (nonce: string): JWTPayload => ({
 /** Signs in at a provider that returns this ID token. */
 async function signIn(idTokenFor: (nonce: string) => Promise<string>, at = interlude) {
   const browser = new CookieBrowser();
-  const answer = await at.begin(new Request(PUBLIC_URL), '/', KEY);
-  browser.keep(new URL(CALLBACK), answer.headers);
-  const query = new URL(answer.headers.get('location') ?? '').searchParams;
+  const response = await at.begin(new Request(PUBLIC_URL), '/', KEY);
+  browser.keep(new URL(CALLBACK), response.headers);
+  const query = new URL(response.headers.get('location') ?? '').searchParams;
   provider.token = async () => ({
     access_token: 'for userinfo',
     token_type: 'Bearer',
@@ -132,9 +132,9 @@ describe('an ID token', () => {
 describe('an error response', () => {
   const answered = async (query: string) => {
     const browser = new CookieBrowser();
-    const answer = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
-    browser.keep(new URL(CALLBACK), answer.headers);
-    const state = new URL(answer.headers.get('location') ?? '').searchParams.get('state');
+    const response = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
+    browser.keep(new URL(CALLBACK), response.headers);
+    const state = new URL(response.headers.get('location') ?? '').searchParams.get('state');
     return interlude.finish(browser.request(`${CALLBACK}?state=${state}&${query}`), KEY);
   };
 

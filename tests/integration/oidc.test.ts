@@ -55,10 +55,10 @@ function signInWith(env: Record<string, string> = {}): OidcSignIn {
 /** Starts a sign-in in a browser, and completes the provider's part. */
 async function returnFrom(browser: CookieBrowser, next: string | null = '/sessions/s1', at = interlude): Promise<URL> {
   const address = new URL('/sign-in/provider', PUBLIC_URL);
-  const answer = await at.begin(browser.request(address), next, KEY);
-  expect(answer.status).toBe(303);
-  browser.keep(address, answer.headers);
-  return (await browser.follow(answer.headers.get('location') ?? '')).url;
+  const response = await at.begin(browser.request(address), next, KEY);
+  expect(response.status).toBe(303);
+  browser.keep(address, response.headers);
+  return (await browser.follow(response.headers.get('location') ?? '')).url;
 }
 
 const finish = (browser: CookieBrowser, callback: URL, at = interlude, key = KEY) =>
@@ -147,8 +147,8 @@ describe('a sign-in', () => {
   });
 
   test('sends a code challenge, state and nonce, and exposes none of their secrets', async () => {
-    const answer = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
-    const query = new URL(answer.headers.get('location') ?? '').searchParams;
+    const response = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
+    const query = new URL(response.headers.get('location') ?? '').searchParams;
     expect(Object.fromEntries(query)).toMatchObject({
       response_type: 'code',
       client_id: 'interlude',
@@ -156,8 +156,8 @@ describe('a sign-in', () => {
       redirect_uri: `${PUBLIC_URL}/sign-in/callback`,
       scope: 'openid profile email groups',
     });
-    expect(answer.headers.get('cache-control')).toBe('no-store');
-    const [cookie = ''] = answer.headers.getSetCookie();
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    const [cookie = ''] = response.headers.getSetCookie();
     expect(cookie).toMatch(
       /^__Secure-interlude-oidc-[\w-]{43}=\S+; Path=\/sign-in; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/,
     );

@@ -79,17 +79,20 @@ suites('jobs of several instances', () => {
     const instances = [instance(), instance(), instance()];
     const keys: WriteKey[] = ['agent:a', 'agent:b', 'agent:c'];
     await Promise.all(
-      Array.from({ length: 90 }, (_, at) => {
-        const key = keys[at % keys.length] as WriteKey;
-        return instances[at % 2 === 0 ? at % 3 : 2]?.run((transaction) => addOne(transaction, key, `one of ${at}`), {
-          keys: [key],
-        });
+      Array.from({ length: 90 }, (_, index) => {
+        const key = keys[index % keys.length] as WriteKey;
+        return instances[index % 2 === 0 ? index % 3 : 2]?.run(
+          (transaction) => addOne(transaction, key, `one of ${index}`),
+          {
+            keys: [key],
+          },
+        );
       }),
     );
     expect(await all('SELECT key, sum FROM sums ORDER BY key')).toEqual(keys.map((key) => ({ key, sum: 30 })));
     for (const key of keys) {
       const notes = await all(`SELECT body->>'sum' AS sum FROM notes WHERE body->>'key' = '${key}' ORDER BY position`);
-      expect(notes.map(({ sum }) => Number(sum))).toEqual(Array.from({ length: 30 }, (_, at) => at + 1));
+      expect(notes.map(({ sum }) => Number(sum))).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
     }
   });
 
@@ -99,12 +102,12 @@ suites('jobs of several instances', () => {
     const far = instance(line.origin);
     line.lose({ requests: 0.08, answers: 0.08 });
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 120 }, (_, at) =>
-        far.run((transaction) => addOne(transaction, `agent:${at % 8}`, `job ${at}`)),
+      Array.from({ length: 120 }, (_, index) =>
+        far.run((transaction) => addOne(transaction, `agent:${index % 8}`, `job ${index}`)),
       ),
     );
     line.lose({ requests: 0, answers: 0 });
-    const done = outcomes.flatMap(({ status }, at) => (status === 'fulfilled' ? [`job ${at}`] : []));
+    const done = outcomes.flatMap(({ status }, index) => (status === 'fulfilled' ? [`job ${index}`] : []));
     const written = (await all('SELECT who FROM notes')).map(({ who }) => String(who));
     expect(new Set(written).size).toBe(written.length);
     expect(done.filter((who) => !written.includes(who))).toEqual([]);
@@ -276,7 +279,7 @@ suites('the positions of a job', () => {
       writes.run(async (transaction) => {
         const before = await transaction.position();
         await transaction.moveTo(before + count);
-        const all = JSON.stringify(Array.from({ length: 3 }, (_, at) => before + count - at));
+        const all = JSON.stringify(Array.from({ length: 3 }, (_, index) => before + count - index));
         await transaction.execute({
           sql: `INSERT INTO notes (position, who) SELECT value, 'x' FROM json_each(?)`,
           args: [all],

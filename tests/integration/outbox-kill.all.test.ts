@@ -22,7 +22,7 @@ test('keeps each record once when the runner is killed at random moments', async
     expect(end, 'it ends by the kill or because all is done').toBe('SIGKILL');
     killed += 1;
   }
-  expect(server.ledger.messages).toEqual(Array.from({ length: RECORDS }, (_, at) => String(at + 1)));
+  expect(server.ledger.messages).toEqual(Array.from({ length: RECORDS }, (_, index) => String(index + 1)));
   expect(server.ledger.lost).toBe(0);
   expect(killed).toBe(KILLS);
 });

@@ -38,7 +38,8 @@ const message = (sessionId: string, delta: string): OutgoingRecord => ({
   event: { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta },
 });
 
-const numbered = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => String(from + at));
+const numbered = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
 
 async function open(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
   const outbox = await Outbox.open(file, {
@@ -550,7 +551,7 @@ describe('a full outbox', () => {
     const outbox = await open({ clock: new ManualClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     for (const text of numbered(1, 12)) await outbox.enqueue(log(text));
     await outbox.enqueue(message('s1', 'still fits'));
-    for (let at = 0; at < 5; at += 1) await outbox.enqueue(message(`s${at % 2}`, 'too late'));
+    for (let index = 0; index < 5; index += 1) await outbox.enqueue(message(`s${index % 2}`, 'too late'));
     await server.listen();
     outbox.kick();
     await outbox.idle();

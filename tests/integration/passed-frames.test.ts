@@ -61,7 +61,7 @@ const idsIn = (received: string) => [...received.matchAll(/^id: (\d+)$/gm)].map(
 
 test('frames reach a reader that keeps up, after the response head and the greeting', async () => {
   const received = await listen();
-  for (let at = 0; at < 20; at += 1) await insertRows(database, deltas(1, 's1', 'x'.repeat(at * 10)));
+  for (let index = 0; index < 20; index += 1) await insertRows(database, deltas(1, 's1', 'x'.repeat(index * 10)));
   await vi.waitFor(() => expect(idsIn(received())).toHaveLength(20));
   expect(received()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(received().match(/HTTP\/1\.1/g)).toHaveLength(1);
@@ -74,17 +74,17 @@ test('frames of any size reach a reader that pauses and resumes, once and in ord
   const received = await listen();
   const sizes = [10, 200_000, 50, 15_000, 17_000, 1, 400_000, 3, 3, 3, 60_000, 12_000];
   const count = 96;
-  for (let at = 0; at < count; at += 1) {
-    if (at % 24 === 0) client.pause();
-    if (at % 24 === 16) client.resume();
-    await insertRows(database, deltas(1, 's1', 'x'.repeat(sizes[at % sizes.length] as number)));
+  for (let index = 0; index < count; index += 1) {
+    if (index % 24 === 0) client.pause();
+    if (index % 24 === 16) client.resume();
+    await insertRows(database, deltas(1, 's1', 'x'.repeat(sizes[index % sizes.length] as number)));
   }
   client.resume();
   await vi.waitFor(() => expect(idsIn(received()).length).toBeGreaterThanOrEqual(count));
   const ids = idsIn(received());
-  expect(ids).toEqual(Array.from({ length: count }, (_, at) => (ids[0] as number) + at));
+  expect(ids).toEqual(Array.from({ length: count }, (_, index) => (ids[0] as number) + index));
   const texts = [...received().matchAll(/"delta":"(x*)"/g)].map(([, text]) => text?.length);
-  expect(texts).toEqual(Array.from({ length: count }, (_, at) => sizes[at % sizes.length]));
+  expect(texts).toEqual(Array.from({ length: count }, (_, index) => sizes[index % sizes.length]));
   expect(received()).not.toContain('event: bye');
 });
 
@@ -96,8 +96,9 @@ test('frames arrive in order through a piped body that lags behind', async () =>
     }
   };
   const received = await listen();
-  for (let at = 0; at < 60; at += 1) await insertRows(database, deltas(1, 's1', 'x'.repeat(at % 5 === 0 ? 20_000 : 1)));
+  for (let index = 0; index < 60; index += 1)
+    await insertRows(database, deltas(1, 's1', 'x'.repeat(index % 5 === 0 ? 20_000 : 1)));
   await vi.waitFor(() => expect(idsIn(received()).length).toBeGreaterThanOrEqual(60));
   const ids = idsIn(received());
-  expect(ids).toEqual(ids.map((_, at) => (ids[0] as number) + at));
+  expect(ids).toEqual(ids.map((_, index) => (ids[0] as number) + index));
 });

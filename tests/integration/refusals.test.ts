@@ -40,7 +40,7 @@ async function interrupts(
 ) {
   const path = (at: number) => `/sessions/${session}${at}/interrupt`;
   await Promise.all(
-    Array.from({ length: times }, (_, at) => stage.status(path(at + 1), { method: 'POST', as, body: {} })),
+    Array.from({ length: times }, (_, index) => stage.status(path(index + 1), { method: 'POST', as, body: {} })),
   );
 }
 
@@ -143,7 +143,7 @@ describe('repeated refusals', () => {
       ['/a', 1],
       ['/c', 2],
     ]);
-    const own = timers.mock.results.filter((_, at) => timers.mock.calls[at]?.[1] === windowMs);
+    const own = timers.mock.results.filter((_, index) => timers.mock.calls[index]?.[1] === windowMs);
     expect(own.length).toBeGreaterThan(0);
     expect(own.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual(own.map(() => false));
   });

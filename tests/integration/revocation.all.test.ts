@@ -85,7 +85,7 @@ describe('among very many credentials', () => {
   async function addCredentials(stage: AccessStage, count: number): Promise<Headers[]> {
     const { database } = stage.parts;
     const secrets = Array.from({ length: count }, () => makeSecret('token'));
-    const rows = secrets.map((secret, at) => [`token-${at}`, textDigest(secret)]);
+    const rows = secrets.map((secret, index) => [`token-${index}`, textDigest(secret)]);
     await database.writes.run(async (transaction) => {
       await transaction.execute({
         sql: `INSERT INTO credentials (id, kind, hash, name, role, scope, created_at, last_used_at)

@@ -243,7 +243,7 @@ describe('a code', () => {
     const second = await startStage({ dataDir: first.dataDir });
     const code = await first.code();
     const all = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => (at % 2 ? first : second).send(`/sign-in?token=${code}`, { as: {} })),
+      Array.from({ length: 20 }, (_, index) => (index % 2 ? first : second).send(`/sign-in?token=${code}`, { as: {} })),
     );
     expect(all.filter(({ headers }) => headers.get('set-cookie') !== null)).toHaveLength(1);
     expect(new Set(all.map(({ headers }) => headers.get('location')))).toEqual(

@@ -2,7 +2,7 @@ import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { Command, CommandAnswer } from '@interlude/protocol/commands';
+import type { Command, CommandResponse } from '@interlude/protocol/commands';
 import { NOTHING_OPEN, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import type {
   AgentDetail,
@@ -303,7 +303,7 @@ describe('a runner', () => {
     const { host, agentId, sessionId, outbox, over, close, closedFor } = await repeater();
     await outbox.idle();
     await eventually(async () => (await summary(agentId)).status?.takes).toContain('session.end');
-    const { commandId } = await dashboard.request<CommandAnswer>(`/sessions/${sessionId}/end`, {});
+    const { commandId } = await dashboard.request<CommandResponse>(`/sessions/${sessionId}/end`, {});
     await eventually(() => over).toEqual(['ended from the dashboard']);
     expect(host.failure).toBeNull();
     expect(await close()).toEqual({ waiting: 0 });

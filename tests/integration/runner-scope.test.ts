@@ -19,14 +19,17 @@ const json = (token: string) => ({ authorization: `Bearer ${token}`, 'content-ty
 
 async function tokenFor(body: object): Promise<string> {
   const request = { method: 'POST', headers: json(server.token), body: JSON.stringify(body) };
-  const answer = await server.send('/api/v1/tokens', request);
-  expect(answer.status).toBe(201);
-  return ((await answer.json()) as NewToken).token;
+  const response = await server.send('/api/v1/tokens', request);
+  expect(response.status).toBe(201);
+  return ((await response.json()) as NewToken).token;
 }
 
 /** As a new producer each time. */
 function send(token: string, producerId: string, records: object[], epoch = ++seq): Promise<Response> {
-  const body = { producer: { id: producerId, epoch }, records: records.map((one, at) => record(at + 1, one as never)) };
+  const body = {
+    producer: { id: producerId, epoch },
+    records: records.map((one, index) => record(index + 1, one as never)),
+  };
   return server.send('/api/v1/events', { method: 'POST', headers: json(token), body: JSON.stringify(body) });
 }
 
@@ -35,8 +38,8 @@ const agentOf = async (id: string) => (await server.get(`/api/v1/agents/${id}`))
 describe('a runner’s token', () => {
   test('accepts records of its own agent', async () => {
     const token = await tokenFor({ agent: 'mine' });
-    const answer = await send(token, 'mine', [marker({ agentId: 'mine', sessionId: 'my-session' })]);
-    expect(await answer.json()).toMatchObject({ accepted: 1, rejected: [] });
+    const response = await send(token, 'mine', [marker({ agentId: 'mine', sessionId: 'my-session' })]);
+    expect(await response.json()).toMatchObject({ accepted: 1, rejected: [] });
   });
 
   test('quarantines records that name another agent under its own, without notifying that agent', async () => {
@@ -95,8 +98,8 @@ describe('a runner’s token', () => {
   test('a runner’s token opens no other outbox: neither by its name, nor one that another agent writes from', async () => {
     const mine = await tokenFor({ agent: 'mine' });
     for (const id of ['theirs', 'min', 'mineral', 'mine-2', 'x-mine']) {
-      const answer = await send(mine, id, [marker({ agentId: 'mine' })], 9_000_000);
-      expect([id, answer.status, (await errorOf(answer)).code]).toEqual([id, 403, 'forbidden']);
+      const response = await send(mine, id, [marker({ agentId: 'mine' })], 9_000_000);
+      expect([id, response.status, (await errorOf(response)).code]).toEqual([id, 403, 'forbidden']);
     }
     expect((await send(mine, 'mine/2', [marker({ agentId: 'mine', sessionId: 'my-session' })])).status).toBe(200);
     await send(server.token, 'mine/of-theirs', [marker({ agentId: 'theirs', sessionId: 'their-session' })]);
@@ -109,8 +112,8 @@ describe('a runner’s token', () => {
 
   test('is refused an epoch far ahead of the clock, like any credential, because it would fence the outbox forever', async () => {
     const far = Date.now() + 2 * DAY_MS;
-    const answer = await send(server.token, 'mine', [marker({ agentId: 'mine' })], far);
-    expect([answer.status, (await errorOf(answer)).code]).toEqual([409, 'epoch_ahead']);
+    const response = await send(server.token, 'mine', [marker({ agentId: 'mine' })], far);
+    expect([response.status, (await errorOf(response)).code]).toEqual([409, 'epoch_ahead']);
     expect((await send(server.token, 'near', [marker({ agentId: 'near', sessionId: 'n' })], Date.now())).status).toBe(
       200,
     );
@@ -125,8 +128,8 @@ describe('a runner’s token', () => {
       '/agents/mine',
       '/audit',
     ]) {
-      const answer = await server.send(`/api/v1${path}`, { headers: json(token) });
-      expect([path, answer.status]).toEqual([path, 403]);
+      const response = await server.send(`/api/v1${path}`, { headers: json(token) });
+      expect([path, response.status]).toEqual([path, 403]);
     }
     const message = { method: 'POST', headers: json(token), body: '{"text":"go on","clientId":"c"}' };
     expect((await server.send('/api/v1/sessions/my-session/messages', message)).status).toBe(403);

@@ -11,8 +11,8 @@ describe('a sign-in link', () => {
     const named = await AccessStage.start({ env: LAN });
     onTestFinished(() => named.close());
     const code = await named.code();
-    const answer = await named.send(`/sign-in?token=${code}&next=/inbox`, { as: {}, headers });
-    return { named, code, answer, text: await answer.text() };
+    const response = await named.send(`/sign-in?token=${code}&next=/inbox`, { as: {}, headers });
+    return { named, code, answer: response, text: await response.text() };
   }
 
   test.each<[string, Headers]>([
@@ -21,9 +21,9 @@ describe('a sign-in link', () => {
     ['a program on this machine', {}],
     ['a program that sends Sec-Fetch-Mode only', { 'sec-fetch-mode': 'cors' }],
   ])('signs in at once %s', async (_, headers) => {
-    const { answer } = await opened(headers);
-    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/inbox']);
-    expect(answer.headers.get('set-cookie')).toContain('interlude=ils_');
+    const { answer: response } = await opened(headers);
+    expect([response.status, response.headers.get('location')]).toEqual([303, '/inbox']);
+    expect(response.headers.get('set-cookie')).toContain('interlude=ils_');
   });
 
   const AHEAD = { 'sec-purpose': 'prefetch;prerender' };
@@ -38,13 +38,13 @@ describe('a sign-in link', () => {
     ['a client without fetch metadata, under a network name', lan, 200],
     ['a client without fetch metadata, over TLS', tls, 200],
   ])('asks before it signs in %s, and stays valid until confirmed', async (_, headers, status) => {
-    const { named, code, answer, text } = await opened(headers);
-    expect([answer.status, answer.headers.get('set-cookie'), answer.headers.get('location')]).toEqual([
+    const { named, code, answer: response, text } = await opened(headers);
+    expect([response.status, response.headers.get('set-cookie'), response.headers.get('location')]).toEqual([
       status,
       null,
       null,
     ]);
-    expect(answer.headers.get('content-security-policy')).toContain("form-action 'self'; frame-ancestors 'none'");
+    expect(response.headers.get('content-security-policy')).toContain("form-action 'self'; frame-ancestors 'none'");
     expect(text).toContain('“Local admin”');
     expect([...text.matchAll(/name="(\w+)" value="([^"]+)"/g)].map(([, ...pair]) => pair)).toEqual([
       ['token', code],
@@ -80,7 +80,7 @@ describe('a sign-in link', () => {
     const named = await AccessStage.start({ env: LAN });
     onTestFinished(() => named.close());
     const body = new TextEncoder().encode(`token=${await named.code()}`);
-    const answer = await named.send('/sign-in', { method: 'POST', as: {}, body, headers });
-    expect([answer.status, answer.headers.get('set-cookie') !== null]).toEqual([status, status === 303]);
+    const response = await named.send('/sign-in', { method: 'POST', as: {}, body, headers });
+    expect([response.status, response.headers.get('set-cookie') !== null]).toEqual([status, status === 303]);
   });
 });

@@ -72,7 +72,7 @@ test('a fenced runner that does not read loses its connection', async () => {
       claim: async (_self, after) => ({
         kind: 'claimed',
         counter: after,
-        commands: Array.from({ length: 80 }, (_, at) => commandOf(at + 1, text)),
+        commands: Array.from({ length: 80 }, (_, index) => commandOf(index + 1, text)),
       }),
       onEnd: () => {},
       lingerMs: LINGER_MS,

@@ -53,7 +53,7 @@ test('a long outage leaves only the newest status report, and no older one follo
   const { server, outbox, turn, reports, reported, eventually } = await reporting();
   await eventually(reports).toEqual([0]);
   await server.close();
-  for (let at = 0; at < 60; at += 1) await turn();
+  for (let index = 0; index < 60; index += 1) await turn();
   await eventually(() => outbox.status.trouble).not.toBeNull();
   await turn();
   await eventually(reported).toBe(61);
@@ -68,7 +68,7 @@ test('a server that accepts requests and never answers gets no older report afte
   const { server, outbox, turn, reports, eventually } = await reporting();
   await eventually(reports).toEqual([0]);
   server.script({ kind: 'taken-then-silence' });
-  for (let at = 0; at < 20; at += 1) await turn();
+  for (let index = 0; index < 20; index += 1) await turn();
   await server.close();
   await server.listen();
   await outbox.idle();

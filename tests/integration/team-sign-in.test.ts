@@ -66,9 +66,9 @@ describe('the cookie of a sign-in in progress', () => {
 
 describe('a member of the team', () => {
   test('gets the role of their groups, and continues to their destination', async () => {
-    const { browser, answer } = await stage.signIn('ada', '/inbox');
-    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/inbox']);
-    expect(answer.headers.getSetCookie().some((one) => one.startsWith('__Host-interlude=ils_'))).toBe(true);
+    const { browser, answer: response } = await stage.signIn('ada', '/inbox');
+    expect([response.status, response.headers.get('location')]).toEqual([303, '/inbox']);
+    expect(response.headers.getSetCookie().some((one) => one.startsWith('__Host-interlude=ils_'))).toBe(true);
     expect(await stage.me(browser)).toMatchObject({ name: 'Ada Lovelace', role: 'admin', kind: 'human' });
     expect((await stage.ask(browser, '/api/v1/audit')).status).toBe(200);
   });
@@ -86,17 +86,17 @@ describe('a member of the team', () => {
   });
 
   test('without an admitted group gets a page that says so, and no sign-in', async () => {
-    const { browser, answer } = await stage.signIn('nobody');
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8']);
-    expect(await answer.text()).toContain('none of your groups');
+    const { browser, answer: response } = await stage.signIn('nobody');
+    expect([response.status, response.headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8']);
+    expect(await response.text()).toContain('none of your groups');
     expect((await stage.ask(browser, '/api/v1/me')).status).toBe(401);
   });
 
   test('loses every sign-in when no group admits them any more', async () => {
     const { browser } = await stage.signIn('vera');
     stage.identity.accounts.vera = { name: 'Vera', groups: ['elsewhere'] };
-    const { answer } = await stage.signIn('vera');
-    expect(answer.status).toBe(403);
+    const { answer: response } = await stage.signIn('vera');
+    expect(response.status).toBe(403);
     expect((await stage.ask(browser, '/api/v1/me')).status).toBe(401);
     stage.identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
   });
@@ -117,7 +117,7 @@ describe('a member of the team', () => {
   });
 
   test('keeps no token for actions of people after losing the admin role, while runners keep theirs', async () => {
-    const read = async (answer: Promise<Response>) => (await answer).json();
+    const read = async (response: Promise<Response>) => (await response).json();
     for (const end of ['groups', 'block'] as const) {
       stage.identity.accounts.vera = { name: 'Vera', groups: ['admins'] };
       const { browser } = await stage.signIn('vera');
@@ -160,29 +160,29 @@ describe('a member of the team', () => {
 
   test('continues to the provider’s sign-out when signing out here', async () => {
     const { browser } = await stage.signIn('ada');
-    const answer = await stage.ask(browser, '/sign-out', 'POST');
+    const response = await stage.ask(browser, '/sign-out', 'POST');
     // Not by a redirect: the page's own form-action policy would block it.
-    expect(answer.headers.get('refresh')).toContain(`${stage.identity.issuer}/session/end?`);
-    expect(answer.headers.get('clear-site-data')).toBe('"storage"');
+    expect(response.headers.get('refresh')).toContain(`${stage.identity.issuer}/session/end?`);
+    expect(response.headers.get('clear-site-data')).toBe('"storage"');
     expect((await stage.ask(browser, '/api/v1/me')).status).toBe(401);
   });
 
   test('gets a page with status 400 for a forged callback', async () => {
-    const answer = await stage.server.handle(
+    const response = await stage.server.handle(
       new Request(`${PUBLIC_URL}/sign-in/callback?state=made-up&code=x`, {
         headers: { host: 'interlude.example.com' },
       }),
     );
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([400, 'text/html; charset=utf-8']);
+    expect([response.status, response.headers.get('content-type')]).toEqual([400, 'text/html; charset=utf-8']);
   });
 });
 
 test('sign-in without a provider says so, and the link works', async () => {
   const other = createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: mkdtempSync(join(stage.folder, 'other-')) });
-  const answer = await other.handle(
+  const response = await other.handle(
     new Request('http://127.0.0.1/sign-in/provider', { headers: { host: '127.0.0.1' } }),
   );
-  expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining('No identity provider')]);
+  expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('No identity provider')]);
   await other.close();
 });
 

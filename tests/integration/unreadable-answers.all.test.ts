@@ -102,9 +102,9 @@ suites('a libSQL server with responses spoiled by a gateway', () => {
     );
     const each = 3 * BATCHES;
     expect(stored).toEqual(
-      Array.from({ length: 4 * each }, (_, at) => ({
-        session_id: `s${Math.floor(at / each)}`,
-        value: (at % each) + 1,
+      Array.from({ length: 4 * each }, (_, index) => ({
+        session_id: `s${Math.floor(index / each)}`,
+        value: (index % each) + 1,
       })),
     );
   });
@@ -119,7 +119,7 @@ suites('a libSQL server with responses spoiled by a gateway', () => {
     );
     const custom = (seq: number, name: string, value: unknown) =>
       record(seq, { agentId: 'asks', sessionId: 'asked', event: { type: 'CUSTOM', name, value } });
-    const answer = await ingest(
+    const response = await ingest(
       target,
       [
         custom(1, 'request:opened', { request_id: 'q1', tool_name: 'Bash', input: { command: 'ls' } }),
@@ -129,7 +129,7 @@ suites('a libSQL server with responses spoiled by a gateway', () => {
       1,
       'asks',
     );
-    expect(answer).toMatchObject({ ackedSeq: 3, accepted: 2, rejected: [{ seq: 2, code: 'not_storable' }] });
+    expect(response).toMatchObject({ ackedSeq: 3, accepted: 2, rejected: [{ seq: 2, code: 'not_storable' }] });
     expect(logged.mock.calls.flat().join()).toContain('the database refused a record');
   });
 });

@@ -77,9 +77,9 @@ async function run(names) {
       // A batch that ends early stopped at this mutant; the others run again.
       if (next) fail(next, 'no verdict: over the limit, or its run failed');
       queue.unshift(...batch.slice(verdicts.length + 1));
-      for (const [at, { killedBy, why = 'survived' }] of verdicts.entries()) {
+      for (const [index, { killedBy, why = 'survived' }] of verdicts.entries()) {
         if (killedBy !== undefined) passed += 1;
-        else fail(/** @type {Mutant} */ (batch[at]), why);
+        else fail(/** @type {Mutant} */ (batch[index]), why);
       }
     }
   };

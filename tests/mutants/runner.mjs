@@ -358,7 +358,7 @@ export const RUNNER = [
   {
     name: 'redelivers a message that a turn has started',
     file: 'lib/runner/sources/acp/prompt-queue.ts',
-    find: 'if (!isUnprocessed(message)) return answer;',
+    find: 'if (!isUnprocessed(message)) return response;',
     replace: '',
     test: 'tests/unit/runner/lost-session.test.ts',
   },

@@ -102,7 +102,7 @@ test('the ACP adapter closes every turn and answers each prompt with a turn', ()
       fc.array(fc.constantFrom(...STEPS), { maxLength: 25, size: 'max' }),
       (agent, done) => {
         const { frames, steps, prompts, excused, over } = life(agent);
-        for (const [at, step] of done.entries()) steps[step](at);
+        for (const [index, step] of done.entries()) steps[step](index);
         over();
         const events = frames.told.map(({ event }) => event);
         const ends = events.filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR');

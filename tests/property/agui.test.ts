@@ -70,7 +70,7 @@ const logs: fc.Arbitrary<EventEntry[]> = fc
   .map(([batches, more]) => {
     const events = batches.flat();
     for (const [at, event] of more) events.splice(at % (events.length + 1), 0, event);
-    return events.map((event, at) => ({ position: String(at + 1), occurredAt: at, receivedAt: at, event }));
+    return events.map((event, index) => ({ position: String(index + 1), occurredAt: index, receivedAt: index, event }));
   });
 
 const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
@@ -115,10 +115,10 @@ describe('a well-formed stream', () => {
     fc.assert(
       fc.property(logs, verbs, had, (log, turns, has) => {
         const stream = new WellFormedStream({ threadId: 's1', dialect, parts: partsOf(has) });
-        for (const [at, entry] of log.entries()) {
+        for (const [index, entry] of log.entries()) {
           for (const [when, verb, outcome] of turns) {
-            if (when % log.length !== at) continue;
-            if (verb === 'begin') stream.begin({ runId: `run-${at}` });
+            if (when % log.length !== index) continue;
+            if (verb === 'begin') stream.begin({ runId: `run-${index}` });
             else if (verb === 'finish') stream.finish(outcome);
             else if (verb === 'fail') stream.fail('no');
             else stream.settle();
@@ -170,15 +170,15 @@ describe('a run projector', () => {
     const tasks = new TaskActivities({ sessionId: 's1', agentId: 'a1' }, []);
     const projector = new RunProjector({ ...options, stream, parts, tasks, runId: 'asked' });
     if (when.connects) projector.projectHistory([{ id: 'm1', role: 'assistant', content: 'x' }]);
-    for (let at = 0; at < log.length && !projector.isOver; at += 1) {
-      if (when.settles.some((one) => one % log.length === at)) projector.settle();
-      if (when.caughtUp % log.length === at) projector.caughtUp();
-      if (when.bound === at) projector.stopFollowing();
-      if (when.givesUp === at) projector.timeOut();
-      projector.project(log[at] as EventEntry);
+    for (let index = 0; index < log.length && !projector.isOver; index += 1) {
+      if (when.settles.some((one) => one % log.length === index)) projector.settle();
+      if (when.caughtUp % log.length === index) projector.caughtUp();
+      if (when.bound === index) projector.stopFollowing();
+      if (when.givesUp === index) projector.timeOut();
+      projector.project(log[index] as EventEntry);
       if (projector.rereads === null) continue;
       projector.reread();
-      at = -1;
+      index = -1;
     }
     projector.settle();
     if (!projector.isOver) projector.fail('It was stopped.', 'stream_shutdown');
@@ -226,8 +226,8 @@ describe('a run projector', () => {
           events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta, metadata });
         }
         for (const delta of deltas.slice(upTo)) events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
-        for (const [at, event] of events.entries()) {
-          stream.write({ position: String(at), occurredAt: at, receivedAt: at, event });
+        for (const [index, event] of events.entries()) {
+          stream.write({ position: String(index), occurredAt: index, receivedAt: index, event });
         }
         stream.finish({ type: 'success' });
         const body = stream.drain().map((event) => `data: ${JSON.stringify(event)}\n\n`);

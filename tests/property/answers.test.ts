@@ -1,4 +1,4 @@
-import type { Command, CommandAnswer } from '@interlude/protocol/commands';
+import type { Command, CommandResponse } from '@interlude/protocol/commands';
 import { COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import type { RequestItem, TranscriptPage } from '@interlude/protocol/read-models';
 import { PermissionRequests } from '@interlude/runner/sources/claude/permission-requests';
@@ -101,7 +101,7 @@ class World extends CommandWorld {
     if (seen === undefined) return;
     const body = { behavior, digest: seen.digest, clientId };
     const response = await callRoute(this.target.context, 'POST', `/sessions/${SESSION}/requests/${id}`, { body });
-    const answer = (await response.json()) as CommandAnswer & { error?: object };
+    const answer = (await response.json()) as CommandResponse & { error?: object };
     expect([202, 409]).toContain(response.status);
     if (response.status === 202) this.given.push({ ...seen, id, behavior });
     expect(answer).toHaveProperty(response.status === 202 ? 'commandId' : 'error');

@@ -22,7 +22,7 @@ const session = fc.constantFrom('a1', 'a1', 'a2', 'b1');
 const few = (prefix: string, count: number) => fc.integer({ min: 0, max: count - 1 }).map((at) => `${prefix}${at}`);
 const custom = (name: string, value: object): Sent => ({ type: 'CUSTOM', name, value });
 const requests = (from: number, count: number, name: string): Sent[] =>
-  Array.from({ length: count }, (_, at) => custom(name, { request_id: `q${from + at}` }));
+  Array.from({ length: count }, (_, index) => custom(name, { request_id: `q${from + index}` }));
 
 const events: fc.Arbitrary<Sent[]> = fc.oneof(
   {

@@ -111,8 +111,8 @@ const histories = fc
     maxLength: 6,
   })
   .map((runs) =>
-    runs.flatMap(([starts, inside, after], at): AgUiEvent[] => [
-      { ...starts, runId: `r${at}` },
+    runs.flatMap(([starts, inside, after], index): AgUiEvent[] => [
+      { ...starts, runId: `r${index}` },
       ...inside.flat().filter(({ type }) => type !== 'RUN_FINISHED'),
       inside.flat().find(({ type }) => type === 'RUN_FINISHED') ?? { type: 'RUN_FINISHED' },
       ...after.flat().filter(({ type }) => type !== 'RUN_FINISHED'),
@@ -161,7 +161,7 @@ async function followed(
   let live: TranscriptState = EMPTY_TRANSCRIPT;
   for (let from = 0, turn = 0; from < events.length; turn += 1) {
     const piece = events.slice(from, from + (sizes[turn % sizes.length] ?? 1));
-    const records = piece.map((event, at) => record(from + at + 1, { agentId: sessionId, sessionId, event }));
+    const records = piece.map((event, index) => record(from + index + 1, { agentId: sessionId, sessionId, event }));
     await ingest(server, records, 1, sessionId);
     live = foldTranscript(live, await entriesAfter(server, sessionId, live.position));
     from += piece.length;

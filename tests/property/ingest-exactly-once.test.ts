@@ -1,4 +1,4 @@
-import type { IngestAnswer } from '@interlude/protocol/envelope';
+import type { IngestResponse } from '@interlude/protocol/envelope';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { errorOf, type InProcessTarget, inProcessTarget, marker, sendEvents } from '../support/ingest-target';
@@ -161,7 +161,7 @@ function bodyOf({ id, epoch }: Outbox, [from, to]: [number, number]): string {
 
 const post = (outbox: Outbox, seqs: [number, number]) => sendEvents(target, bodyOf(outbox, seqs));
 
-async function accepted(response: Response): Promise<IngestAnswer> {
+async function accepted(response: Response): Promise<IngestResponse> {
   const answer = await response.json();
   expect(answer).toMatchObject({ rejected: [] });
   return answer;

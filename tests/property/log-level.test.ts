@@ -123,8 +123,8 @@ class World extends CommandWorld {
 
   /** Index among all requests. An expiry follows its request. */
   #placeOf({ by, requestId }: Extract<Command, { type: 'log-level.set' }>['body']): number {
-    const at = this.requests.findIndex((request) => request.requestId === requestId);
-    if (at >= 0) return at;
+    const index = this.requests.findIndex((request) => request.requestId === requestId);
+    if (index >= 0) return index;
     const isOver = ({ expiresAt }: LevelRequest) => expiresAt !== null && expiresAt <= this.clock.now;
     // A command may arrive before the response to its request.
     return by === 'time-limit' ? this.requests.findLastIndex(isOver) + 0.5 : this.requests.length;

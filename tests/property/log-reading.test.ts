@@ -24,8 +24,8 @@ const log = fc.record({
 it('an idle search continues to the end of the log, however little each page finds', async () => {
   await fc.assert(
     fc.asyncProperty(log, async ({ matches, fates }) => {
-      const lines = matches.map((_, at) => aLine(at + 1));
-      const found = lines.filter((_, at) => matches[at]);
+      const lines = matches.map((_, index) => aLine(index + 1));
+      const found = lines.filter((_, index) => matches[index]);
       serve(lines, found, fates);
       const store = new LogStore('agent', { ...EVERYTHING, text: 'found' }, EVERY_LINE);
       store.subscribe(() => store.goOn());
@@ -50,7 +50,7 @@ it('an idle search continues to the end of the log, however little each page fin
 });
 
 it('a retry repeats every failed read', async () => {
-  const lines = Array.from({ length: 2_000 }, (_, at) => aLine(at + 1));
+  const lines = Array.from({ length: 2_000 }, (_, index) => aLine(index + 1));
   const serveAll = () => serve(lines, lines, [Number.POSITIVE_INFINITY]);
   serveAll();
   const store = new LogStore('agent', EVERYTHING, EVERY_LINE);

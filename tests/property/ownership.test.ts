@@ -264,8 +264,8 @@ async function play(steps: readonly Step[]): Promise<Model> {
   let last: Record<string, unknown>[] = [];
   const send = async () => {
     if (batch.length === 0) return;
-    const answer = await ingest(target, batch);
-    expect(answer.duplicates).toBe(0);
+    const response = await ingest(target, batch);
+    expect(response.duplicates).toBe(0);
     [last, batch] = [batch, []];
   };
   for (const one of steps) {

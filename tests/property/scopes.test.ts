@@ -78,7 +78,7 @@ const worlds = fc
 it('SQL and JavaScript agree on a scope’s content for any ids', async () => {
   await fc.assert(
     fc.asyncProperty(worlds, async ([agentIds, scope, sessionIds]) => {
-      const rows = agentIds.map((agentId, at) => ({ agentId, sessionId: sessionIds[at] ?? null }));
+      const rows = agentIds.map((agentId, index) => ({ agentId, sessionId: sessionIds[index] ?? null }));
       const conditions = [
         agentsIn(scope),
         sessionsIn(scope, 'session_id'),
@@ -86,7 +86,7 @@ it('SQL and JavaScript agree on a scope’s content for any ids', async () => {
         logsIn(scope),
       ];
       const { rows: found } = await database.reader.execute({
-        sql: `SELECT ${conditions.map((sql, at) => `ifnull(${sql}, 0) AS c${at}`).join(', ')}
+        sql: `SELECT ${conditions.map((sql, index) => `ifnull(${sql}, 0) AS c${index}`).join(', ')}
           FROM (SELECT value->>'$.agentId' AS agent_id, value->>'$.sessionId' AS session_id FROM json_each(?))`,
         args: [JSON.stringify(rows)],
       });

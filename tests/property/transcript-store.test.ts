@@ -60,7 +60,7 @@ class Scene {
 
   constructor(batches: readonly AgUiEvent[][], cameIn: number) {
     this.#batches = [...batches];
-    for (let at = 0; at < cameIn; at++) this.append();
+    for (let index = 0; index < cameIn; index++) this.append();
     const readPage: ReadPage = (_, range) =>
       new Promise((answer) => void this.#requests.push({ range, page: null, answer }));
     this.store = new TranscriptStore('s1', this.log.page({ limit: PAGE }), readPage);

@@ -314,7 +314,7 @@ function stream(response: ServerResponse, id: string, { text, run, call: other }
   for (const delta of text.split(/(?<= )/)) {
     tell('response.output_text.delta', { item_id: message.id, output_index: 0, content_index: 0, delta });
   }
-  for (const [at, item] of output.entries()) tell('response.output_item.done', { output_index: at, item });
+  for (const [index, item] of output.entries()) tell('response.output_item.done', { output_index: index, item });
   tell('response.completed', { response: { id, output, usage } });
   response.end();
 }

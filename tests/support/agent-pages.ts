@@ -10,7 +10,7 @@ import type { Visit } from './visit';
 import { requestOpened, turnOf, WireRunner } from './wire-runner';
 
 /** Taller than any window: scrolls preceding content out of view. */
-export const LONG_TEXT = Array.from({ length: 120 }, (_, at) => `Paragraph ${at}`).join('\n\n');
+export const LONG_TEXT = Array.from({ length: 120 }, (_, index) => `Paragraph ${index}`).join('\n\n');
 
 /** `workingAgent` with `ask`, which opens a permission request. */
 export async function askingAgent(it: Visit, name: string) {

@@ -42,8 +42,8 @@ export function rejectionOf(events: readonly ClientEvent[], dialect: Dialect): s
   let open = new Map<string, ClientEvent>();
   let owners = new Map<string, unknown>();
   let ended = new Set<unknown>();
-  for (const [at, event] of events.entries()) {
-    const refuse = (why: string) => `${at} ${event.type}: ${why}`;
+  for (const [index, event] of events.entries()) {
+    const refuse = (why: string) => `${index} ${event.type}: ${why}`;
     if (!TYPES.has(event.type)) {
       if (dialect === '1.0') continue;
       return refuse('an unknown type');

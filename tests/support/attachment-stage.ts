@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CommandAnswer } from '@interlude/protocol/commands';
+import type { CommandResponse } from '@interlude/protocol/commands';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AgentDetail, AgentSummary, SessionDetail, TranscriptPage } from '@interlude/protocol/read-models';
 import { expect, onTestFinished } from 'vitest';
@@ -137,7 +137,7 @@ export async function acpRunner(dashboard: LocalDashboard, name: string, options
   const summary = async () => (await dashboard.request<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent;
   await poll(async () => (await summary().catch(() => null))?.connection).toBe('connected');
   const post = (path: string, body: object = {}) =>
-    dashboard.request<CommandAnswer>(`/sessions/${sessionId}/${path}`, body);
+    dashboard.request<CommandResponse>(`/sessions/${sessionId}/${path}`, body);
   const session = async () => (await dashboard.request<SessionDetail>(`/sessions/${sessionId}`)).session;
   return {
     ...{ agent, ended, post, summary, session },

@@ -69,11 +69,11 @@ function expectedOf(agentId: string, steps: number): { events: LoggedEvent[]; lo
       events[events.length - 1] = { seq, sessionId: record.sessionId, event: whole };
     } else events.push({ seq, sessionId: record.sessionId, event: record.event });
   }
-  return { events, logLines: Array.from({ length: steps }, (_, at) => String(at + 1)), lastSeq: seq };
+  return { events, logLines: Array.from({ length: steps }, (_, index) => String(index + 1)), lastSeq: seq };
 }
 
 function recordsOf(agentId: string, steps: number) {
-  return Array.from({ length: steps }, (_, at) => stepOf(agentId, at + 1).records).flat();
+  return Array.from({ length: steps }, (_, index) => stepOf(agentId, index + 1).records).flat();
 }
 
 async function auditDatabase(
@@ -142,10 +142,10 @@ function isOwn({ seq }: { seq: number }): boolean {
 /** A watcher may receive a message as deltas, as one folded event, or as deltas followed by the folded event. */
 function auditWatcher(watcher: Watcher, agentId: string, steps: number, logLines: string[]): void {
   const seen = watcher.events.flatMap(({ data }) => (data.agentId === agentId && !isOwn(data) ? [data] : []));
-  expect(seen.findIndex(({ seq }, at) => at > 0 && seq <= (seen[at - 1]?.seq ?? 0))).toBe(-1);
+  expect(seen.findIndex(({ seq }, index) => index > 0 && seq <= (seen[index - 1]?.seq ?? 0))).toBe(-1);
   const isDelta = (event: AgUiEvent) => typeof event.delta === 'string';
-  const wanted = recordsOf(agentId, steps).flatMap((record, at) =>
-    record.kind === 'event' && !isDelta(record.event) ? [{ seq: at + 1, event: record.event }] : [],
+  const wanted = recordsOf(agentId, steps).flatMap((record, index) =>
+    record.kind === 'event' && !isDelta(record.event) ? [{ seq: index + 1, event: record.event }] : [],
   );
   expectSame(
     seen.filter(({ event }) => !isDelta(event)).map(({ seq, event }) => ({ seq, event })),
@@ -207,7 +207,7 @@ function contentOf({ id, kind, state, items }: Turn): TurnContent {
 }
 
 function turnsOf(agentId: string, steps: number, sessionId: string): TurnContent[] {
-  return Array.from({ length: steps }, (_, at) => at + 1)
+  return Array.from({ length: steps }, (_, index) => index + 1)
     .filter((n) => stepOf(agentId, n).sessionId === sessionId)
     .flatMap((n): TurnContent[] => [
       {

@@ -17,7 +17,7 @@ interface ServerBehindPrism extends ServerTarget {
   /** True if Prism forwards the operation unchanged. */
   passes(route: Route): boolean;
   /** Requests an operation through Prism with `answer` as the server's response. */
-  askFor(route: Route, answer: Response): Promise<void>;
+  askFor(route: Route, response: Response): Promise<void>;
 }
 
 /** Prism's body limit. */
@@ -77,17 +77,17 @@ export async function serverBehindPrism(settings: Record<string, string> = {}): 
 
   async function validate(request: Request, body: Uint8Array, { method, pattern }: Route): Promise<Response> {
     const { pathname, search } = new URL(request.url);
-    const answer = await sendTo(`${prism.url}${pathname}${search}`, request, body);
-    const { status, headers } = answer;
+    const response = await sendTo(`${prism.url}${pathname}${search}`, request, body);
+    const { status, headers } = response;
     const target = `${method} ${pathname}${search}`;
     if (headers.get('content-type') === 'application/problem+json') {
-      throw new Error(`Prism could not forward ${target}: ${await answer.text()}`);
+      throw new Error(`Prism could not forward ${target}: ${await response.text()}`);
     }
     violations.push(...ofAnswer(headers.get('sl-violations') ?? '').map((what) => `${target} → ${status}: ${what}`));
     headers.delete('sl-violations');
     const name = `${method} ${pattern}`;
     validated.set(name, (validated.get(name) ?? new Set()).add(status));
-    return answer;
+    return response;
   }
 
   const target: ServerBehindPrism = {
@@ -115,8 +115,8 @@ export async function serverBehindPrism(settings: Record<string, string> = {}): 
       violations = [];
       return found;
     },
-    askFor: async (route, answer) => {
-      nextAnswer = answer;
+    askFor: async (route, response) => {
+      nextAnswer = response;
       const path = route.pattern.replace(/:\w+/g, 'some-id');
       await validate(new Request(`${server.origin}${path}`, { method: route.method }), new Uint8Array(), route);
       nextAnswer = null;
@@ -170,12 +170,12 @@ function sendTo(url: string, { method, headers }: Request, body: Uint8Array): Pr
   return new Promise((resolve, reject) => {
     const length = body.length === 0 ? {} : { 'content-length': String(body.length) };
     const all = { ...Object.fromEntries(headers), ...length };
-    const sent = httpRequest(url, { method, headers: all, agent: false }, async (answer) => {
-      const pairs = Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
+    const sent = httpRequest(url, { method, headers: all, agent: false }, async (response) => {
+      const pairs = Object.entries(response.headersDistinct).flatMap(([name, values]) =>
         (values ?? []).map((value): [string, string] => [name, value]),
       );
-      const status = answer.statusCode ?? 0;
-      const content = await buffer(answer);
+      const status = response.statusCode ?? 0;
+      const content = await buffer(response);
       resolve(
         new Response(status === 204 || status === 304 ? null : new Uint8Array(content), { status, headers: pairs }),
       );

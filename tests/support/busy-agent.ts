@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { MessageAnswer } from '@interlude/protocol/commands';
+import type { MessageResponse } from '@interlude/protocol/commands';
 import type { InboxList } from '@interlude/protocol/inbox';
 import type { ParkedList } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
@@ -60,7 +60,12 @@ export async function busyAgent(stage: Pick<AccessStage, 'ask'>, letter: string)
     method: 'POST',
     body: {
       producer: { id: `${agentId}/outbox`, epoch: 1 },
-      records: records.map((record, at) => ({ ...record, seq: at + 1, agentId, occurredAt: 1_795_170_000_000 + at })),
+      records: records.map((record, index) => ({
+        ...record,
+        seq: index + 1,
+        agentId,
+        occurredAt: 1_795_170_000_000 + index,
+      })),
     },
   });
   const { hash } = await stage.ask<{ hash: string }>(`/sessions/${sessionId}/attachments?name=a.txt`, {
@@ -68,7 +73,7 @@ export async function busyAgent(stage: Pick<AccessStage, 'ask'>, letter: string)
     body: new TextEncoder().encode(`The file of ${letter}`),
     headers: { 'content-type': 'text/plain' },
   });
-  const { messageId: commandId } = await stage.ask<MessageAnswer>(`/sessions/${sessionId}/messages`, {
+  const { messageId: commandId } = await stage.ask<MessageResponse>(`/sessions/${sessionId}/messages`, {
     method: 'POST',
     body: { text: `To ${letter}`, clientId: id('client') },
   });
@@ -199,7 +204,7 @@ export async function plantCanaries(
       }),
     ].map((event) => ({ kind: 'event', sessionId, event })),
     { kind: 'log', log: { level: 'error', component: `canary-component-${letter}`, message: mark('line') } },
-  ].map((record, at) => ({ ...record, agentId, seq: at + 1, occurredAt: 1_795_170_001_000 + at }));
+  ].map((record, index) => ({ ...record, agentId, seq: index + 1, occurredAt: 1_795_170_001_000 + index }));
   await stage.ask('/events', { method: 'POST', body: { producer: { id: `${agentId}/canaries`, epoch: 1 }, records } });
   await stage.ask(`/sessions/${sessionId}/arrangement`, { method: 'PUT', body: { name: mark('title') } });
 }

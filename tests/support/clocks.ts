@@ -47,8 +47,8 @@ export class ManualClock implements OutboxClock {
     const timer = { ms, run };
     this.armed.push(timer);
     return () => {
-      const at = this.armed.indexOf(timer);
-      if (at >= 0) this.armed.splice(at, 1);
+      const index = this.armed.indexOf(timer);
+      if (index >= 0) this.armed.splice(index, 1);
     };
   }
 

@@ -232,9 +232,9 @@ const SERVER_MUTANTS: ServerMutant[] = [
     title: 'counts duplicates as new',
     only: ['outbox'],
     tamper: async (request, pass) => {
-      const answer = await pass(request);
-      if (!isEvents(request) || answer.status !== 200) return answer;
-      return await withBody(answer, (body) => ({
+      const response = await pass(request);
+      if (!isEvents(request) || response.status !== 200) return response;
+      return await withBody(response, (body) => ({
         ...body,
         accepted: Number(body.accepted) + Number(body.duplicates),
         duplicates: 0,
@@ -252,10 +252,10 @@ const SERVER_MUTANTS: ServerMutant[] = [
     tamper: async (request, pass) => {
       if (!isEvents(request)) return await pass(request);
       const copy = request.clone();
-      const answer = await pass(request);
+      const response = await pass(request);
       const text = await copy.text();
-      if (answer.status !== 200 || !text.includes('read-back')) return answer;
-      return await withBody(answer, (body) => ({ ...body, ackedSeq: 99, position: '999999999' }));
+      if (response.status !== 200 || !text.includes('read-back')) return response;
+      return await withBody(response, (body) => ({ ...body, ackedSeq: 99, position: '999999999' }));
     },
     fails: ['acknowledged records are readable when the response arrives'],
   },
@@ -263,10 +263,10 @@ const SERVER_MUTANTS: ServerMutant[] = [
     title: 'omits the reason from error responses',
     only: ['answers'],
     tamper: async (request, pass) => {
-      const answer = await pass(request);
-      return answer.status === 400
-        ? await withBody(answer, () => ({ error: { code: 'malformed', message: 'Bad.' } }))
-        : answer;
+      const response = await pass(request);
+      return response.status === 400
+        ? await withBody(response, () => ({ error: { code: 'malformed', message: 'Bad.' } }))
+        : response;
     },
     fails: [
       'an invalid body is malformed, and the message names the field',
@@ -277,10 +277,10 @@ const SERVER_MUTANTS: ServerMutant[] = [
     title: 'allows caching of its responses',
     only: ['answers'],
     tamper: async (request, pass) => {
-      const answer = await pass(request);
-      const headers = new Headers(answer.headers);
+      const response = await pass(request);
+      const headers = new Headers(response.headers);
       headers.set('cache-control', 'max-age=60');
-      return new Response(answer.body, { status: answer.status, headers });
+      return new Response(response.body, { status: response.status, headers });
     },
     fails: ['responses other than streams can’t be cached'],
   },
@@ -288,9 +288,9 @@ const SERVER_MUTANTS: ServerMutant[] = [
     title: 'rejects a request because of one record',
     only: ['limits'],
     tamper: async (request, pass) => {
-      const answer = await pass(request);
-      const { rejected = [] } = isEvents(request) ? await answer.clone().json() : {};
-      if (rejected.length === 0) return answer;
+      const response = await pass(request);
+      const { rejected = [] } = isEvents(request) ? await response.clone().json() : {};
+      if (rejected.length === 0) return response;
       return Response.json({ error: { code: 'malformed', message: 'One of them is.' } }, { status: 400 });
     },
     fails: [
@@ -303,9 +303,9 @@ const SERVER_MUTANTS: ServerMutant[] = [
     title: "uses the producer's value as the request digest",
     only: ['requests'],
     tamper: async (request, pass) => {
-      const answer = await pass(request);
-      if (!/\/transcript$/.test(new URL(request.url).pathname)) return answer;
-      return await withBody(answer, (body) =>
+      const response = await pass(request);
+      if (!/\/transcript$/.test(new URL(request.url).pathname)) return response;
+      return await withBody(response, (body) =>
         JSON.parse(JSON.stringify(body).replace(/"digest":"\w+"/g, '"digest":"forged"')),
       );
     },
@@ -356,8 +356,8 @@ const SERVER_MUTANTS: ServerMutant[] = [
     title: 'repeats a token from the URL',
     only: ['secrets'],
     tamper: async (request, pass) => {
-      const answer = await pass(request);
-      return answer.status === 401 ? await withBody(answer, (body) => ({ ...body, asked: request.url })) : answer;
+      const response = await pass(request);
+      return response.status === 401 ? await withBody(response, (body) => ({ ...body, asked: request.url })) : response;
     },
     fails: ['a token in a URL grants no access, and no response repeats it'],
   },
@@ -374,8 +374,8 @@ const SERVER_MUTANTS: ServerMutant[] = [
     title: 'sends events twice',
     only: ['order'],
     tamper: async (request, pass) => {
-      const answer = await pass(request);
-      if (answer.body === null || !/^GET .*\/stream$/.test(at(request))) return answer;
+      const response = await pass(request);
+      if (response.body === null || !/^GET .*\/stream$/.test(at(request))) return response;
       let rest = '';
       const twice = new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, controller) {
@@ -385,7 +385,7 @@ const SERVER_MUTANTS: ServerMutant[] = [
           controller.enqueue(new TextEncoder().encode(told.join('')));
         },
       });
-      return new Response(answer.body.pipeThrough(twice), { headers: answer.headers });
+      return new Response(response.body.pipeThrough(twice), { headers: response.headers });
     },
     fails: [
       'a stream has every event once, with ascending positions, while two outboxes write',

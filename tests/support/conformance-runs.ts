@@ -81,9 +81,12 @@ export function frontOf(
 }
 
 /** Replaces the JSON body of a response, if it has one. */
-export async function withBody(answer: Response, change: (body: Record<string, unknown>) => object): Promise<Response> {
-  if (!/json/.test(answer.headers.get('content-type') ?? '')) return answer;
-  const headers = new Headers(answer.headers);
+export async function withBody(
+  response: Response,
+  change: (body: Record<string, unknown>) => object,
+): Promise<Response> {
+  if (!/json/.test(response.headers.get('content-type') ?? '')) return response;
+  const headers = new Headers(response.headers);
   headers.delete('content-length');
-  return new Response(JSON.stringify(change(await answer.json())), { status: answer.status, headers });
+  return new Response(JSON.stringify(change(await response.json())), { status: response.status, headers });
 }

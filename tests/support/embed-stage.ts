@@ -156,8 +156,8 @@ class EmbedFront {
     const me = await fetch(`${api}/me`, { headers: { authorization: `Bearer ${token}` } });
     const { credentialId } = (await me.json()) as { credentialId: string };
     const headers = { authorization: `Bearer ${this.#target.token}` };
-    const answer = await fetch(`${api}/credentials/${credentialId}`, { method: 'DELETE', headers });
-    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+    const response = await fetch(`${api}/credentials/${credentialId}`, { method: 'DELETE', headers });
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
   }
 
   async close(): Promise<void> {
@@ -179,12 +179,12 @@ class EmbedFront {
       destination: (headers['sec-fetch-dest'] as string | undefined) ?? null,
     });
     const { hostname, port } = new URL(this.#target.url);
-    const onward = request({ hostname, port, method, path: url, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    const onward = request({ hostname, port, method, path: url, headers }, (response) => {
+      outgoing.writeHead(response.statusCode ?? 502, response.headers);
       outgoing.flushHeaders();
-      answer.pipe(outgoing);
+      response.pipe(outgoing);
       if (url === '/api/v1/embed-tokens')
-        void json(answer).then((made) => this.tokens.push((made as { token: string }).token));
+        void json(response).then((made) => this.tokens.push((made as { token: string }).token));
     });
     onward.on('error', () => outgoing.destroy());
     outgoing.on('close', () => onward.destroy());
@@ -253,12 +253,12 @@ export async function signInBeside(it: EmbedStage): Promise<Page> {
 }
 
 export async function embedToken(it: EmbedStage, sessionId: string): Promise<string> {
-  const answer = await fetch(`http://127.0.0.1:${it.front.port}/api/v1/embed-tokens`, {
+  const response = await fetch(`http://127.0.0.1:${it.front.port}/api/v1/embed-tokens`, {
     method: 'POST',
     headers: { authorization: `Bearer ${it.server.token}` },
     body: JSON.stringify({ sessionId, parentOrigin: it.originOf('crossSite') }),
   });
-  return ((await answer.json()) as { token: string }).token;
+  return ((await response.json()) as { token: string }).token;
 }
 
 /**

@@ -129,8 +129,8 @@ export async function writeManyTurns(
   session: string,
   count: number,
 ): Promise<void> {
-  const turns = Array.from({ length: count }, (_, at) =>
-    userTurn(`r${at}`, `Question ${at}`, `Answer ${at}. ${'It takes some words. '.repeat((at * 7) % 40)}`),
+  const turns = Array.from({ length: count }, (_, index) =>
+    userTurn(`r${index}`, `Question ${index}`, `Answer ${index}. ${'It takes some words. '.repeat((index * 7) % 40)}`),
   );
   await new EventWriter(server, session).write(session, turns.flat(), { stepMs: 40 });
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import type { IngestAnswer, IngestRecord } from '@interlude/protocol/envelope';
+import type { IngestRecord, IngestResponse } from '@interlude/protocol/envelope';
 import { reservePort } from './reserve-port.mjs';
 
 /** An HTTP server in front of a Ledger. Each scripted fault applies to one request. */
@@ -161,20 +161,20 @@ class Ledger {
     if ((records[0]?.seq ?? 0) > state.lastSeq + 1) {
       return refusal(409, 'sequence_gap', { expectedSeq: state.lastSeq + 1 });
     }
-    const answer: IngestAnswer = { ackedSeq: 0, accepted: 0, duplicates: 0, rejected: [], position: '0' };
+    const response: IngestResponse = { ackedSeq: 0, accepted: 0, duplicates: 0, rejected: [], position: '0' };
     const fresh: IngestRecord[] = [];
     for (const record of records) {
-      if (record.seq <= state.lastSeq) answer.duplicates += 1;
+      if (record.seq <= state.lastSeq) response.duplicates += 1;
       else if (record.seq === state.lastSeq + 1) {
         state.lastSeq = record.seq;
-        answer.accepted += 1;
+        response.accepted += 1;
         fresh.push(record);
       } else return refusal(400, 'malformed', {});
     }
     this.#producers.set(producer.id, state);
     this.records.push(...fresh);
-    this.duplicates += answer.duplicates;
-    return { status: 200, body: { ...answer, ackedSeq: state.lastSeq, position: String(this.records.length) } };
+    this.duplicates += response.duplicates;
+    return { status: 200, body: { ...response, ackedSeq: state.lastSeq, position: String(this.records.length) } };
   }
 
   /** Simulates a deleted database. `records` keeps the earlier records for assertions. */

@@ -26,8 +26,10 @@ export async function firstStart(): Promise<FirstStart> {
   const ownToken = (await readFile(join(it.server.dataDir, 'token'), 'utf8')).trim();
   await installAgentSdk(it.server.dataDir);
   const get = async <Body>(path: string) => {
-    const answer = await fetch(`${it.server.url}/api/v1${path}`, { headers: { authorization: `Bearer ${ownToken}` } });
-    return (await answer.json()) as Body;
+    const response = await fetch(`${it.server.url}/api/v1${path}`, {
+      headers: { authorization: `Bearer ${ownToken}` },
+    });
+    return (await response.json()) as Body;
   };
   return {
     ...it,

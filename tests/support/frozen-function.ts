@@ -56,10 +56,10 @@ export async function startFrozenFunction(launcher: string, env: Record<string, 
     child.kill('SIGCONT');
     await new Promise<void>((resolve) => {
       const { method, url: path, headers } = incoming;
-      const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(outgoing);
-        answer.on('close', resolve);
+      const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+        outgoing.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoing);
+        response.on('close', resolve);
       });
       sent.on('error', () => {
         if (outgoing.headersSent) outgoing.destroy();

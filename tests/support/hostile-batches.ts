@@ -32,10 +32,11 @@ const base = { agentId: 'a', occurredAt: AT };
 const event = (event: object, sessionId = 's') => ({ kind: 'event', ...base, sessionId, event });
 const custom = (name: string, value: object) => event({ type: 'CUSTOM', name, value });
 const log = (log: object) => ({ kind: 'log', ...base, log: { level: 'info', component: 'c', ...log } });
-const times = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, at) => make(at));
+const times = <T>(count: number, make: (index: number) => T) =>
+  Array.from({ length: count }, (_, index) => make(index));
 const run = event({ type: 'RUN_STARTED', threadId: 's', runId: 'r' });
 const finish = event({ type: 'RUN_FINISHED', threadId: 's', runId: 'r' });
-const ids = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`);
+const ids = (name: string, count: number) => Array.from({ length: count }, (_, index) => `${name}${index}`);
 
 /** Text length that fills one record. */
 const MUCH = MAX_RECORD_BYTES - 2_000;
@@ -122,9 +123,9 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   {
     name: 'turns',
     requests: () => [
-      Array.from({ length: MOST / 2 }, (_, at) => [
-        event({ type: 'RUN_STARTED', threadId: 's', runId: `r${at}` }),
-        event({ type: 'RUN_FINISHED', threadId: 's', runId: `r${at}` }),
+      Array.from({ length: MOST / 2 }, (_, index) => [
+        event({ type: 'RUN_STARTED', threadId: 's', runId: `r${index}` }),
+        event({ type: 'RUN_FINISHED', threadId: 's', runId: `r${index}` }),
       ]).flat(),
     ],
   },
@@ -432,7 +433,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   },
   {
     name: 'texts costlier than their length, in every field',
-    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => inEveryField(text, at))],
+    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, index) => inEveryField(text, index))],
   },
   {
     name: 'oversized records',

@@ -14,12 +14,12 @@ const MANY = 10_000;
 
 /** Sessions with the corpus in every field that a page shows, and turns with thousands of items. */
 export function* hostileSessions(): Generator<HostileSession> {
-  for (const [at, texts] of inGroups(hostileTexts(RECORD), 6).entries()) {
-    yield { id: `texts-${at}`, events: texts.flatMap(({ text }, turn) => inEveryField(`r${turn}`, text)) };
+  for (const [index, texts] of inGroups(hostileTexts(RECORD), 6).entries()) {
+    yield { id: `texts-${index}`, events: texts.flatMap(({ text }, turn) => inEveryField(`r${turn}`, text)) };
   }
   // One paragraph alone on the page, so each of its steps is a separate task.
   yield { id: 'one-paragraph', events: userTurn('r', 'Go', message('m', '*~`'.repeat(39_000))) };
-  const many = Array.from({ length: MANY }, (_, at) => at);
+  const many = Array.from({ length: MANY }, (_, index) => index);
   yield {
     id: 'tasks',
     events: userTurn(
@@ -44,7 +44,7 @@ export function* hostileSessions(): Generator<HostileSession> {
       many.flatMap((at) => toolCall(`c${at}`, 'Bash', { command: 'ls' }, 'a')),
     ),
   };
-  const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]));
+  const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, index]));
   const calls = many.slice(0, 5).flatMap((at) => toolCall(`c${at}`, 'Bash', wide(19_000), 'a'));
   yield {
     id: 'wide-inputs',
@@ -112,6 +112,6 @@ function inEveryField(id: string, text: string): AgUiEvent[] {
 
 function inGroups(texts: readonly HostileText[], size: number): HostileText[][] {
   const groups: HostileText[][] = [];
-  for (let at = 0; at < texts.length; at += size) groups.push(texts.slice(at, at + size));
+  for (let index = 0; index < texts.length; index += size) groups.push(texts.slice(index, index + size));
   return groups;
 }

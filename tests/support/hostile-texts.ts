@@ -152,12 +152,12 @@ interface HostileInput {
 
 /** Alternating zero-width characters; each gets its own label. */
 export const zeroWidthCharacters = (count: number): string =>
-  Array.from({ length: count }, (_, at) => String.fromCharCode(0x200b + (at % 4))).join('');
+  Array.from({ length: count }, (_, index) => String.fromCharCode(0x200b + (index % 4))).join('');
 
 /** Inputs with names, values and options, each short on its own. */
 export function hostileInputs(): HostileInput[] {
   const keys = (count: number, entry: (at: number) => [string, unknown]) =>
-    Object.fromEntries(Array.from({ length: count }, (_, at) => entry(at)));
+    Object.fromEntries(Array.from({ length: count }, (_, index) => entry(index)));
   const permissions: [string, Record<string, unknown>][] = [
     ['long key', { ['k'.repeat(800_000)]: 1 }],
     ['key of signs', { [`k${zeroWidthCharacters(100_000)}`]: 1 }],
@@ -180,7 +180,7 @@ export function hostileInputs(): HostileInput[] {
     ],
   ];
   const options = (count: number, text: string) =>
-    Array.from({ length: count }, (_, at) => ({ label: `${at}${text}`, description: text }));
+    Array.from({ length: count }, (_, index) => ({ label: `${index}${text}`, description: text }));
   const questions: [string, Record<string, unknown>][] = [
     ['options of signs', { questions: [{ question: 'Which?', options: options(100, zeroWidthCharacters(1_400)) }] }],
     ['options of some signs', { questions: [{ question: 'Which?', options: options(100, zeroWidthCharacters(4)) }] }],
@@ -193,8 +193,8 @@ export function hostileInputs(): HostileInput[] {
     [
       'questions of zero-width characters',
       {
-        questions: Array.from({ length: 90 }, (_, at) => ({
-          question: `${at}${zeroWidthCharacters(900)}`,
+        questions: Array.from({ length: 90 }, (_, index) => ({
+          question: `${index}${zeroWidthCharacters(900)}`,
           header: zeroWidthCharacters(400),
         })),
       },

@@ -97,9 +97,9 @@ function everywhere(attacks: string[]): AgUiEvent[] {
     ...userTurn('r1', line, [
       ...reasoning('thought', text),
       ...message('said', text),
-      ...attacks.flatMap((attack, at) => [
-        ...message(`said-${at}`, attack),
-        ...toolCall(`call-${at}`, attack, { [attack]: attack, command: attack }, attack),
+      ...attacks.flatMap((attack, index) => [
+        ...message(`said-${index}`, attack),
+        ...toolCall(`call-${index}`, attack, { [attack]: attack, command: attack }, attack),
       ]),
       ...toolCall('edit', 'Edit', { file_path: line, old_string: text, new_string: text }, text),
       ...toolCall('other', `mcp__${line}__x`, { url: 'javascript:harm()', nested: { deep: [text] } }, text),

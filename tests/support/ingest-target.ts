@@ -1,4 +1,4 @@
-import type { IngestAnswer, LogMarker } from '@interlude/protocol/envelope';
+import type { IngestResponse, LogMarker } from '@interlude/protocol/envelope';
 import { type ErrorBody, withErrors } from '@interlude/protocol/errors';
 import type { LogLevel } from '@interlude/protocol/vocabulary';
 import { sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
@@ -104,11 +104,11 @@ export function sendEvents(
 }
 
 /** Sends records; throws if the server rejects any. */
-export async function ingest(target: IngestTarget, records: unknown[], epoch = 1, id = 'p1'): Promise<IngestAnswer> {
+export async function ingest(target: IngestTarget, records: unknown[], epoch = 1, id = 'p1'): Promise<IngestResponse> {
   const response = await sendEvents(target, { producer: { id, epoch }, records });
   const answer = await response.json();
   if (response.status !== 200) throw new Error(`refused: ${JSON.stringify(answer)}`);
-  return answer as IngestAnswer;
+  return answer as IngestResponse;
 }
 
 export async function errorOf(response: Response): Promise<ErrorBody['error']> {

@@ -70,8 +70,8 @@ export function layoutFaults(page: Page): Promise<string[]> {
     }
 
     pieces.sort((a, b) => a.seen.top - b.seen.top);
-    for (const [at, one] of pieces.entries()) {
-      for (let other = at + 1; other < pieces.length; other++) {
+    for (const [index, one] of pieces.entries()) {
+      for (let other = index + 1; other < pieces.length; other++) {
         const two = pieces[other] as Piece;
         if (two.seen.top >= one.seen.bottom) break;
         if (one.node === two.node) continue;
@@ -305,9 +305,9 @@ export function rowFaults(page: Page, rows: string): Promise<string[]> {
       const area = row.getBoundingClientRect();
       if (area.width === 0) continue;
       const boxes = boxesIn(row);
-      for (const [at, box] of boxes.entries()) {
+      for (const [index, box] of boxes.entries()) {
         if (box.left < area.left - 1 || box.right > area.right + 1) faults.push(`${said(box)} sticks out`);
-        for (const other of boxes.slice(at + 1)) {
+        for (const other of boxes.slice(index + 1)) {
           const across = Math.min(box.right, other.right) - Math.max(box.left, other.left);
           // Line boxes of one text overlap.
           const down = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);

@@ -24,9 +24,9 @@ const WIDE = `# ${SENTENCE}
 
 A word of ${WORD}, a path /${'folder/'.repeat(40)}file.ts, and \`${'code'.repeat(60)}\`.
 
-| ${Array.from({ length: 14 }, (_, at) => `column ${at}`).join(' | ')} |
+| ${Array.from({ length: 14 }, (_, index) => `column ${index}`).join(' | ')} |
 |${' --- |'.repeat(14)}
-| ${Array.from({ length: 14 }, (_, at) => `value-${at}-${'x'.repeat(20)}`).join(' | ')} |
+| ${Array.from({ length: 14 }, (_, index) => `value-${index}-${'x'.repeat(20)}`).join(' | ')} |
 
 - ${SENTENCE.repeat(3)}
   1. ${WORD}
@@ -66,7 +66,7 @@ export async function writeLayoutScene(server: Server): Promise<void> {
   // a turn without an end is presumed lost after a minute, which would move rows mid-test
   await agent.write('parked', userTurn('r1', SENTENCE, SENTENCE));
   await agent.park('parked', [taskEnded(`nobodys-${WORD}`, 'completed', { summary: SENTENCE.repeat(3) })]);
-  for (let at = 0; at < 3; at++) await agent.write(`failed-${at}`, failed(at));
+  for (let index = 0; index < 3; index++) await agent.write(`failed-${index}`, failed(index));
   const talker = new EventWriter(server, 'large');
   await talker.write('large', large());
   await talker.staysInTouch();
@@ -206,9 +206,9 @@ async function showLog(page: Page): Promise<void> {
 
 function calls(): AgUiEvent[] {
   const file = `/home/somebody/${'folder/'.repeat(12)}file.ts`;
-  const old = Array.from({ length: 30 }, (_, at) => `const line${at} = ${at};`).join('\n');
-  const todos = ['completed', 'in_progress', 'pending'].map((status, at) => ({
-    content: `${SENTENCE}${at}`,
+  const old = Array.from({ length: 30 }, (_, index) => `const line${index} = ${index};`).join('\n');
+  const todos = ['completed', 'in_progress', 'pending'].map((status, index) => ({
+    content: `${SENTENCE}${index}`,
     activeForm: SENTENCE,
     status,
   }));
@@ -285,17 +285,17 @@ function failed(at: number): AgUiEvent[] {
 }
 
 function large(): AgUiEvent[] {
-  return Array.from({ length: 300 }, (_, at) =>
-    userTurn(`l${at}`, `${at}: ${SENTENCE}`, SENTENCE.repeat(1 + (at % 7))),
+  return Array.from({ length: 300 }, (_, index) =>
+    userTurn(`l${index}`, `${index}: ${SENTENCE}`, SENTENCE.repeat(1 + (index % 7))),
   ).flat();
 }
 
 async function manyAgents(server: Server): Promise<void> {
-  for (let at = 0; at < 30; at++) {
-    const writer = new EventWriter(server, `agent-${at}-${'x'.repeat(at * 4)}`);
+  for (let index = 0; index < 30; index++) {
+    const writer = new EventWriter(server, `agent-${index}-${'x'.repeat(index * 4)}`);
     await writer.write(
-      `session-${at}-${'y'.repeat(at * 5)}`,
-      userTurn(`m${at}`, `${SENTENCE} ${at}`, `**${SENTENCE}**`),
+      `session-${index}-${'y'.repeat(index * 5)}`,
+      userTurn(`m${index}`, `${SENTENCE} ${index}`, `**${SENTENCE}**`),
     );
     await writer.staysInTouch();
   }
@@ -339,21 +339,21 @@ async function longLog(server: Server): Promise<void> {
   const log = new LogWriter(server, LONG_NAME, `${LONG_NAME}-log`);
   const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
   await log.write([
-    ...Array.from({ length: 200 }, (_, at) => ({
-      message: at % 5 === 0 ? `${WORD}${SENTENCE.repeat(at % 12)}` : `${SENTENCE}${at}`,
-      level: levels[at % 5] as (typeof levels)[number],
-      component: at % 7 === 0 ? WORD.slice(0, 100) : 'runner',
+    ...Array.from({ length: 200 }, (_, index) => ({
+      message: index % 5 === 0 ? `${WORD}${SENTENCE.repeat(index % 12)}` : `${SENTENCE}${index}`,
+      level: levels[index % 5] as (typeof levels)[number],
+      component: index % 7 === 0 ? WORD.slice(0, 100) : 'runner',
     })),
     { message: 'the last line' },
   ]);
 }
 
 async function owe(server: Server, sessionId: string, count: number): Promise<void> {
-  for (let at = 0; at < count; at += 1) {
+  for (let index = 0; index < count; index += 1) {
     const response = await fetch(`${server.url}/api/v1/sessions/${sessionId}/messages`, {
       method: 'POST',
       headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ text: `Are you there? ${at}`, clientId: `${sessionId}-${at}` }),
+      body: JSON.stringify({ text: `Are you there? ${index}`, clientId: `${sessionId}-${index}` }),
     });
     if (!response.ok) throw new Error(await response.text());
   }

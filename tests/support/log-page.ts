@@ -80,8 +80,8 @@ export async function writeRecorded(server: Server, session: string): Promise<vo
   const [first, last] = [timed[0]?.at ?? 0, timed.at(-1)?.at ?? 0];
   const ticks = Math.ceil((last - first) / TICK_MS) + 40;
   await new LogWriter(server, agentId, `${agentId}-log`).write(
-    Array.from({ length: ticks }, (_, at) => {
-      const occurredAt = first + (at - 20) * TICK_MS;
+    Array.from({ length: ticks }, (_, index) => {
+      const occurredAt = first + (index - 20) * TICK_MS;
       return { occurredAt, message: `tick at ${occurredAt}` };
     }),
   );
@@ -94,15 +94,15 @@ export async function writeLong(server: Server, session: string, turns: number):
   const start = (at: number) => beganAt + at * EVERY_MS;
   await new EventWriter(server, agentId).tell(
     session,
-    Array.from({ length: turns }, (_, at) => {
-      const events = userTurn(`r${at}`, `Question ${at}`, `Answer ${at}`);
-      return events.map((event, nth) => ({ at: start(at) + (nth === events.length - 1 ? EVERY_MS / 2 : 0), event }));
+    Array.from({ length: turns }, (_, index) => {
+      const events = userTurn(`r${index}`, `Question ${index}`, `Answer ${index}`);
+      return events.map((event, nth) => ({ at: start(index) + (nth === events.length - 1 ? EVERY_MS / 2 : 0), event }));
     }).flat(),
   );
   await new LogWriter(server, agentId, `${agentId}-log`).write(
-    Array.from({ length: turns }, (_, at) => [
-      { occurredAt: start(at) + 500, message: `working on ${at}` },
-      { occurredAt: start(at) + 1_500, message: `waiting after ${at}` },
+    Array.from({ length: turns }, (_, index) => [
+      { occurredAt: start(index) + 500, message: `working on ${index}` },
+      { occurredAt: start(index) + 1_500, message: `waiting after ${index}` },
     ]).flat(),
   );
 }

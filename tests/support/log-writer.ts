@@ -32,14 +32,14 @@ export class LogWriter {
 
   /** Resolves when all lines are acknowledged. */
   async write(lines: readonly WrittenLine[]): Promise<void> {
-    for (let at = 0; at < lines.length; at += MAX_RECORDS_PER_REQUEST) {
-      await this.#send(lines.slice(at, at + MAX_RECORDS_PER_REQUEST));
+    for (let index = 0; index < lines.length; index += MAX_RECORDS_PER_REQUEST) {
+      await this.#send(lines.slice(index, index + MAX_RECORDS_PER_REQUEST));
     }
   }
 
   /** Writes `count` lines: `line <number>`, starting at `first`. */
   numbered(count: number, first = 1): Promise<void> {
-    return this.write(Array.from({ length: count }, (_, at) => ({ message: `line ${first + at}` })));
+    return this.write(Array.from({ length: count }, (_, index) => ({ message: `line ${first + index}` })));
   }
 
   #send(lines: readonly WrittenLine[]): Promise<void> {

@@ -61,15 +61,15 @@ async function run({ url, document, tokens, seed, count, connections }: Malforme
     const all = fc.sample(malformedRequests(document, ids), { numRuns, seed: seed + batch });
     let next = 0;
     const client = async () => {
-      for (let at = next++; at < all.length; at = next++) {
-        const one = all[at] as WireRequest;
+      for (let index = next++; index < all.length; index = next++) {
+        const one = all[index] as WireRequest;
         const answer = await send(url, one, tokens[one.sender], agent);
         const status = answer.status || answer.body;
         report.statuses[status] = (report.statuses[status] ?? 0) + 1;
         const wrong = faultOf(one, answer);
         if (wrong === null || report.failures.length >= MOST_FAILURES) continue;
         report.failures.push(
-          `${wrong}, seed ${seed + batch}, number ${at}: ${JSON.stringify(shown(one))} → ${JSON.stringify(answer)}`,
+          `${wrong}, seed ${seed + batch}, number ${index}: ${JSON.stringify(shown(one))} → ${JSON.stringify(answer)}`,
         );
       }
     };

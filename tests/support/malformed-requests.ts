@@ -220,7 +220,7 @@ const ENCODINGS: Record<string, (bytes: Buffer) => Buffer> = {
   'white space': (bytes) => Buffer.concat([Buffer.from(' \n\t'.repeat(20_000)), bytes]),
   quotes: (bytes) => Buffer.from(bytes.toString('latin1').replaceAll('"', "'"), 'latin1'),
   'a form': () => Buffer.from('token=x&next=%2F%2Fevil&__proto__=1&a[]=1'),
-  noise: () => Buffer.from(Array.from({ length: 200 }, (_, at) => (at * 167) % 256)),
+  noise: () => Buffer.from(Array.from({ length: 200 }, (_, index) => (index * 167) % 256)),
 };
 
 /** Large or compressed bodies. Rare, because each costs as much as a thousand others. */

@@ -51,7 +51,13 @@ export function stepOf(agentId: string, n: number): Step {
     finished(`${id}-woken`),
   ];
   const records = events.map(
-    (event, at): OutgoingRecord => ({ kind: 'event', agentId, sessionId, occurredAt: START + n * 100 + at, event }),
+    (event, index): OutgoingRecord => ({
+      kind: 'event',
+      agentId,
+      sessionId,
+      occurredAt: START + n * 100 + index,
+      event,
+    }),
   );
   const log = { level: 'info', component: 'work', message: String(n) } as const;
   return { sessionId, records: [...records, { kind: 'log', agentId, occurredAt: START + n * 100 + 99, log }] };
@@ -59,7 +65,7 @@ export function stepOf(agentId: string, n: number): Step {
 
 /** The answer of step n, by delta. */
 export function deltasOf(n: number): string[] {
-  return Array.from({ length: 3 + (n % 7) }, (_, at) => `${n}.${at} `);
+  return Array.from({ length: 3 + (n % 7) }, (_, index) => `${n}.${index} `);
 }
 
 function message(messageId: string, role: string, deltas: string[]): AgUiEvent[] {

@@ -35,11 +35,11 @@ export async function openPlace(isSecond: boolean, env: Record<string, string> =
 
 async function fillLog(stage: AccessStage, agentId: string): Promise<void> {
   const message = 'x'.repeat(1_000);
-  const records = Array.from({ length: 800 }, (_, at) => ({
-    seq: at + 1,
+  const records = Array.from({ length: 800 }, (_, index) => ({
+    seq: index + 1,
     kind: 'log',
     agentId,
-    occurredAt: at,
+    occurredAt: index,
     log: { level: 'info', component: 'c', message },
   }));
   for (const epoch of [1, 2, 3]) {

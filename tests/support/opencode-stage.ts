@@ -162,8 +162,8 @@ export async function opencodeStage(
   async function ask(path: string, body: object): Promise<unknown> {
     const query = `?directory=${encodeURIComponent(work)}`;
     const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(address + path + query, { method: 'POST', headers, body: JSON.stringify(body) });
-    return answer.status === 204 ? null : await answer.json();
+    const response = await fetch(address + path + query, { method: 'POST', headers, body: JSON.stringify(body) });
+    return response.status === 204 ? null : await response.json();
   }
 }
 

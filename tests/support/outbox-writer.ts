@@ -27,7 +27,7 @@ async function write(): Promise<void> {
   let next = Number((await outbox.cursor('next')) ?? 1);
   while (next <= last) {
     const group: Promise<void>[] = [];
-    for (let at = 0; at < 20 && next <= last; at += 1, next += 1) {
+    for (let index = 0; index < 20 && next <= last; index += 1, next += 1) {
       const log = { level: 'info', component: 'writer', message: String(next) } as const;
       const cursor = { name: 'next', value: String(next + 1) };
       group.push(outbox.enqueue({ kind: 'log', agentId: 'writer', occurredAt: Date.now(), log }, cursor));

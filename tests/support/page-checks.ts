@@ -64,9 +64,9 @@ export const WIDE_MESSAGE = `A word of ${'length'.repeat(60)}, a path /${'folder
 const line = '${'code '.repeat(60)}';
 \`\`\`
 
-| ${Array.from({ length: 14 }, (_, at) => `column ${at}`).join(' | ')} |
+| ${Array.from({ length: 14 }, (_, index) => `column ${index}`).join(' | ')} |
 |${' --- |'.repeat(14)}
-| ${Array.from({ length: 14 }, (_, at) => `value-${at}-${'x'.repeat(20)}`).join(' | ')} |
+| ${Array.from({ length: 14 }, (_, index) => `value-${index}-${'x'.repeat(20)}`).join(' | ')} |
 `;
 
 /** Returns boxes whose content overflows horizontally, except those designed to scroll. */

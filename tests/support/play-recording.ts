@@ -110,6 +110,6 @@ export async function expectLiveIsReloaded(it: Visit, watched: Page, recording: 
 /** Turns that differ between two pages, in both versions. */
 async function differing(one: Page, other: Page): Promise<unknown[]> {
   const [ours, theirs] = [await shownTurns(one), await shownTurns(other)];
-  const pairs = ours.map((turn, at) => [turn, theirs[at]]);
+  const pairs = ours.map((turn, index) => [turn, theirs[index]]);
   return pairs.filter(([turn, same]) => JSON.stringify(turn) !== JSON.stringify(same));
 }

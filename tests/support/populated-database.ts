@@ -55,7 +55,7 @@ export class PopulatedDatabase {
   async send(records: readonly OutgoingRecord[]): Promise<void> {
     const body = {
       producer: { id: this.agentId, epoch: 1 },
-      records: records.map((record, at) => ({ ...record, seq: this.#seq + at + 1 })),
+      records: records.map((record, index) => ({ ...record, seq: this.#seq + index + 1 })),
     };
     await this.stage.ask('/events', { method: 'POST', body });
     this.#seq += records.length;
@@ -71,7 +71,7 @@ export class PopulatedDatabase {
     });
     await this.stage.token({ role: 'viewer', name: 'The wall' });
     await this.send([
-      ...Array.from({ length: 600 }, (_, at) => line(`needle-${at} in a stack of hay`)),
+      ...Array.from({ length: 600 }, (_, index) => line(`needle-${index} in a stack of hay`)),
       line('claude hook failed: exit code 1'),
       // Otherwise the server reports the agent as silent after two minutes, which changes rows during a slow test.
       { kind: 'status', agentId: this.agentId, occurredAt: Date.now(), status: { everyMs: MAX_EVERY_MS } },

@@ -78,8 +78,8 @@ export function expectValidEvents(emitted: readonly EmittedEvent[]): void {
   };
   const turns = new Map<string, string>();
   const open = new Set<string>();
-  for (const [at, { sessionId, occurredAt, event }] of emitted.entries()) {
-    const record = { seq: at + 1, kind: 'event', agentId: 'a', sessionId, occurredAt, event };
+  for (const [index, { sessionId, occurredAt, event }] of emitted.entries()) {
+    const record = { seq: index + 1, kind: 'event', agentId: 'a', sessionId, occurredAt, event };
     expect(eventRecordSchema.safeParse(record).error).toBeUndefined();
     expect(JSON.stringify(record).length).toBeLessThan(MAX_RECORD_BYTES);
     const value = fieldsOf(event.value);

@@ -73,7 +73,7 @@ export function prefixedForms(forms: readonly Form[]): Form[] {
         template: `${gutter(1)}${form.template}`,
         text: form.text
           .split('\n')
-          .map((line, at) => gutter(at + 1) + line)
+          .map((line, index) => gutter(index + 1) + line)
           .join('\n'),
       })),
     );
@@ -194,8 +194,8 @@ const LEAK = 6;
 function hasLeak(shown: string, secrets: readonly string[]): boolean {
   return secrets.some((secret) => {
     const length = Math.min(LEAK, secret.length);
-    return Array.from({ length: secret.length - length + 1 }, (_, at) => secret.slice(at, at + length)).some((part) =>
-      shown.includes(part),
+    return Array.from({ length: secret.length - length + 1 }, (_, index) => secret.slice(index, index + length)).some(
+      (part) => shown.includes(part),
     );
   });
 }
@@ -244,7 +244,7 @@ export function leakingForms(
 export function leakingCuts(forms: readonly Form[]): string[] {
   return forms.flatMap(({ text, secrets }) => {
     const whole = wholeText(text).shown().text;
-    return Array.from({ length: text.length - 1 }, (_, at) => text.slice(0, at + 1)).filter((beginning) => {
+    return Array.from({ length: text.length - 1 }, (_, index) => text.slice(0, index + 1)).filter((beginning) => {
       const [first = '', last = ''] = shownAfterEach([beginning, text.slice(beginning.length)]);
       return hasLeak(first, secrets) || last !== whole;
     });

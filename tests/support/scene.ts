@@ -31,7 +31,7 @@ export async function startScenes(name: string, servers: LiveServer[], agentIds:
   const folder = await tempDir();
   const topics = agentIds.flatMap((id) => [`logs:${id}`, ...sessionsOf(id).map((session) => `session:${session}`)]);
   const runners = agentIds.map(
-    (agentId, at) => new WorkRunner(agentId, folder, servers[at % servers.length] as LiveServer),
+    (agentId, index) => new WorkRunner(agentId, folder, servers[index % servers.length] as LiveServer),
   );
   const scenes = servers.map((server) => ({
     ...{ server, random, runners },

@@ -183,8 +183,8 @@ export function splitAt(text: string, cuts: readonly number[]): string[] {
 /** Nine consecutive secret characters found in a text, or null. Fewer don't count as a leak. */
 export function leakedIn(text: string, secrets: readonly string[]): string | null {
   for (const secret of secrets) {
-    for (let at = 0; at + 9 <= secret.length; at += 1) {
-      const part = secret.slice(at, at + 9);
+    for (let index = 0; index + 9 <= secret.length; index += 1) {
+      const part = secret.slice(index, index + 9);
       if (text.includes(part)) return part;
     }
   }

@@ -63,8 +63,8 @@ export async function signInOperator({ databaseUrl }: { databaseUrl: string }, i
 /** Creates a sign-in link. @param origin start of the link */
 export async function newSignInLink(server: { url: string; token: string }, origin = server.url): Promise<string> {
   const headers = { authorization: `Bearer ${server.token}` };
-  const answer = await fetch(`${server.url}/api/v1/sign-in-codes`, { method: 'POST', headers });
-  return `${origin}${((await answer.json()) as SignInCode).path}`;
+  const response = await fetch(`${server.url}/api/v1/sign-in-codes`, { method: 'POST', headers });
+  return `${origin}${((await response.json()) as SignInCode).path}`;
 }
 
 /** Serves a cross-site page until the test ends. @returns its URL */

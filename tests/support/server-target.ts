@@ -158,13 +158,13 @@ async function sendOverHttp(request: Request): Promise<Response> {
   const body = request.body === null ? null : Readable.fromWeb(request.body as never);
   return new Promise((resolve, reject) => {
     const headers = Object.fromEntries(request.headers);
-    const sent = httpRequest(request.url, { method: request.method, headers, agent: false }, (answer) => {
-      const status = answer.statusCode ?? 0;
-      const pairs = Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
+    const sent = httpRequest(request.url, { method: request.method, headers, agent: false }, (response) => {
+      const status = response.statusCode ?? 0;
+      const pairs = Object.entries(response.headersDistinct).flatMap(([name, values]) =>
         (values ?? []).map((value): [string, string] => [name, value]),
       );
       const hasBody = request.method !== 'HEAD' && status !== 204 && status !== 304;
-      const content = hasBody ? (Readable.toWeb(answer) as ReadableStream<Uint8Array>) : null;
+      const content = hasBody ? (Readable.toWeb(response) as ReadableStream<Uint8Array>) : null;
       resolve(new Response(content, { status, headers: pairs }));
     });
     sent.on('error', reject);

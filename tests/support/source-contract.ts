@@ -85,8 +85,8 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     await begin();
     await finish();
     expect(around().told.length).toBeGreaterThan(0);
-    for (const [at, { sessionId, occurredAt, event }] of around().told.entries()) {
-      const record = { seq: at + 1, kind: 'event', agentId: 'a', sessionId, occurredAt, event };
+    for (const [index, { sessionId, occurredAt, event }] of around().told.entries()) {
+      const record = { seq: index + 1, kind: 'event', agentId: 'a', sessionId, occurredAt, event };
       expect(eventRecordSchema.safeParse(record).error).toBeUndefined();
       expect([...carried]).toContain(sessionId);
     }

@@ -78,9 +78,9 @@ export class TeamStage {
     const begun = await this.server.handle(browser.request(address));
     browser.keep(address, begun.headers);
     const { url } = await browser.follow(begun.headers.get('location') ?? '');
-    const answer = await this.server.handle(browser.request(url));
-    browser.keep(url, answer.headers);
-    return { browser, answer };
+    const response = await this.server.handle(browser.request(url));
+    browser.keep(url, response.headers);
+    return { browser, answer: response };
   }
 
   /** Sends a request as this browser's dashboard does. */

@@ -80,10 +80,10 @@ export async function streamCountingProxy(target: string): Promise<StreamCounter
     const { method, url = '/', headers } = incoming;
     const isStream = url.startsWith('/api/v1/stream');
     if (isStream) most = Math.max(most, ++open);
-    const onward = request({ hostname, port, method, path: url, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    const onward = request({ hostname, port, method, path: url, headers }, (response) => {
+      outgoing.writeHead(response.statusCode ?? 502, response.headers);
       outgoing.flushHeaders();
-      answer.pipe(outgoing);
+      response.pipe(outgoing);
     });
     onward.on('error', () => outgoing.destroy());
     outgoing.on('close', () => {
@@ -218,9 +218,9 @@ export async function recordingProxy(target: string): Promise<RecordingProxy> {
         outgoing.writeHead(404).end();
         return;
       }
-      const asking = request(`${target}${url}`, { method, headers }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(outgoing);
+      const asking = request(`${target}${url}`, { method, headers }, (response) => {
+        outgoing.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoing);
       });
       asking.on('error', () => outgoing.destroy());
       asking.end(Buffer.concat(chunks));

@@ -39,10 +39,10 @@ export async function resolvesWithin<Result>(limitMs: number, coming: Promise<Re
 
 /** Mixed work: objects, texts, numbers. */
 function knownWork(): number {
-  const rows = Array.from({ length: 4_000 }, (_, at) => ({
-    at,
-    name: `row ${(at * 7919) % 4_001}`,
-    list: [at, at + 1],
+  const rows = Array.from({ length: 4_000 }, (_, index) => ({
+    at: index,
+    name: `row ${(index * 7919) % 4_001}`,
+    list: [index, index + 1],
   }));
   const read = JSON.parse(JSON.stringify(rows)) as typeof rows;
   read.sort((a, b) => (a.name < b.name ? -1 : 1));

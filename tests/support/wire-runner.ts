@@ -43,8 +43,8 @@ export class WireRunner {
     }, WAIT_MS);
     try {
       for (;;) {
-        const at = this.commands.findIndex((command) => command.type === type);
-        if (at >= 0) return this.commands.splice(at, 1)[0] as Extract<Command, { type: Type }>;
+        const index = this.commands.findIndex((command) => command.type === type);
+        if (index >= 0) return this.commands.splice(index, 1)[0] as Extract<Command, { type: Type }>;
         if (isLate) throw new Error(`no ${type} arrived within ${WAIT_MS / 1_000} s`, { cause: this.#failure });
         await new Promise<void>((resolve) => {
           wake = resolve;

@@ -30,7 +30,7 @@ let refusal: { status: number; message: string } | null;
 
 beforeEach(() => {
   const stream = scriptedFetch();
-  stored = Array.from({ length: 20 }, (_, at) => aLine(at + 1));
+  stored = Array.from({ length: 20 }, (_, index) => aLine(index + 1));
   refusal = null;
   history.replaceState(null, '', '/agents/a/logs');
   // rows are laid out in a box of some height only
@@ -85,7 +85,9 @@ test('shows the chosen components and puts them into the address', async () => {
   await screen.findByText('line 20');
   fireEvent.click(screen.getByLabelText('Component'));
   fireEvent.click(await screen.findByLabelText(/^outbox/));
-  await vi.waitFor(() => expect(messages()).toEqual(Array.from({ length: 10 }, (_, at) => `line ${(at + 1) * 2}`)));
+  await vi.waitFor(() =>
+    expect(messages()).toEqual(Array.from({ length: 10 }, (_, index) => `line ${(index + 1) * 2}`)),
+  );
   expect(location.search).toBe('?component=outbox');
 });
 

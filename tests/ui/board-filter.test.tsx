@@ -21,11 +21,11 @@ beforeEach(() => {
   history.replaceState(null, '', '/agents');
   // Rows without a height would overlap.
   vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(ROW_PX);
-  all = Array.from({ length: AGENTS }, (_, at) =>
+  all = Array.from({ length: AGENTS }, (_, index) =>
     anAgent({
-      id: `runner-${at}`,
-      status: { host: `build-${at % 3}`, versions: { provider: `Claude Code 2.1.${at % 2}` } },
-      sessionStates: at === 7 ? { ...noSessions(), idle: 1, working: 1 } : { ...noSessions(), idle: 1 },
+      id: `runner-${index}`,
+      status: { host: `build-${index % 3}`, versions: { provider: `Claude Code 2.1.${index % 2}` } },
+      sessionStates: index === 7 ? { ...noSessions(), idle: 1, working: 1 } : { ...noSessions(), idle: 1 },
     }),
   );
   const script = scriptedFetch();

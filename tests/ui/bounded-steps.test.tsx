@@ -17,7 +17,7 @@ const elements = (markup: string) => markup.match(/<\w/g)?.length ?? 0;
 
 describe('a large block', () => {
   it('is split into blocks of bounded size that are the whole text', () => {
-    const list = Array.from({ length: 900 }, (_, at) => `${at + 1}. *item* ${at + 1}\n`).join('');
+    const list = Array.from({ length: 900 }, (_, index) => `${index + 1}. *item* ${index + 1}\n`).join('');
     const blocks = parseBlocks(list) ?? [];
     const raw = blocks.map((block) => block.raw).join('');
     expect(raw.trim()).toBe(list.trim());
@@ -65,7 +65,7 @@ describe('the first part of a text', () => {
 
 describe('rows added to the page together', () => {
   it('are the last ones, up to one step, and at least one', () => {
-    const great = Array.from({ length: 50 }, (_, at) => aMessage({ id: `m${at}`, text: 'a\n\n'.repeat(30_000) }));
+    const great = Array.from({ length: 50 }, (_, index) => aMessage({ id: `m${index}`, text: 'a\n\n'.repeat(30_000) }));
     const weightOf = (at: number) => itemWeight(great[at] as (typeof great)[number]);
     const from = rowsBefore(50, 1_500, weightOf);
     expect(from).toBeGreaterThan(45);
@@ -75,19 +75,19 @@ describe('rows added to the page together', () => {
   });
 
   it('are all of them in a turn of usual size', () => {
-    const usual = Array.from({ length: 12 }, (_, at) => aMessage({ id: `m${at}`, text: 'words '.repeat(100) }));
+    const usual = Array.from({ length: 12 }, (_, index) => aMessage({ id: `m${index}`, text: 'words '.repeat(100) }));
     expect(rowsBefore(12, 1_500, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
   });
 
   it('are one request at a time when inputs have thousands of values at any depth', () => {
-    const many = Object.fromEntries(Array.from({ length: 19_000 }, (_, at) => [`k${at}`, at]));
+    const many = Object.fromEntries(Array.from({ length: 19_000 }, (_, index) => [`k${index}`, index]));
     for (const input of [many, { command: 'ls', options: many }, [Object.values(many)], { a: [many] }]) {
-      const requests = Array.from({ length: 18 }, (_, at) => aRequest({ id: `q${at}`, input }));
+      const requests = Array.from({ length: 18 }, (_, index) => aRequest({ id: `q${index}`, input }));
       const weightOf = (at: number) => itemWeight(requests[at] as (typeof requests)[number]);
       expect(rowsBefore(18, FIRST_WEIGHT, weightOf)).toBe(17);
       expect(rowsBefore(17, STEP_WEIGHT, weightOf)).toBe(16);
     }
-    const usual = Array.from({ length: 8 }, (_, at) => aRequest({ id: `q${at}`, input: { command: 'ls' } }));
+    const usual = Array.from({ length: 8 }, (_, index) => aRequest({ id: `q${index}`, input: { command: 'ls' } }));
     expect(rowsBefore(8, FIRST_WEIGHT, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
   });
 });

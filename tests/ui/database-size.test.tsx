@@ -23,10 +23,10 @@ const storage = (fields: Partial<Storage> = {}) =>
     ...fields,
   }) as Storage;
 
-let answer: () => Response;
+let response: () => Response;
 beforeEach(() => {
-  answer = () => Response.json(storage());
-  vi.stubGlobal('fetch', async () => answer());
+  response = () => Response.json(storage());
+  vi.stubGlobal('fetch', async () => response());
 });
 afterEach(() => {
   cleanup();
@@ -63,11 +63,11 @@ it('marks estimated sizes, and keeps them if a refresh fails', async () => {
   open(storage({ method: 'estimated' }));
   expect(screen.getByRole('status').textContent).toContain('estimated from samples');
   expect(rows()[1]).toContain('about 6.0 MB');
-  answer = () => Response.json({ error: { code: 'unavailable', message: 'Try again later.' } }, { status: 503 });
+  response = () => Response.json({ error: { code: 'unavailable', message: 'Try again later.' } }, { status: 503 });
   await lookAgain();
   await waitFor(() => expect(screen.getByRole('alert').textContent).toBe('Try again later.'));
   expect(rows()).toHaveLength(4);
-  answer = () => Response.json(storage({ bytes: 20 * MB }));
+  response = () => Response.json(storage({ bytes: 20 * MB }));
   await lookAgain();
   await screen.findByText('20.0 MB in total');
 });

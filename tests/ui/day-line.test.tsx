@@ -17,11 +17,11 @@ function daysOf(starts: number[], now: number): (string | null)[] {
   vi.useFakeTimers({ now });
   render(
     <NowProvider renderedAt={now}>
-      {starts.map((startedAt, at) => (
+      {starts.map((startedAt, index) => (
         <DayLine
           key={startedAt}
           turn={{ startedAt }}
-          before={at === 0 ? null : { startedAt: starts[at - 1] as number }}
+          before={index === 0 ? null : { startedAt: starts[index - 1] as number }}
         />
       ))}
     </NowProvider>,

@@ -39,9 +39,9 @@ function html(page: React.ReactNode): string {
 
 /** The tag around the words. */
 function around(markup: string, words: string): string {
-  const at = markup.indexOf(words);
-  expect(at, markup).toBeGreaterThan(0);
-  return markup.slice(markup.lastIndexOf('<', at), at);
+  const index = markup.indexOf(words);
+  expect(index, markup).toBeGreaterThan(0);
+  return markup.slice(markup.lastIndexOf('<', index), index);
 }
 const AUTO = /^<bdi>|dir="auto"/;
 

@@ -18,15 +18,15 @@ const press = (name: string) => act(async () => fireEvent.click(button(name)));
 
 describe('ending a session', () => {
   let asked: unknown[];
-  let answer: () => Response;
+  let response: () => Response;
   const onEnded = vi.fn();
   beforeEach(() => {
     asked = [];
     onEnded.mockReset();
-    answer = () => Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
+    response = () => Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
     vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
       asked.push([url, init.method]);
-      return answer();
+      return response();
     });
     render(<EndSession sessionId="s/1" onEnded={onEnded} />);
   });
@@ -48,7 +48,7 @@ describe('ending a session', () => {
   });
 
   it('shows why the server refused, and can be retried', async () => {
-    answer = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
+    response = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
     await press('End session…');
     await press('End it now');
     expect(screen.getByRole('alert').textContent).toBe('The session has ended.');

@@ -6,7 +6,7 @@ import { aCall, aMessage, aTaskMoment, aTurn } from './rows';
 const page = (sizes: readonly number[]): TranscriptPage => ({
   position: '9',
   hasMore: false,
-  turns: sizes.map((size, at) => aTurn({ id: `r${at}`, items: [aMessage({ text: 'x'.repeat(size) }), aCall()] })),
+  turns: sizes.map((size, index) => aTurn({ id: `r${index}`, items: [aMessage({ text: 'x'.repeat(size) }), aCall()] })),
 });
 const ids = (first: TranscriptPage | null) => first?.turns.map(({ id }) => id);
 
@@ -33,7 +33,9 @@ it('leaves turns with very many values to the browser, however short', () => {
 });
 
 it('sends fewer turns when they have thousands of items, however short', () => {
-  const items = Array.from({ length: 1_000 }, (_, at) => aTaskMoment({ id: `t${at}`, position: `${at + 10}` }));
+  const items = Array.from({ length: 1_000 }, (_, index) =>
+    aTaskMoment({ id: `t${index}`, position: `${index + 10}` }),
+  );
   const turns = ['r0', 'r1', 'r2', 'r3', 'r4'].map((id) => aTurn({ id, items }));
   expect(ids(firstPageOf({ ...page([]), turns }))).toEqual(['r3', 'r4']);
 });

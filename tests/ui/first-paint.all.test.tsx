@@ -10,14 +10,14 @@ const MOST_MS = 1_000;
 it('renders a transcript of hostile texts on the server in bounded time', () => {
   for (const { name, text } of hostileTexts(20_000)) {
     const short = text.slice(0, 3_900);
-    const turns = Array.from({ length: 30 }, (_, at) =>
+    const turns = Array.from({ length: 30 }, (_, index) =>
       aTurn({
-        id: `r${at}`,
-        position: `${at + 1}`,
+        id: `r${index}`,
+        position: `${index + 1}`,
         items: [
-          aMessage({ id: `q${at}`, position: `${at}1`, role: 'user', text }),
-          aMessage({ id: `a${at}`, position: `${at}2`, text: `${short}${at}` }),
-          aMessage({ id: `b${at}`, position: `${at}3`, text }),
+          aMessage({ id: `q${index}`, position: `${index}1`, role: 'user', text }),
+          aMessage({ id: `a${index}`, position: `${index}2`, text: `${short}${index}` }),
+          aMessage({ id: `b${index}`, position: `${index}3`, text }),
         ],
       }),
     );

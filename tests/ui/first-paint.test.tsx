@@ -8,7 +8,9 @@ const aTurnOf = (id: string, items: Item[]) => aTurn({ id, position: id.replace(
 
 describe('the first paint of a transcript', () => {
   it('shows a bounded part of a turn with 2,000 items', () => {
-    const tasks = Array.from({ length: 2_000 }, (_, at) => aTaskMoment({ id: `t${at}`, position: `${at + 10}` }));
+    const tasks = Array.from({ length: 2_000 }, (_, index) =>
+      aTaskMoment({ id: `t${index}`, position: `${index + 10}` }),
+    );
     const markup = transcriptMarkup([aTurnOf('r1', tasks)]);
     expect(markup.match(/role="group"/g)?.length).toBeLessThan(100);
     expect(markup).toMatch(/… and (?:<!-- -->)?1,9\d\d(?:<!-- -->)? more/);
@@ -16,17 +18,17 @@ describe('the first paint of a transcript', () => {
   });
 
   it('shows all 30 turns of usual size, but only the last of large ones', () => {
-    const usual = Array.from({ length: 30 }, (_, at) =>
-      aTurnOf(`r${at}`, [
-        aMessage({ id: `q${at}`, role: 'user', text: 'And now?' }),
-        aMessage({ id: `a${at}`, text: '**Done.** '.repeat(50) }),
+    const usual = Array.from({ length: 30 }, (_, index) =>
+      aTurnOf(`r${index}`, [
+        aMessage({ id: `q${index}`, role: 'user', text: 'And now?' }),
+        aMessage({ id: `a${index}`, text: '**Done.** '.repeat(50) }),
       ]),
     );
     expect(firstPaintOf(usual).turns).toHaveLength(30);
     expect(transcriptMarkup(usual)).toContain('<strong');
-    const great = usual.map((turn, at) => ({
+    const great = usual.map((turn, index) => ({
       ...turn,
-      items: [aMessage({ id: `g${at}`, text: 'x'.repeat(100_000) })],
+      items: [aMessage({ id: `g${index}`, text: 'x'.repeat(100_000) })],
     }));
     const { turns } = firstPaintOf(great);
     expect(turns.at(-1)?.id).toBe('r29');

@@ -22,7 +22,7 @@ const virtualizer = {
 
 beforeEach(() => {
   log = new MemoryLog();
-  for (let at = 0; at < 40; at++) log.append(userTurn(`r${at}`, `Question ${at}`, 'Answer'));
+  for (let index = 0; index < 40; index++) log.append(userTurn(`r${index}`, `Question ${index}`, 'Answer'));
   scrolledTo = [];
 });
 afterEach(() => {

@@ -49,7 +49,7 @@ describe('heldOrder', () => {
   });
 
   it('takes milliseconds for ten thousand reversed rows', () => {
-    const ids = Array.from({ length: 10_000 }, (_, at) => `row-${at}`);
+    const ids = Array.from({ length: 10_000 }, (_, index) => `row-${index}`);
     expect(heldOrder(order({ all: ids }), order({ all: ids.toReversed() })).moved).toBe(9_999);
   });
 });

@@ -37,8 +37,8 @@ afterEach(() => {
 });
 
 const some = (kind: InboxKind, count: number, fields: Partial<InboxItem> = {}) =>
-  Array.from({ length: count }, (_, at) =>
-    anInboxItem({ id: `${kind} ${at}`, kind, title: `${kind} ${at}`, ...fields }),
+  Array.from({ length: count }, (_, index) =>
+    anInboxItem({ id: `${kind} ${index}`, kind, title: `${kind} ${index}`, ...fields }),
   );
 /** A card that records its presses. */
 function Card({ item }: { item: RequestedItem }) {

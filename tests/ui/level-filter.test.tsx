@@ -36,6 +36,6 @@ test('selects with each arrow key, and leaves the focus where it moves next', ()
   const elsewhere = screen.getByRole('button', { name: 'elsewhere' });
   elsewhere.focus();
   vi.runAllTimers();
-  expect(chosen.filter((level, at) => level !== chosen[at - 1])).toEqual(['fatal', null, 'fatal', 'error']);
+  expect(chosen.filter((level, index) => level !== chosen[index - 1])).toEqual(['fatal', null, 'fatal', 'error']);
   expect(document.activeElement).toBe(elsewhere);
 });

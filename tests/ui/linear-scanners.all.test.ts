@@ -52,7 +52,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   'messagePieces with a thousand hits': (text) =>
     messagePieces(
       text,
-      Array.from({ length: 1_000 }, (_, at) => [at * 3, at * 3 + 1]),
+      Array.from({ length: 1_000 }, (_, index) => [index * 3, index * 3 + 1]),
     ),
   findHits: (text) => [...findHits({ ...EVERY_LINE, terms: ['a', '='] }, text)],
   'tellingArgument, whole': (text) => mainArgument({ name: 'Bash', args: { command: text }, argsText: '' }),

@@ -147,8 +147,8 @@ describe('LiveConnection', () => {
     connection.subscribe('session:s', '0', first);
     await settle();
     stream(0).accept();
-    for (let at = 1; at <= 20; at += 1) {
-      stream(0).send(eventFrame('s', at, { value: 'x'.repeat(500_000) }));
+    for (let index = 1; index <= 20; index += 1) {
+      stream(0).send(eventFrame('s', index, { value: 'x'.repeat(500_000) }));
       await settle();
     }
     connection.subscribe('session:s', '19', reader());

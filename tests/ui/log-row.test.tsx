@@ -92,7 +92,9 @@ describe('a log line', () => {
   });
 
   it('shows the beginning of a long message and the length of the rest', () => {
-    expect(row({ message: Array.from({ length: 40 }, (_, at) => `at ${at}`).join('\n') })).toContain('28 more lines');
+    expect(row({ message: Array.from({ length: 40 }, (_, index) => `at ${index}`).join('\n') })).toContain(
+      '28 more lines',
+    );
     expect(row({ message: 'x'.repeat(5_000) })).toContain('4000 more characters');
     expect(row({ message: 'x'.repeat(5_000) }, {}, true)).toContain('x'.repeat(5_000));
   });

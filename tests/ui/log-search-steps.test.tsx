@@ -49,10 +49,10 @@ const slow: LogRegex = {
     return message.includes('hit');
   },
   *hits(message) {
-    for (let at = message.indexOf('hit'); at !== -1; at = message.indexOf('hit', at + 3)) {
+    for (let index = message.indexOf('hit'); index !== -1; index = message.indexOf('hit', index + 3)) {
       now += LINE_MS;
       lookedFor += 1;
-      yield [at, at + 3];
+      yield [index, index + 3];
     }
   },
 };
@@ -66,7 +66,7 @@ const aLine = (number: number, message = `hit ${number}`): LogLine => ({
   component: 'mirror',
   message,
 });
-const lines = (count: number, from = 1) => Array.from({ length: count }, (_, at) => aLine(from + at));
+const lines = (count: number, from = 1) => Array.from({ length: count }, (_, index) => aLine(from + index));
 
 describe('live lines', () => {
   const listen = (mostChars = Number.POSITIVE_INFINITY) => {
@@ -185,7 +185,9 @@ describe('searched lines', () => {
 
   it('are searched during the render while there is time, and the rest in the idle queue', () => {
     const search = new LineSearch(filter, true);
-    const shown = Array.from({ length: 60 }, (_, at) => aLine(at + 1, at % 2 === 0 ? `hit ${at}` : `other ${at}`));
+    const shown = Array.from({ length: 60 }, (_, index) =>
+      aLine(index + 1, index % 2 === 0 ? `hit ${index}` : `other ${index}`),
+    );
     for (const line of shown) row(search, line);
     expect(tested.length + lookedFor).toBeLessThanOrEqual(2 * AT_ONCE);
     for (const line of shown) {
@@ -196,7 +198,7 @@ describe('searched lines', () => {
       }
     }
     expect(tested).toHaveLength(60);
-    expect(shown.map((line) => isDim(row(search, line)))).toEqual(shown.map((_, at) => at % 2 === 1));
+    expect(shown.map((line) => isDim(row(search, line)))).toEqual(shown.map((_, index) => index % 2 === 1));
   });
 
   it('are marked hit by hit, and none is dimmed before its result is known', () => {

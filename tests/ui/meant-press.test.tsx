@@ -42,7 +42,7 @@ describe('a press on a request card', () => {
   });
 
   it('can’t allow an input that was not seen in full, but can deny it', async () => {
-    await open({ input: { command: Array.from({ length: 200 }, (_, at) => `echo ${at}`).join('\n') } });
+    await open({ input: { command: Array.from({ length: 200 }, (_, index) => `echo ${index}`).join('\n') } });
     await press('Allow');
     fireEvent.keyDown(screen.getByRole('region'), { key: 'a' });
     expect(posted).toEqual([]);

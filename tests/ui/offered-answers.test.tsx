@@ -69,7 +69,7 @@ describe('a permission with options', () => {
   });
 
   it('has a row weight that counts its labels', () => {
-    const heavy = Array.from({ length: 16 }, (_, at) => ({ ...once, id: `${at}`, label: 'א\u202e'.repeat(100) }));
+    const heavy = Array.from({ length: 16 }, (_, index) => ({ ...once, id: `${index}`, label: 'א\u202e'.repeat(100) }));
     expect(requestWeight(aRequest({ options: heavy }), 1e9)).toBeGreaterThan(requestWeight(aRequest(), 1e9) + 1_000);
   });
 

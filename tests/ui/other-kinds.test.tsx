@@ -91,7 +91,7 @@ describe('what a call changed', () => {
   });
 
   it('is as much as a page has room for, and the rest on asking', () => {
-    const many = Array.from({ length: 25 }, (_, at) => ({ path: `f${at}`, before: '', after: 'x' }));
+    const many = Array.from({ length: 25 }, (_, index) => ({ path: `f${index}`, before: '', after: 'x' }));
     render(<ToolChanges call={aCall({ edits: many })} />);
     expect(captions()).toHaveLength(10);
     fireEvent.click(screen.getByRole('button', { name: 'Show 10 of 15 more files' }));
@@ -188,13 +188,13 @@ it('waking for a task is posted once, and offered again when the agent refuses i
 
 describe('the switch of waking', () => {
   let asked: unknown[];
-  let answer: () => Response;
+  let response: () => Response;
   beforeEach(() => {
     asked = [];
-    answer = () => Response.json({ commandId: 'c', state: 'queued', when: 'command-ended' });
+    response = () => Response.json({ commandId: 'c', state: 'queued', when: 'command-ended' });
     vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
       asked.push([url, init.method, JSON.parse(String(init.body))]);
-      return answer();
+      return response();
     });
   });
   const isOn = () => screen.getByRole('switch').getAttribute('aria-checked');
@@ -214,7 +214,7 @@ describe('the switch of waking', () => {
   });
 
   it('is as before where the server refuses, and says why', async () => {
-    answer = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
+    response = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
     render(<WakeSwitch session={{ id: 's', wakeRule: 'never' }} />);
     await press();
     expect(isOn()).toBe('false');

@@ -5,9 +5,9 @@ import { endOfOutput, findInOutput, MOST_HITS, outputRows, segmentsOf } from '@/
 import { stripAnsi } from '@/components/ui/ansi';
 
 const output = (...parts: (Partial<OutputPart> & { text: string })[]): TaskOutput => {
-  let at = 0;
-  const placed = parts.map(({ text, from = at, to = from + text.length }) => {
-    at = to;
+  let index = 0;
+  const placed = parts.map(({ text, from = index, to = from + text.length }) => {
+    index = to;
     return { from, to, text };
   });
   return { parts: placed, redacted: 0, lastAt: 0, hasEnded: false, error: null };

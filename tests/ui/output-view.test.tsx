@@ -35,7 +35,10 @@ test('shows output as text, and marks dropped parts', async () => {
 });
 
 test('steps through hits with Enter, and leaves the search with Escape', async () => {
-  const lines = Array.from({ length: 40 }, (_, at) => `test ${at} ${at % 10 === 7 ? 'Failed' : 'passed'}\n`).join('');
+  const lines = Array.from(
+    { length: 40 },
+    (_, index) => `test ${index} ${index % 10 === 7 ? 'Failed' : 'passed'}\n`,
+  ).join('');
   render(<OutputView output={anOutput([{ from: 0, to: 600, text: lines }])} name="Output of Tests" isLive />);
   const field = screen.getByLabelText('Search Output of Tests');
   field.focus();

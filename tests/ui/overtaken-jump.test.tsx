@@ -13,7 +13,8 @@ afterEach(() => {
 });
 
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-const turnsFrom = (first: number) => Array.from({ length: 4 - first }, (_, at) => aTurn({ id: `r${first + at}` }));
+const turnsFrom = (first: number) =>
+  Array.from({ length: 4 - first }, (_, index) => aTurn({ id: `r${first + index}` }));
 
 /** The list of a transcript, which lays out what it is scrolled to, unless that waits for its turn. */
 function aTranscript(options: { laysOut: boolean }) {

@@ -42,7 +42,7 @@ describe('parsing a hostile text', () => {
 
   it('is short for all texts that the server parses into a page', () => {
     for (const { name, text } of hostileTexts(LIGHT_CHARACTERS)) {
-      const chosen = [...textsParsedAtOnce(Array.from({ length: 300 }, (_, at) => text.slice(0, -(at + 1))))];
+      const chosen = [...textsParsedAtOnce(Array.from({ length: 300 }, (_, index) => text.slice(0, -(index + 1))))];
       const took = cpuMs(() => {
         for (const one of chosen) parseLight(NOTHING_PARSED, one, false);
       });

@@ -44,7 +44,7 @@ describe('parsing a hostile text', () => {
   });
 
   it('cuts the rows of a long table and keeps what follows it', () => {
-    const rows = Array.from({ length: 5_000 }, (_, at) => `| row ${at} | ${at} |\n`).join('');
+    const rows = Array.from({ length: 5_000 }, (_, index) => `| row ${index} | ${index} |\n`).join('');
     const blocks = blocksOf(`# Rows\n\n| a | b |\n|---|---|\n${rows}\nThe *end*.`);
     const table = blocks.find(({ type }) => type === 'table');
     expect(table).toMatchObject({ rowCount: 5_000 });
@@ -55,7 +55,7 @@ describe('parsing a hostile text', () => {
 
 describe('textsParsedAtOnce', () => {
   it('selects short texts, newest first, until their sum is too costly', () => {
-    const texts = Array.from({ length: 200 }, (_, at) => `${at}: ${'words of an answer. '.repeat(100)}`);
+    const texts = Array.from({ length: 200 }, (_, index) => `${index}: ${'words of an answer. '.repeat(100)}`);
     const parsed = textsParsedAtOnce(['x'.repeat(LIGHT_CHARACTERS + 1), ...texts]);
     expect(parsed.has('x'.repeat(LIGHT_CHARACTERS + 1))).toBe(false);
     expect(parsed.has(texts[0] as string)).toBe(true);

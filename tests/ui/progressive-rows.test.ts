@@ -35,7 +35,7 @@ it('adds the last rows first and the others step by step', async () => {
   expect(last()).toEqual([7, 8]);
   await waitFor(() => expect(last()).toHaveLength(9));
   expect(passes).toContainEqual([3, 4, 5, 6, 7, 8]);
-  const more = passes.slice(1).map((pass, at) => pass.length - (passes[at] as number[]).length);
+  const more = passes.slice(1).map((pass, index) => pass.length - (passes[index] as number[]).length);
   expect(Math.max(...more)).toBe(4);
 });
 

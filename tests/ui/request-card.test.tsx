@@ -19,9 +19,9 @@ function Page({ first }: { first: RequestItem[] }) {
   return (
     <>
       <textarea aria-label="Elsewhere" />
-      {items.map((item, at) => (
+      {items.map((item, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a request may replace another
-        <div key={at}>{renderRequest(item)}</div>
+        <div key={index}>{renderRequest(item)}</div>
       ))}
     </>
   );

@@ -38,7 +38,7 @@ describe('a question', () => {
   });
 
   it('is shown as far as the limits allow', () => {
-    const options = Array.from({ length: 9 }, (_, at) => ({ label: `${at}`, description: null }));
+    const options = Array.from({ length: 9 }, (_, index) => ({ label: `${index}`, description: null }));
     const question = { text: 'Which?', header: null, options, multiSelect: false };
     expect(displayable(Array(20).fill(question))).toHaveLength(20);
     expect(displayable(Array(900).fill(question))).toHaveLength(20);

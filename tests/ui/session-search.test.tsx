@@ -24,7 +24,9 @@ let refusal: number | null;
 beforeEach(() => {
   history.replaceState(null, '', '/');
   localStorage.clear();
-  all = Array.from({ length: SESSIONS }, (_, at) => aSession({ id: `crowd-${at}`, agentId: 'crowd', title: 'Errand' }));
+  all = Array.from({ length: SESSIONS }, (_, index) =>
+    aSession({ id: `crowd-${index}`, agentId: 'crowd', title: 'Errand' }),
+  );
   all.push(aSession({ id: 'broken', agentId: 'loner', title: 'Survey', state: 'failed', stateReason: 'Flooded' }));
   asked = [];
   refusal = null;

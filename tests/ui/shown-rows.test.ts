@@ -40,7 +40,7 @@ describe('the rows of a turn', () => {
       const stretches = sectionsOf(10_000, LIMITS, opened);
       expect(stretches[0]?.from).toBe(0);
       expect(stretches.at(-1)?.to).toBe(10_000);
-      for (const [at, { from }] of stretches.entries()) if (at > 0) expect(from).toBe(stretches[at - 1]?.to);
+      for (const [index, { from }] of stretches.entries()) if (index > 0) expect(from).toBe(stretches[index - 1]?.to);
     }
   });
 

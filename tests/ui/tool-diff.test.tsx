@@ -150,7 +150,7 @@ describe('an edit', () => {
   it('shows very many lines in pages', () => {
     const content = Array.from(
       { length: 3_000 },
-      (_, at) => `line ${at}${at % 500 === 0 ? 'x'.repeat(30_000) : ''}`,
+      (_, index) => `line ${index}${index % 500 === 0 ? 'x'.repeat(30_000) : ''}`,
     ).join('\n');
     const markup = shown('Write', { content });
     expect(markup.length).toBeLessThan(60_000);
@@ -168,15 +168,15 @@ describe('an edit', () => {
   });
 
   it('has a bounded number of elements', () => {
-    const edits = Array.from({ length: 5_000 }, (_, at) => ({
+    const edits = Array.from({ length: 5_000 }, (_, index) => ({
       old_string: 'a\nb\n'.repeat(20),
-      new_string: `b\n${at}\n`.repeat(20),
+      new_string: `b\n${index}\n`.repeat(20),
     }));
     expect(shown('MultiEdit', { edits }).match(/<\w/g)?.length).toBeLessThan(2_500);
   });
 
   it('folds unchanged lines except around a change', () => {
-    const lines = Array.from({ length: 40 }, (_, at) => `line ${at}`);
+    const lines = Array.from({ length: 40 }, (_, index) => `line ${index}`);
     const after = lines.with(2, 'changed').with(39, 'changed');
     const args = { old_string: lines.join('\n'), new_string: after.join('\n') };
     expect(shown('Edit', args)).toContain('30 unchanged lines');

@@ -92,7 +92,7 @@ describe('an attachment', () => {
       'c: Attachments of a message are limited to 10 MiB. Send this one separately.',
     ]);
     list.clear();
-    list.add(Array.from({ length: 9 }, (_, at) => fileOf(String(at))));
+    list.add(Array.from({ length: 9 }, (_, index) => fileOf(String(index))));
     expect(states().at(-1)).toBe('8: A message can have at most 8 attachments.');
     list = listFor(['file']);
     list.add([fileOf('a'), fileOf('b', 3, 'text/plain')]);
@@ -123,7 +123,7 @@ describe('an attachment', () => {
   });
 
   it('of an earlier page is added at the end, within the limits', async () => {
-    list.add(Array.from({ length: 7 }, (_, at) => fileOf(String(at))));
+    list.add(Array.from({ length: 7 }, (_, index) => fileOf(String(index))));
     list.restore([attachmentOf('old'), attachmentOf('older')]);
     expect(states().slice(-2)).toEqual(['old is there', 'older: A message can have at most 8 attachments.']);
     expect(list.uploads.at(-2)?.preview).toBeNull();

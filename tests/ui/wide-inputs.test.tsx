@@ -37,7 +37,7 @@ describe('a request card', () => {
   });
 
   it.each(hostileInputs())('comes with no more others than can be laid out at once: $name', (hostile) => {
-    const requests = Array.from({ length: 40 }, (_, at) => requestOf(hostile, `q${at}`));
+    const requests = Array.from({ length: 40 }, (_, index) => requestOf(hostile, `q${index}`));
     const weightOf = (at: number) => itemWeight(requests[at] as RequestItem);
     for (const most of [FIRST_WEIGHT, STEP_WEIGHT]) {
       const together = requests.slice(rowsBefore(40, most, weightOf));
@@ -84,8 +84,8 @@ describe('firstPages', () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 100 }), (texts) => {
         const pages = firstPages(texts);
-        for (const [at, { pieces, end }] of pages.entries()) {
-          const whole = texts[at] ?? '';
+        for (const [index, { pieces, end }] of pages.entries()) {
+          const whole = texts[index] ?? '';
           expect(pieces.map((piece) => piece.text).join('')).toBe(whole.slice(0, end));
           if (whole !== '') expect(end).toBeGreaterThan(0);
           // What follows begins where it ended.
@@ -112,7 +112,9 @@ describe('questions', () => {
         questionsOf({
           title: 't',
           input: {
-            questions: Array.from({ length: count }, (_, at) => `${question}${at}`).map((one) => ({ question: one })),
+            questions: Array.from({ length: count }, (_, index) => `${question}${index}`).map((one) => ({
+              question: one,
+            })),
           },
         }),
       ).length;

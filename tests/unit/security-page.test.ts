@@ -28,10 +28,10 @@ describe('docs/security.md', () => {
           ? [`${chapter}.${section}.${first}`]
           : Array.from(
               { length: Number(last) - Number(first) + 1 },
-              (_, at) => `${chapter}.${section}.${Number(first) + at}`,
+              (_, index) => `${chapter}.${section}.${Number(first) + index}`,
             ),
       );
-    const twice = numbers.filter((number, at) => numbers.indexOf(number) !== at);
+    const twice = numbers.filter((number, index) => numbers.indexOf(number) !== index);
     expect(twice).toEqual([]);
     expect(numbers.length).toBeGreaterThan(200);
   });

@@ -91,9 +91,9 @@ export function Blocks({
   streaming: boolean;
   depth: number;
 }): ReactNode {
-  return tokens.map((token, at) => (
+  return tokens.map((token, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: a text only grows at its end, so the index is stable
-    <Block key={at} token={token} streaming={streaming && at === tokens.length - 1} depth={depth} />
+    <Block key={index} token={token} streaming={streaming && index === tokens.length - 1} depth={depth} />
   ));
 }
 
@@ -105,9 +105,9 @@ function List({ list, inner }: { list: Tokens.List; inner: (tokens: Token[]) => 
       dir={directionOf(list.raw)}
       className={clsx('my-2 ps-5 marker:text-ink-3', list.ordered ? 'list-decimal' : 'list-disc')}
     >
-      {list.items.map((item, at) => (
+      {list.items.map((item, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: see Blocks
-        <li key={at} className={clsx('my-0.5 ps-0.5', item.task && '-ms-4 list-none')}>
+        <li key={index} className={clsx('my-0.5 ps-0.5', item.task && '-ms-4 list-none')}>
           {item.task && <span aria-hidden="true">{item.checked ? '☑ ' : '☐ '}</span>}
           {item.task && <span className="sr-only">{item.checked ? 'done: ' : 'to do: '}</span>}
           {inner(item.tokens.filter((token) => token.type !== 'checkbox'))}
@@ -142,10 +142,10 @@ function Table({ table }: { table: LongTable }): ReactNode {
         <table className="text-sm [&_:is(td,th,a,code)]:[overflow-wrap:normal]">
           <thead>
             <tr className="border-line-strong border-b">
-              {table.header.slice(0, MAX_COLUMNS).map((cell, at) => (
+              {table.header.slice(0, MAX_COLUMNS).map((cell, index) => (
                 <th
                   // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other identity
-                  key={at}
+                  key={index}
                   scope="col"
                   dir="auto"
                   className={clsx('py-1 pe-5 align-bottom font-medium text-ink-2', lookOf(cell))}
@@ -156,9 +156,9 @@ function Table({ table }: { table: LongTable }): ReactNode {
             </tr>
           </thead>
           <tbody>
-            {rows.map((row, at) => (
+            {rows.map((row, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other identity
-              <tr key={at} className="border-b last:border-0">
+              <tr key={index} className="border-b last:border-0">
                 {row.slice(0, MAX_COLUMNS).map((cell, column) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other identity
                   <td key={column} dir="auto" className={clsx('py-1 pe-5 align-top', lookOf(cell))}>

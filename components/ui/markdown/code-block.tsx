@@ -94,13 +94,13 @@ function remember(key: string, node: ReactNode): void {
 }
 
 function toReact(nodes: readonly RootContent[]): ReactNode[] {
-  return nodes.map((node, at) => {
+  return nodes.map((node, index) => {
     if (node.type === 'text') return node.value;
     if (node.type !== 'element') return null;
     const names = node.properties.className;
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: nodes have no other identity
-      <span key={at} className={Array.isArray(names) ? names.join(' ') : undefined}>
+      <span key={index} className={Array.isArray(names) ? names.join(' ') : undefined}>
         {toReact(node.children)}
       </span>
     );

@@ -10,9 +10,9 @@ const DEEPEST = 16;
 
 /** Inline tokens as elements. Nothing here can produce HTML: unknown tokens are shown as text. */
 export function renderInline(tokens: readonly Token[] | undefined, depth = 0, inLink = false): ReactNode {
-  return tokens?.map((token, at) => (
+  return tokens?.map((token, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: tokens have no other identity
-    <Inline key={at} token={token} depth={depth} inLink={inLink} />
+    <Inline key={index} token={token} depth={depth} inLink={inLink} />
   ));
 }
 

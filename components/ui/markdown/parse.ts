@@ -152,7 +152,7 @@ export function markdownWork(text: string): number {
   let work = 0;
   for (const paragraph of text.split('\n\n')) {
     let lines = 1;
-    for (let at = paragraph.indexOf('\n'); at !== -1; at = paragraph.indexOf('\n', at + 1)) lines += 1;
+    for (let index = paragraph.indexOf('\n'); index !== -1; index = paragraph.indexOf('\n', index + 1)) lines += 1;
     work += WORK_PER_PARAGRAPH + inlineWork(paragraph) + paragraph.length * lines;
   }
   return work;
@@ -195,15 +195,15 @@ function asWritten(raw: string): Token[] {
 /** Parts of at most `most` characters, cut at line ends or spaces if possible. */
 function slices(text: string, most = MAX_BLOCK.characters): string[] {
   const parts: string[] = [];
-  let at = 0;
-  while (text.length - at > most) {
-    const part = text.slice(at, at + most);
+  let index = 0;
+  while (text.length - index > most) {
+    const part = text.slice(index, index + most);
     const cut = Math.max(part.lastIndexOf('\n'), part.lastIndexOf(' ')) + 1;
     const end = cut > 0 ? cut : part.length - (/[\ud800-\udbff]$/.test(part) ? 1 : 0);
     parts.push(part.slice(0, end));
-    at += end;
+    index += end;
   }
-  return [...parts, text.slice(at)];
+  return [...parts, text.slice(index)];
 }
 
 function isLarge(block: Token): boolean {
@@ -243,8 +243,8 @@ function splitParagraph(text: string, most: number, lexer: Lexer): Token[] {
 function splitQuote(quote: Tokens.Blockquote, lexer: Lexer): Token[] {
   const lines = quote.raw.split(/(?<=\n)/);
   const inner = split(quote.tokens, lexer);
-  return inner.map((token, at) => {
-    const count = at === inner.length - 1 ? lines.length : token.raw.split('\n').length - 1;
+  return inner.map((token, index) => {
+    const count = index === inner.length - 1 ? lines.length : token.raw.split('\n').length - 1;
     return { ...quote, raw: lines.splice(0, count).join(''), tokens: [token] };
   });
 }
@@ -261,10 +261,10 @@ function splitList(list: Tokens.List): Token[] {
     }
     [items, pieces, characters] = [[], 0, 0];
   };
-  for (const [at, item] of list.items.entries()) {
+  for (const [index, item] of list.items.entries()) {
     pieces += countPieces([item]);
     characters += item.raw.length;
-    if (pieces > MAX_BLOCK.pieces || characters > MAX_BLOCK.characters) close(at);
+    if (pieces > MAX_BLOCK.pieces || characters > MAX_BLOCK.characters) close(index);
     if (isLarge(item)) {
       parts.push(...asWritten(item.raw));
       continue;

@@ -246,7 +246,7 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
       assertMatch('texts that differ', changed.slice(0, 3), []);
       const runs = log.entries(runner.sessionId).filter(({ event }) => event.type === 'RUN_STARTED');
       const ids = runs.map(({ event }) => event.runId);
-      const twice = ids.filter((id, at) => ids.indexOf(id) !== at);
+      const twice = ids.filter((id, index) => ids.indexOf(id) !== index);
       assertMatch('turns that begin twice', twice, []);
     },
   },

@@ -11,12 +11,12 @@ import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { requestDigest } from '@interlude/protocol/request-digest';
 
-export interface FakeAnswer {
+export interface FakeResponse {
   status: number;
   body: Fields;
 }
 
-export function errorAnswer(status: number, code: string, details: Fields = {}): FakeAnswer {
+export function errorResponse(status: number, code: string, details: Fields = {}): FakeResponse {
   return { status, body: { error: { code, message: `This is a test: ${code}.`, ...details } } };
 }
 
@@ -73,21 +73,21 @@ export class FakeEventLog {
   }
 
   /** Handles a request as `POST /events` does. */
-  append({ producer: { id, epoch }, records }: EventsRequest): FakeAnswer {
+  append({ producer: { id, epoch }, records }: EventsRequest): FakeResponse {
     const known = this.#producers.get(id) ?? { epoch: 0, lastSeq: 0 };
-    if (epoch < known.epoch) return errorAnswer(403, 'stale_epoch', { currentEpoch: known.epoch });
+    if (epoch < known.epoch) return errorResponse(403, 'stale_epoch', { currentEpoch: known.epoch });
     let lastSeq = epoch > known.epoch ? 0 : known.lastSeq;
     const first = numberOf(records[0]?.seq) ?? 0;
     if (first > lastSeq + 1) {
       if (records[0]?.kind !== 'probe' && epoch > known.epoch) this.#fault(`epoch ${epoch} started with seq ${first}`);
-      return errorAnswer(409, 'sequence_gap', { expectedSeq: lastSeq + 1 });
+      return errorResponse(409, 'sequence_gap', { expectedSeq: lastSeq + 1 });
     }
     const fresh: Fields[] = [];
     for (const record of records) {
       const seq = numberOf(record.seq) ?? 0;
       if (seq > lastSeq + 1 || seq < 1) {
         this.#fault(`a request had seq ${seq} where ${lastSeq + 1} was next`);
-        return errorAnswer(400, 'malformed');
+        return errorResponse(400, 'malformed');
       }
       if (seq <= lastSeq) continue;
       lastSeq = seq;

@@ -7,7 +7,7 @@ import { type Fields, fieldsOf, parseJson, textOf } from '@interlude/protocol/fi
 import { HEARTBEAT_MS, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import { HEARTBEAT } from '@interlude/protocol/sse';
 import { API_BASE } from '@interlude/protocol/version';
-import { type EventsRequest, errorAnswer, type FakeAnswer, FakeEventLog } from './fake-event-log';
+import { type EventsRequest, errorResponse, FakeEventLog, type FakeResponse } from './fake-event-log';
 
 export type Fault =
   /** Cuts the connection; nothing is stored. */
@@ -33,7 +33,7 @@ export interface SeenRequest {
   endedAt: number | null;
 }
 
-function send(response: ServerResponse, { status, body }: FakeAnswer, headers: Record<string, string> = {}): void {
+function send(response: ServerResponse, { status, body }: FakeResponse, headers: Record<string, string> = {}): void {
   if (response.destroyed) return;
   response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers });
   response.end(JSON.stringify(body));
@@ -116,7 +116,7 @@ export class FakeInterlude {
     const path = pathname.startsWith(API_BASE) ? pathname.slice(API_BASE.length) : pathname;
     if (path === '/healthz' || path === '/readyz') return send(response, { status: 200, body: { status: 'ok' } });
     if (request.headers.authorization !== `Bearer ${this.#token}`) {
-      return send(response, errorAnswer(401, 'unauthenticated'));
+      return send(response, errorResponse(401, 'unauthenticated'));
     }
     const route = `${request.method} ${path}`;
     const raw = Buffer.concat(chunks);
@@ -132,14 +132,14 @@ export class FakeInterlude {
     if (/^GET \/agents\/[^/]+\/reply-obligations$/.test(route)) {
       return send(response, { status: 200, body: { position: '0', obligations: [] } });
     }
-    send(response, errorAnswer(404, 'not_found'));
+    send(response, errorResponse(404, 'not_found'));
   }
 
   async #events(raw: Buffer, encoding: string | undefined, response: ServerResponse): Promise<void> {
     const json = encoding === 'gzip' ? gunzipSync(raw) : raw;
     const body = fieldsOf(parseJson(`${json}`)) as unknown as EventsRequest;
     if (fieldsOf(body.producer).id === undefined || !Array.isArray(body.records)) {
-      return send(response, errorAnswer(400, 'malformed'));
+      return send(response, errorResponse(400, 'malformed'));
     }
     const { producer, records } = body;
     const about = { at: Date.now(), bytes: json.length, producer, records };
@@ -147,7 +147,7 @@ export class FakeInterlude {
     this.requests.push(seen);
     this.log.inspect(body);
     const fault = records[0]?.kind === 'probe' ? null : this.faultFor(seen);
-    const end = (answer: FakeAnswer, headers: Record<string, string> = {}) => {
+    const end = (answer: FakeResponse, headers: Record<string, string> = {}) => {
       [seen.status, seen.endedAt] = [answer.status, Date.now()];
       send(response, answer, headers);
     };
@@ -158,9 +158,9 @@ export class FakeInterlude {
     if (fault?.kind === 'cut') return cut();
     if (fault?.kind === 'refuse') {
       const { status, code, retryAfter } = fault;
-      return end(errorAnswer(status, code), retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) });
+      return end(errorResponse(status, code), retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) });
     }
-    if (json.length > MAX_REQUEST_BYTES) return end(errorAnswer(413, 'too_large', { maxBytes: MAX_REQUEST_BYTES }));
+    if (json.length > MAX_REQUEST_BYTES) return end(errorResponse(413, 'too_large', { maxBytes: MAX_REQUEST_BYTES }));
     const answer = this.log.append(body);
     if (fault?.kind === 'cut-after-storing') return cut();
     if (fault?.kind === 'half-an-answer') {
@@ -232,7 +232,7 @@ class FakeCommands {
     const position = this.#log.emit(sessionId ?? '', event);
     const command = { id, type, sessionId, position, isOpen: true, body };
     this.#commands.push(command);
-    for (let at = 0; at < times; at += 1) this.resend(command);
+    for (let index = 0; index < times; index += 1) this.resend(command);
     return command;
   }
 
@@ -284,13 +284,13 @@ class FakeCommands {
     this.endStreams(`event: fenced\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  acknowledge(commandId: string, { state, reason, runner }: Fields): FakeAnswer {
+  acknowledge(commandId: string, { state, reason, runner }: Fields): FakeResponse {
     const ack = { commandId, state: textOf(state), reason: textOf(reason), runner: textOf(runner) };
     this.acks.push({ at: Date.now(), ...ack });
-    if (this.refusesAcks !== null) return errorAnswer(this.refusesAcks, 'unavailable');
-    if (ack.runner !== null && ack.runner === this.#fencedRunner) return errorAnswer(403, 'stale_epoch');
+    if (this.refusesAcks !== null) return errorResponse(this.refusesAcks, 'unavailable');
+    if (ack.runner !== null && ack.runner === this.#fencedRunner) return errorResponse(403, 'stale_epoch');
     const command = this.#commands.find(({ id }) => id === commandId);
-    if (command === undefined) return errorAnswer(404, 'not_found');
+    if (command === undefined) return errorResponse(404, 'not_found');
     if (ack.state === 'done' || ack.state === 'failed') command.isOpen = false;
     return { status: 200, body: { commandId, state: ack.state } };
   }
@@ -300,7 +300,7 @@ class FakeCommands {
     const runner = query.get('runner') ?? '';
     this.streams.push({ runner, startedAt: Number(query.get('startedAt') ?? 0), openedAt: Date.now() });
     if (runner === this.#fencedRunner && runner !== '') {
-      send(response, errorAnswer(403, 'stale_epoch'));
+      send(response, errorResponse(403, 'stale_epoch'));
       return;
     }
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });

@@ -6,7 +6,7 @@ import { assert, assertMatch, checksOf } from '../check';
 import type { FakeCommand } from './fake-interlude';
 import { type RunnerTarget, textsIn } from './runner-target';
 
-export const numbers = (count: number) => Array.from({ length: count }, (_, at) => `${at + 1}`);
+export const numbers = (count: number) => Array.from({ length: count }, (_, index) => `${index + 1}`);
 
 const NAME_MESSAGE = 'Put the message into metadata.interlude.userMessageIds of the run, on its start and on its end.';
 

@@ -185,8 +185,8 @@ export const NEVER_IN_THE_WAY = serverChecks('never in the way', '8, Invariants,
       const stalled = await stalledReaders(server, agent);
       try {
         const slowest = new Slowest();
-        for (let at = 1; at <= BATCHES; at += 1) {
-          await slowest.measure(agent.emit(custom('conformance:filler', { at, filler: BATCH_TEXT })));
+        for (let index = 1; index <= BATCHES; index += 1) {
+          await slowest.measure(agent.emit(custom('conformance:filler', { at: index, filler: BATCH_TEXT })));
         }
         const hasAll = () => reader.named('session-event').length >= BATCHES;
         await server.waitFor('every event at the reader that reads', hasAll);

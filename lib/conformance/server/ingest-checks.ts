@@ -106,8 +106,8 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
     async run({ agent, server }) {
       const { id, epoch } = agent.outbox;
       const headers = { ...server.authorized, ...JSON_BODY, 'content-encoding': 'gzip' };
-      for (const [at, members] of [1, 3].entries()) {
-        const record = { seq: at + 1, ...agent.event(mark(at + 1)) };
+      for (const [index, members] of [1, 3].entries()) {
+        const record = { seq: index + 1, ...agent.event(mark(index + 1)) };
         const json = JSON.stringify({ producer: { id, epoch }, records: [record] });
         const length = Math.ceil(json.length / members);
         const parts = Array.from({ length: members }, (_, part) =>
@@ -115,7 +115,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
         );
         const body = new Uint8Array(Buffer.concat(parts));
         const { seen } = await server.send('/events', { method: 'POST', headers, body });
-        assertMatch(`the answer to ${members} member(s)`, seen, { status: 200, ackedSeq: at + 1, accepted: 1 });
+        assertMatch(`the answer to ${members} member(s)`, seen, { status: 200, ackedSeq: index + 1, accepted: 1 });
       }
     },
   },
@@ -220,13 +220,13 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
     why: '3, Ingest',
     todo: 'Commit rows and read models in one transaction, and answer afterwards.',
     async run({ agent, server }) {
-      for (let at = 1; at <= 10; at += 1) {
-        const { position } = await agent.emit(notice(`read-back ${at}`));
+      for (let index = 1; index <= 10; index += 1) {
+        const { position } = await agent.emit(notice(`read-back ${index}`));
         const transcript = await server.read(`${agent.path}/transcript`);
         const isCurrent = Number(transcript.position) >= Number(position);
         assert(isCurrent, `the transcript at ${position} or later`, transcript.position);
         const items = itemsOf((transcript.turns as Fields[])[0]);
-        assert(items.length === at, `${at} items`, items);
+        assert(items.length === index, `${index} items`, items);
       }
     },
   },
@@ -287,7 +287,7 @@ export const LIMITS = serverChecks('limits', '2, Limits', {
       // The body, its records, the record, the event and its value are five levels already.
       const nested = (depth: number) => {
         let value: unknown = {};
-        for (let at = 5; at < depth; at += 1) value = { value };
+        for (let index = 5; index < depth; index += 1) value = { value };
         return agent.event({ type: 'CUSTOM', name: 'deep', value });
       };
       await agent.outbox.send(nested(MAX_JSON_DEPTH));

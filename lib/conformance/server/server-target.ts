@@ -136,11 +136,11 @@ export class ServerTarget {
     const { body } = await this.get(`/sessions?agent=${encodeURIComponent(id)}`).catch(() => ({ body: {} as Fields }));
     const sessionIds = ((body.sessions as Fields[] | undefined) ?? []).map((session) => String(session.id));
     const failed = await Promise.all(
-      sessionIds.map(async (sessionId, at) => {
+      sessionIds.map(async (sessionId, index) => {
         const event = custom('session:ended', { reason: 'the conformance check is over', exitCode: 0 });
         const record = { kind: 'event', agentId: id, sessionId, occurredAt: Date.now(), event, seq: 1 };
         // A new producer, because the check may have left its own producer with wrong numbers.
-        const producer = { id: `${outbox.id}/end/${at}`, epoch: Date.now() };
+        const producer = { id: `${outbox.id}/end/${index}`, epoch: Date.now() };
         const path = `/sessions/${encodeURIComponent(sessionId)}/arrangement`;
         const ended = await this.post('/events', { producer, records: [record] }).catch(() => null);
         const archived = await this.post(path, { archived: true }, 'PUT').catch(() => null);
@@ -164,10 +164,10 @@ export function serverChecks(
   why: string,
   rows: Record<string, Row<CheckContext>>,
 ): Check<ServerTarget>[] {
-  return checksOf(group, why, rows).map((check, at) => ({
+  return checksOf(group, why, rows).map((check, index) => ({
     ...check,
     run: (server) => {
-      const name = `${group.replaceAll(' ', '-')}-${at + 1}`;
+      const name = `${group.replaceAll(' ', '-')}-${index + 1}`;
       return check.run({
         server,
         get agent() {

@@ -291,21 +291,22 @@ const ONCE_IN_ORDER = 'Send each row of the topic once, in position order.';
 async function writeFromTwo(server: ServerTarget, agent: FakeAgent): Promise<void> {
   const other = new FakeOutbox(server, `${agent.outbox.id}/other`);
   const write = async (outbox: FakeOutbox, by: string) => {
-    for (let at = 1; at <= ROUNDS; at += 1) await outbox.send(agent.event(custom('conformance:mark', { by, at })));
+    for (let index = 1; index <= ROUNDS; index += 1)
+      await outbox.send(agent.event(custom('conformance:mark', { by, at: index })));
   };
   await Promise.all([write(agent.outbox, 'one'), write(other, 'other')]);
 }
 
 /** @throws CheckFailed unless each producer's marks came once and in order, at ascending positions */
 function assertOnceInOrder(frames: readonly SseFrame[]): void {
-  const numbers = Array.from({ length: ROUNDS }, (_, at) => at + 1);
+  const numbers = Array.from({ length: ROUNDS }, (_, index) => index + 1);
   const values = frames.map(({ data }) => (data.event as { value?: Fields }).value ?? {});
   for (const by of ['one', 'other']) {
     const marks = values.filter((value) => value.by === by).map(({ at }) => at);
     assertMatch(`the marks of ${by}`, marks, numbers, ONCE_IN_ORDER);
   }
   const ids = frames.map(({ id }) => id ?? '0');
-  const odd = ids.findIndex((id, at) => at > 0 && comparePositions(ids[at - 1] ?? '0', id) >= 0);
+  const odd = ids.findIndex((id, index) => index > 0 && comparePositions(ids[index - 1] ?? '0', id) >= 0);
   assert(odd < 0, 'ascending positions', ids.slice(Math.max(0, odd - 1), odd + 1), ONCE_IN_ORDER);
 }
 

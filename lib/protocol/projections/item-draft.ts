@@ -36,8 +36,8 @@ export class ItemDraft {
   constructor({ items, omitted = 0 }: ShownItems) {
     this.#items = [...items];
     this.#omitted = omitted;
-    for (const [at, item] of items.entries()) {
-      this.#index.set(keyOf(item), at);
+    for (const [index, item] of items.entries()) {
+      this.#index.set(keyOf(item), index);
       this.#text += itemTextLength(item);
     }
     this.#trim();

@@ -99,11 +99,11 @@ export function joinHits(hits: readonly Hit[]): Hit[] {
 function rangesOf(term: string, folded: string): Hit[] {
   const ranges: Hit[] = [];
   for (
-    let at = folded.indexOf(term);
-    at !== -1 && ranges.length < MAX_HITS;
-    at = folded.indexOf(term, at + term.length)
+    let index = folded.indexOf(term);
+    index !== -1 && ranges.length < MAX_HITS;
+    index = folded.indexOf(term, index + term.length)
   )
-    ranges.push([at, at + term.length]);
+    ranges.push([index, index + term.length]);
   return ranges;
 }
 

@@ -55,12 +55,12 @@ export function compileLogRegex(source: string): RegexOutcome {
     const isWhole = text.length === message.length;
     const matcher = compiled.matcher(text);
     let steps = 0;
-    let at = 0;
+    let index = 0;
     for (let found = 0; found < MAX_HITS; ) {
-      steps += (text.length - at) * size;
+      steps += (text.length - index) * size;
       if (steps > MAX_STEPS_OF_HITS || !matcher.find()) return;
       const [start, end] = [matcher.start(), matcher.end()];
-      at = end;
+      index = end;
       // A match that ends where the text was truncated could differ in the whole line.
       const isHit = end > start && (isWhole || end < text.length);
       if (isHit) found += 1;

@@ -121,8 +121,8 @@ export function outdatesLists(event: AgUiEvent): boolean {
 /** A 14-digit hash (cyrb53) for comparing lists, which may be long. */
 function fingerprint(text: string): string {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
     high = Math.imul(high ^ unit, 2_654_435_761);
     low = Math.imul(low ^ unit, 1_597_334_677);
   }

@@ -150,7 +150,7 @@ class TranscriptDraft {
     this.#incomplete = state.incomplete;
     this.#ahead = state.ahead;
     this.#waiting = state.waiting === null ? null : [...state.waiting];
-    for (const [at, turn] of this.#turns.entries()) this.#index.set(turn.id, at);
+    for (const [index, turn] of this.#turns.entries()) this.#index.set(turn.id, index);
     for (const { moves } of state.waiting ?? []) for (const move of moves) this.#moved.add(keyOf(move));
   }
 
@@ -175,7 +175,7 @@ class TranscriptDraft {
 
   result(): Omit<LoadedTurns, 'ahead'> {
     for (const turnId of [...this.#pending.keys()]) this.#flush(turnId);
-    const turns = this.#removed ? this.#turns.filter((turn, at) => this.#index.get(turn.id) === at) : this.#turns;
+    const turns = this.#removed ? this.#turns.filter((turn, index) => this.#index.get(turn.id) === index) : this.#turns;
     return { turns, incomplete: this.#incomplete, waiting: this.#waiting };
   }
 
@@ -274,7 +274,7 @@ class TranscriptDraft {
 /** Sorts items that waited for an older page; returns the same list if sorted. */
 function sortByPosition(items: Item[]): Item[] {
   const isSorted = items.every(
-    (item, at) => at === 0 || comparePositions((items[at - 1] as Item).position, item.position) <= 0,
+    (item, index) => index === 0 || comparePositions((items[index - 1] as Item).position, item.position) <= 0,
   );
   return isSorted ? items : items.toSorted((a, b) => comparePositions(a.position, b.position));
 }
@@ -323,8 +323,8 @@ function settleItem(item: Item, broken: boolean, endedAt: number | null): Item {
 
 /** Inserts an item by its position. */
 function insertItem(items: readonly Item[], item: Item): Item[] {
-  const at = items.findIndex((other) => comparePositions(other.position, item.position) > 0);
-  return at < 0 ? [...items, item] : [...items.slice(0, at), item, ...items.slice(at)];
+  const index = items.findIndex((other) => comparePositions(other.position, item.position) > 0);
+  return index < 0 ? [...items, item] : [...items.slice(0, index), item, ...items.slice(index)];
 }
 
 /** A redaction mark. */

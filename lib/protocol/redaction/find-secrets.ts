@@ -25,8 +25,8 @@ import { credentialHeaders, urlSecrets } from './url-secrets';
 export function findSecrets(text: string, known: Iterable<string> = []): SecretSpan[] {
   const spans: SecretSpan[] = [];
   for (const secret of known) {
-    for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + secret.length)) {
-      spans.push({ start: at, end: at + secret.length, kind: 'interlude-token' });
+    for (let index = text.indexOf(secret); index >= 0; index = text.indexOf(secret, index + secret.length)) {
+      spans.push({ start: index, end: index + secret.length, kind: 'interlude-token' });
     }
   }
   spans.push(...new BlockScan().scan(text), ...ruleSecrets(text, false));

@@ -121,7 +121,7 @@ export class HtmlTables {
     table.cell = table.next;
     table.next += columns ?? 1;
     if ((rows ?? 1) > 1 && table.cell < MAX_SPANNED) {
-      const spanned = Array.from({ length: columns ?? 1 }, (_, at) => [table.cell + at, rows ?? 1] as const);
+      const spanned = Array.from({ length: columns ?? 1 }, (_, index) => [table.cell + index, rows ?? 1] as const);
       table.spanned = new Map([...table.spanned, ...spanned]);
     }
     const { row } = table;
@@ -158,8 +158,8 @@ export class HtmlTables {
   /** The first secret column that a cell spans. */
   #column(): NamedColumn | undefined {
     const { columns, cell, next } = this.#table;
-    for (let at = cell; at < next; at += 1) {
-      const column = columns?.get(at);
+    for (let index = cell; index < next; index += 1) {
+      const column = columns?.get(index);
       if (column !== undefined) return column;
     }
     return undefined;
@@ -169,20 +169,20 @@ export class HtmlTables {
   #read(text: string, from: number, isOpen: boolean, spans: SecretSpan[]): void {
     if (!this.#table.isInCell || from === text.length) return;
     const column = this.#column();
-    for (let at = from; at < text.length; ) {
-      const newline = text.indexOf('\n', at);
+    for (let index = from; index < text.length; ) {
+      const newline = text.indexOf('\n', index);
       const end = newline < 0 ? text.length : newline;
-      const line = text.slice(at, end);
-      const isAtLine = at === 0 ? this.#isAtLine : text[at - 1] === '\n';
+      const line = text.slice(index, end);
+      const isAtLine = index === 0 ? this.#isAtLine : text[index - 1] === '\n';
       const gutter = isAtLine ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;
       const { names = [] } = this.#table.row ?? {};
       if (names.length > 0) names.push(`${names.pop()} ${untagged(line.slice(gutter))}`.slice(0, MAX_NAME_TEXT));
       if (column !== undefined) {
         const lead = untagged(line).trim().includes(' ') ? gutter : 0;
-        const cell = { text: line.slice(lead), at: at + lead };
+        const cell = { text: line.slice(lead), at: index + lead };
         spans.push(...cellSecrets(cell, column, isOpen && end === text.length, text.length, WORD));
       }
-      at = end + 1;
+      index = end + 1;
     }
   }
 }
@@ -244,13 +244,14 @@ function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan
 /** The end of the list or object at the start of a cell; null without one. */
 function nestedEnd(text: string, from: number): number | null {
   let [depth, isString] = [0, false];
-  for (let at = from; at < Math.min(text.length, from + MAX_NESTED_CELL); at += 1) {
-    const character = text.charAt(at);
-    if (isString && character === '\\') at += 1;
+  for (let index = from; index < Math.min(text.length, from + MAX_NESTED_CELL); index += 1) {
+    const character = text.charAt(index);
+    if (isString && character === '\\') index += 1;
     else if (character === '"') isString = !isString;
     else if (!isString && /[[{]/.test(character)) depth += 1;
     else if (!isString && /[\]}]/.test(character)) depth -= 1;
-    if (depth < 1 && !/\s/.test(character)) return at > from && /[\]}]/.test(character) && depth === 0 ? at + 1 : null;
+    if (depth < 1 && !/\s/.test(character))
+      return index > from && /[\]}]/.test(character) && depth === 0 ? index + 1 : null;
   }
   return null;
 }

@@ -143,7 +143,7 @@ function masked(value: unknown, mask: DigestMask): unknown {
     Reflect.set(copy, key, next);
   };
   if (Array.isArray(value)) {
-    for (const [at, entry] of value.entries()) change(at, entry, masked(entry, mask));
+    for (const [index, entry] of value.entries()) change(index, entry, masked(entry, mask));
     return copy ?? value;
   }
   const fields = value as Record<string, unknown>;
@@ -194,8 +194,8 @@ export async function redactedMetrics(text: string, yieldIfDue: YieldIfDue): Pro
   };
   const lines = text.split('\n');
   const shown: string[] = [];
-  for (let at = 0; at < lines.length; at += LINES_AT_ONCE) {
-    const some = lines.slice(at, at + LINES_AT_ONCE).join('\n');
+  for (let index = 0; index < lines.length; index += LINES_AT_ONCE) {
+    const some = lines.slice(index, index + LINES_AT_ONCE).join('\n');
     shown.push(some.replace(LABEL_VALUE, redact));
     await yieldIfDue();
   }

@@ -40,7 +40,7 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   if (Array.isArray(value)) {
     const given = isFree ? redactList(value, tally, name) : value;
     const entries = given.map((entry) => redactValue(entry, tally, isFree, name));
-    return entries.some((entry, at) => entry !== value[at]) ? entries : value;
+    return entries.some((entry, index) => entry !== value[index]) ? entries : value;
   }
   const marks = new FieldMarks(value, name, isFree);
   let hasChanged = false;
@@ -185,14 +185,14 @@ function redactTable(rows: readonly unknown[], tally: Tally): readonly unknown[]
 function redactRows(rows: readonly unknown[], columns: Columns | null, tally: Tally): readonly unknown[] {
   const next = rows.map((row) => {
     if (columns === null || !Array.isArray(row)) return row;
-    const cells = row.map((cell, at) => {
-      const column = columns.get(at);
+    const cells = row.map((cell, index) => {
+      const column = columns.get(index);
       const isSecret = column !== undefined && typeof cell === 'string' && isCellSecret(cell, column);
       return isSecret ? countMark(column.named.kind, tally) : cell;
     });
-    return cells.some((cell, at) => cell !== row[at]) ? cells : row;
+    return cells.some((cell, index) => cell !== row[index]) ? cells : row;
   });
-  return next.some((row, at) => row !== rows[at]) ? next : rows;
+  return next.some((row, index) => row !== rows[index]) ? next : rows;
 }
 
 const COLUMN_FIELD = new RegExp(`^${COLUMN_KEY}$`, 'i');
@@ -249,12 +249,12 @@ function pairedKind(list: readonly string[], index: number, name: string): strin
 
 function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally): string {
   let shown = '';
-  let at = 0;
+  let index = 0;
   for (const { start, end, kind } of spans) {
-    shown += text.slice(at, start) + countMark(kind, tally);
-    at = end;
+    shown += text.slice(index, start) + countMark(kind, tally);
+    index = end;
   }
-  return shown + text.slice(at);
+  return shown + text.slice(index);
 }
 
 function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {

@@ -82,8 +82,8 @@ export async function prepareTexts(value: unknown, yieldIfDue: YieldIfDue): Prom
   }
   if (typeof value !== 'string' || value.length < MIN_PREPARED || PREPARED_TEXTS.has(value)) return;
   const text = new RedactedText();
-  for (let at = 0; at < value.length; at += CHUNK_LENGTH) {
-    text.add(value.slice(at, at + CHUNK_LENGTH));
+  for (let index = 0; index < value.length; index += CHUNK_LENGTH) {
+    text.add(value.slice(index, index + CHUNK_LENGTH));
     const due = yieldIfDue();
     if (due !== null) await due;
   }
@@ -277,8 +277,8 @@ function keyIn(text: string): RegExpExecArray | null {
 
 /** The index after the next line break; infinite without one. */
 function lineEnd(text: string, from: number): number {
-  const at = text.indexOf('\n', from);
-  return at < 0 ? Number.POSITIVE_INFINITY : at + 1;
+  const index = text.indexOf('\n', from);
+  return index < 0 ? Number.POSITIVE_INFINITY : index + 1;
 }
 
 function isInsidePair(text: string, at: number): boolean {

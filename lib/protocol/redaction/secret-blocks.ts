@@ -121,20 +121,20 @@ class SecretBlocks {
       this.#partial = lastLine(chunk);
       return spans;
     }
-    for (let at = 0; at < chunk.length; ) {
-      const newline = chunk.indexOf('\n', at);
+    for (let index = 0; index < chunk.length; ) {
+      const newline = chunk.indexOf('\n', index);
       const end = newline < 0 ? chunk.length : newline;
-      const before = at === 0 ? this.#partial : '';
-      const line = before + chunk.slice(at, end).replace(/\r$/, '');
+      const before = index === 0 ? this.#partial : '';
+      const line = before + chunk.slice(index, end).replace(/\r$/, '');
       const isWhole = newline >= 0;
       const found = this.#isDecoded ? this.#string(line, isWhole, isOpen) : this.#withoutGutter(line, isWhole, isOpen);
       for (const span of found) {
-        const start = Math.max(at, at - before.length + span.start);
-        const to = at - before.length + span.end;
+        const start = Math.max(index, index - before.length + span.start);
+        const to = index - before.length + span.end;
         if (to > start) spans.push({ start, end: to, kind: span.kind });
       }
       this.#partial = isWhole ? '' : line.slice(0, MAX_PARTIAL);
-      at = end + 1;
+      index = end + 1;
     }
     return spans;
   }

@@ -319,11 +319,11 @@ interface Atom {
 
 function atomsOf(source: string): Atom[] {
   const atoms: Atom[] = [];
-  for (let at = 0; at < source.length; ) {
-    const rest = source.slice(at);
+  for (let index = 0; index < source.length; ) {
+    const rest = source.slice(index);
     const atom = rest.startsWith('(') ? rest.slice(0, groupEnd(rest)) : (ATOM.exec(rest)?.[0] ?? rest);
     const times = TIMES.exec(rest.slice(atom.length));
-    at += atom.length + (times?.[0].length ?? 0);
+    index += atom.length + (times?.[0].length ?? 0);
     if (times === null) atoms.push({ atom, least: null, most: null });
     else if (times[1] !== undefined)
       atoms.push({ atom, least: times[1], most: times[2] === undefined ? times[1] : times[3] || null });
@@ -334,12 +334,12 @@ function atomsOf(source: string): Atom[] {
 
 function groupEnd(text: string): number {
   let depth = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '\\') at += 1;
-    else if (character === '[') at += (/^\[(?:\\.|[^\]\\])*\]/s.exec(text.slice(at))?.[0].length ?? 1) - 1;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (character === '\\') index += 1;
+    else if (character === '[') index += (/^\[(?:\\.|[^\]\\])*\]/s.exec(text.slice(index))?.[0].length ?? 1) - 1;
     else if (character === '(') depth += 1;
-    else if (character === ')' && --depth === 0) return at + 1;
+    else if (character === ')' && --depth === 0) return index + 1;
   }
   return text.length;
 }

@@ -68,8 +68,8 @@ function levelOf(bracket: string, name: string): Level {
 }
 
 function lineEnd(text: string, from: number): number {
-  const at = text.indexOf('\n', from);
-  return at < 0 ? text.length : at;
+  const index = text.indexOf('\n', from);
+  return index < 0 ? text.length : index;
 }
 
 type State =
@@ -142,30 +142,30 @@ export class ValueLists {
   /** Reads up to the end of the list or statement. @returns that index */
   #read(text: string, from: number, spans: SecretSpan[], isOpen: boolean): number {
     let isLineStart = from === 0 && this.#isLineStart;
-    for (let at = from; at < text.length; ) {
+    for (let index = from; index < text.length; ) {
       if (isLineStart) {
         this.#endLine(text, spans, false);
-        const end = lineEnd(text, at);
-        const line = text.slice(at, end);
+        const end = lineEnd(text, index);
+        const line = text.slice(index, end);
         isLineStart = false;
         // A blank line ends a list; braces in code may be unbalanced.
         if (this.#state.kind === 'nested' && end < text.length && line.trim() === '') this.#state = { kind: 'none' };
-        else at += GUTTER.exec(line)?.[0].length ?? 0;
+        else index += GUTTER.exec(line)?.[0].length ?? 0;
       }
-      if (this.#state.kind === 'none') return at;
+      if (this.#state.kind === 'none') return index;
       if (this.#quote !== '') {
-        at = this.#string(text, at, spans, isOpen);
-        isLineStart = text.charAt(at - 1) === '\n';
+        index = this.#string(text, index, spans, isOpen);
+        isLineStart = text.charAt(index - 1) === '\n';
         continue;
       }
-      TOKEN.lastIndex = at;
-      const token = TOKEN.exec(text)?.[0] ?? text.charAt(at);
+      TOKEN.lastIndex = index;
+      const token = TOKEN.exec(text)?.[0] ?? text.charAt(index);
       if (token === '\n') isLineStart = true;
       else if (token.startsWith('-') && this.#mayBeComment) {
-        at = lineEnd(text, at);
+        index = lineEnd(text, index);
         continue;
-      } else if (/\S/.test(token)) this.#token(token, at, text, spans, isOpen);
-      at += token.length;
+      } else if (/\S/.test(token)) this.#token(token, index, text, spans, isOpen);
+      index += token.length;
     }
     this.#endLine(text, spans, isOpen && !isLineStart);
     return text.length;

@@ -32,12 +32,12 @@ export async function readRecording(file: string, kind?: string): Promise<Record
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new Error(error.code === 'ENOENT' ? `${file}: no such file` : `${file} can't be read (${error.code})`);
   });
-  const lines = text.split('\n').flatMap((line, at) => {
+  const lines = text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return [];
     const parsed = parseLine(line);
     if (parsed) return [parsed];
     throw new Error(
-      `${file}: not a recording: line ${at + 1} is neither {"dir", "at", "msg"} nor Claude Code's {"t", "src", "msg"}`,
+      `${file}: not a recording: line ${index + 1} is neither {"dir", "at", "msg"} nor Claude Code's {"t", "src", "msg"}`,
     );
   });
   const hash = createHash('sha256').update(text).digest('hex');
@@ -112,7 +112,7 @@ export async function play(playback: Playback): Promise<boolean> {
     speed === Number.POSITIVE_INFINITY ? Date.now() : Math.round(Math.min(dueAt, Date.now()));
   // The reader's clock runs at the recording's speed, so that its timeouts occur at the same places as originally.
   const since = (at: number) => startedAt + at;
-  for (const [at, line] of lines.entries()) {
+  for (const [index, line] of lines.entries()) {
     const outputs: EmittedEvent[] = [];
     for (;;) {
       const { dueAt } = reader;
@@ -120,23 +120,23 @@ export async function play(playback: Playback): Promise<boolean> {
       outputs.push(...reader.elapsed(dueAt));
     }
     const dueAt = startedAt + line.at / speed;
-    if (at >= fromLine) await sleepUntil(dueAt, signal);
+    if (index >= fromLine) await sleepUntil(dueAt, signal);
     if (signal.aborted) return false;
     outputs.push(...reader.read(line, since(line.at)));
     // Ends the session of a truncated recording, which would otherwise look alive forever.
-    const isLast = at === lines.length - 1;
+    const isLast = index === lines.length - 1;
     if (isLast) outputs.push(...reader.ended({ reason: 'the recording ends here' }, since(line.at)));
     const now = timeOf(dueAt);
     const events = outputs.map((one) => ({
       ...one,
       occurredAt: Math.min(now, timeOf(dueAt - (since(line.at) - one.occurredAt) / speed)),
     }));
-    if (at < fromLine) {
+    if (index < fromLine) {
       onSkipped?.(events);
       continue;
     }
-    if (events.length > 0 || isLast) await emit(events, at + 1);
-    onLine?.(at + 1);
+    if (events.length > 0 || isLast) await emit(events, index + 1);
+    onLine?.(index + 1);
   }
   return true;
 }

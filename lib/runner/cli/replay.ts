@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
-import type { IngestAnswer } from '@interlude/protocol/envelope';
+import type { IngestResponse } from '@interlude/protocol/envelope';
 import { NOTHING_OPEN } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
@@ -78,7 +78,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
     serverKey: serverKey(options, env),
     outboxDir: join(home, 'outboxes'),
   };
-  const rejected: IngestAnswer['rejected'] = [];
+  const rejected: IngestResponse['rejected'] = [];
   let opened: ReplayOutbox;
   let journal: DeliveryJournal | null = null;
   try {
@@ -377,9 +377,9 @@ function replayCursor(sessionId: string, line: number): { name: string; value: s
  */
 async function openReplayOutbox(place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {
   if (place.sessionId !== undefined) return openAt(fileOf(place), place, listeners);
-  for (let at = 0; at < MAX_REPLAYS; at += 1) {
+  for (let index = 0; index < MAX_REPLAYS; index += 1) {
     try {
-      return await openAt(fileOf(place, at), place, listeners);
+      return await openAt(fileOf(place, index), place, listeners);
     } catch (error) {
       if (!(error instanceof ProcessLockedError || error instanceof OutboxVersionError)) throw error;
     }

@@ -169,7 +169,7 @@ export function untimedRequest(
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? requestHttps : requestHttp;
     // A new connection: the server may close an idle one just as it is reused.
-    const request = send(url, { method, headers, signal, agent: false }, (answer) => resolve(responseOf(answer)));
+    const request = send(url, { method, headers, signal, agent: false }, (response) => resolve(responseOf(response)));
     request.once('error', reject);
     // Without keep-alive, a request to a vanished machine would never settle.
     request.setSocketKeepAlive(true, KEEP_ALIVE_MS);
@@ -180,8 +180,8 @@ export function untimedRequest(
 const READ_TIMEOUT_MS = 5_000;
 
 /** Reads the first bytes of a response, which may be endless, within five seconds. */
-export async function readBeginning(answer: Response, maxBytes: number): Promise<string> {
-  const reader = answer.body?.getReader();
+export async function readBeginning(response: Response, maxBytes: number): Promise<string> {
+  const reader = response.body?.getReader();
   if (reader === undefined) return '';
   const decoder = new TextDecoder();
   const late = setTimeout(() => void reader.cancel().catch(() => undefined), READ_TIMEOUT_MS);
@@ -207,13 +207,14 @@ export function isUnsent(error: unknown): boolean {
   return UNSENT.has(code ?? '') || errors?.every((one) => UNSENT.has(one.code ?? '')) === true;
 }
 
-function responseOf(answer: IncomingMessage): Response {
+function responseOf(response: IncomingMessage): Response {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(answer.headers)) if (value !== undefined) headers.set(name, String(value));
-  const status = answer.statusCode ?? 502;
+  for (const [name, value] of Object.entries(response.headers))
+    if (value !== undefined) headers.set(name, String(value));
+  const status = response.statusCode ?? 502;
   const hasNoBody = status === 204 || status === 205 || status === 304;
-  if (hasNoBody) answer.resume();
-  const body = hasNoBody ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
+  if (hasNoBody) response.resume();
+  const body = hasNoBody ? null : (Readable.toWeb(response) as ReadableStream<Uint8Array>);
   return new Response(body, { status: Math.min(Math.max(status, 200), 599), headers });
 }
 

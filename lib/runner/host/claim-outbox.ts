@@ -33,8 +33,8 @@ const MOST_AGENTS = 64;
 export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {
   if (claim.agentId !== undefined) return await open(claim, claim.agentId);
   let free: Outbox | null = null;
-  for (let at = 1; at <= MOST_AGENTS; at += 1) {
-    const agentId = at === 1 ? claim.baseId : `${claim.baseId}-${at}`;
+  for (let index = 1; index <= MOST_AGENTS; index += 1) {
+    const agentId = index === 1 ? claim.baseId : `${claim.baseId}-${index}`;
     const opened = await open(claim, agentId).catch((error) => {
       if (error instanceof ProcessLockedError) return null;
       if (!(error instanceof OutboxVersionError)) throw error;

@@ -104,7 +104,7 @@ export class ControlPort {
   }
 }
 
-function reply(response: ServerResponse, { status, body }: ControlAnswer): void {
+function reply(response: ServerResponse, { status, body }: ControlResponse): void {
   if (response.headersSent) return;
   const isText = typeof body === 'string';
   const text = isText ? body : `${JSON.stringify(body)}\n`;
@@ -155,7 +155,7 @@ export interface ControlHandlers {
   /** @returns the session of a ticket; null if it is invalid */
   sessionOf?(ticket: string): string | null;
   /** @returns null if no process of the caller is an agent of this runner */
-  wait?(call: WaitCall): Promise<WaitAnswer> | null;
+  wait?(call: WaitCall): Promise<WaitResponse> | null;
   /** Confirms that the message of a wait was printed. @returns false if the claim is unknown */
   confirmWait?(claim: string): Promise<boolean>;
 }
@@ -188,7 +188,7 @@ export interface WaitCall {
   signal: AbortSignal;
 }
 
-export type WaitAnswer =
+export type WaitResponse =
   /** A message to print, and then to confirm with its claim. */
   | { kind: 'message'; claim: string; text: string }
   /** No message yet. */
@@ -228,24 +228,24 @@ interface ControlRequest {
 }
 
 /** A hook prints a text body as it is; an object is sent as JSON. */
-interface ControlAnswer {
+interface ControlResponse {
   status: number;
   body: string | object;
 }
 
-const OK: ControlAnswer = { status: 200, body: { ok: true } };
+const OK: ControlResponse = { status: 200, body: { ok: true } };
 const MAX_PIDS = 16;
 const MAX_WAIT_MS = 24 * 60 * 60_000;
 const MAX_IDS = 16;
 export const NOT_FOLLOWED = 'no session of this agent is followed here';
-const NOT_FOLLOWED_ANSWER: ControlAnswer = { status: 404, body: { error: NOT_FOLLOWED } };
-const TICKET_FORBIDDEN: ControlAnswer = {
+const NOT_FOLLOWED_ANSWER: ControlResponse = { status: 404, body: { error: NOT_FOLLOWED } };
+const TICKET_FORBIDDEN: ControlResponse = {
   status: 403,
   body: { error: 'a ticket is valid for the tools of its session only' },
 };
 const BAD_LEVEL = { error: `level must be one of: ${LOG_LEVELS.join(', ')}` };
 
-type Route = (request: ControlRequest, about: Fields, handlers: ControlHandlers) => ControlAnswer;
+type Route = (request: ControlRequest, about: Fields, handlers: ControlHandlers) => ControlResponse;
 
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['GET /reply-obligations', (_request, _about, handlers) => ({ status: 200, body: [...handlers.obligations()] })],
@@ -287,7 +287,7 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
 ]);
 
 /** Calls the handler synchronously, so that requests are handled in order of arrival. */
-async function handleControlRequest(request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
+async function handleControlRequest(request: ControlRequest, handlers: ControlHandlers): Promise<ControlResponse> {
   const about = parse(request.body);
   const tool = /^\/tools\/([a-z_]{1,64})$/.exec(request.path)?.[1];
   if (tool !== undefined && request.method === 'POST') return await answerTool(tool, request, handlers);
@@ -318,7 +318,7 @@ async function handleControlRequest(request: ControlRequest, handlers: ControlHa
  * The agent's mistakes are reported in the tool's answer, the caller's as error statuses. With `claim`, calls nothing
  * and returns the distance of the agent's process from the caller.
  */
-async function answerTool(tool: string, request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
+async function answerTool(tool: string, request: ControlRequest, handlers: ControlHandlers): Promise<ControlResponse> {
   if (!isToolName(tool)) return { status: 404, body: { error: `unknown tool ${tool}` } };
   const { query, ticketOf } = request;
   const input = parse(request.body);
@@ -330,7 +330,7 @@ async function answerTool(tool: string, request: ControlRequest, handlers: Contr
   return { status: 200, body: await callTool(tool, input, owner.tools) };
 }
 
-async function answerWait({ query, signal }: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
+async function answerWait({ query, signal }: ControlRequest, handlers: ControlHandlers): Promise<ControlResponse> {
   const waitId = query.get('id') ?? '';
   const withinMs = withinIn(query);
   if (waitId === '' || withinMs === null) return { status: 400, body: { error: 'id and within are missing' } };
@@ -355,7 +355,7 @@ function atIn(query: URLSearchParams): number | null {
   return Number.isSafeInteger(at) && at > 1_000_000_000_000 ? at : null;
 }
 
-function done(call: () => void): ControlAnswer {
+function done(call: () => void): ControlResponse {
   call();
   return OK;
 }

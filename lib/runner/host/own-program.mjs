@@ -167,9 +167,9 @@ export function displayPath(path, folder = callerCwd) {
  * @param {string} folder
  */
 function nearestProject(folder) {
-  for (let at = folder; ; at = dirname(at)) {
-    if (existsSync(join(at, 'package.json')) || existsSync(join(at, 'node_modules'))) return at;
-    if (at === dirname(at)) return folder;
+  for (let index = folder; ; index = dirname(index)) {
+    if (existsSync(join(index, 'package.json')) || existsSync(join(index, 'node_modules'))) return index;
+    if (index === dirname(index)) return folder;
   }
 }
 

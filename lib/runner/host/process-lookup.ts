@@ -23,8 +23,8 @@ export async function findListener(pids: readonly number[], address: string): Pr
   if (pids.length === 0 || port === null) return null;
   const find = process.platform === 'linux' ? byProc : byLsof;
   const listening = await find(pids, address, port).catch(() => new Set<number>());
-  const at = pids.findIndex((pid) => listening.has(pid));
-  return at < 0 ? null : at;
+  const index = pids.findIndex((pid) => listening.has(pid));
+  return index < 0 ? null : index;
 }
 
 /** @returns undefined for a socket path, null for an address on another machine */

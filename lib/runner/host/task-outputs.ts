@@ -401,9 +401,9 @@ async function lineFrom(file: FileHandle, from: number, size: number): Promise<n
   const bytes = await readBytes(file, from - 1, Math.min(size, from + LONG_LINE));
   const newline = bytes.indexOf(NEWLINE);
   if (newline >= 0 && from + newline < size) return from + newline;
-  let at = 1;
-  while (at < 4 && isContinuationByte(bytes[at])) at += 1;
-  return Math.min(size, from - 1 + at);
+  let index = 1;
+  while (index < 4 && isContinuationByte(bytes[index])) index += 1;
+  return Math.min(size, from - 1 + index);
 }
 
 async function readPiece(file: FileHandle, from: number, reading: Reading): Promise<OutputPiece | null> {

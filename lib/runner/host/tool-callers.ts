@@ -109,9 +109,9 @@ export class ToolCallers {
   async #processAmong(pids: readonly number[]): Promise<{ at: number; sessionId: string } | null> {
     const { rule, sessions } = this.#options;
     const all = sessions();
-    for (const [at, pid] of pids.entries()) {
+    for (const [index, pid] of pids.entries()) {
       const session = all.findLast(({ process }) => process?.pid === pid);
-      if (session !== undefined) return { at, sessionId: session.sessionId };
+      if (session !== undefined) return { at: index, sessionId: session.sessionId };
     }
     const last = all.at(-1);
     const at = rule?.listensAt === undefined || last === undefined ? null : await findListener(pids, rule.listensAt);

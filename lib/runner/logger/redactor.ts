@@ -101,16 +101,16 @@ function safeLength(text: string, length: number): number {
 /** Redacts the text up to `keep`, or up to the end of a secret that crosses it. */
 function redactSpans(text: string, spans: readonly SecretSpan[], keep: number) {
   const parts: string[] = [];
-  let at = 0;
+  let index = 0;
   let redacted = 0;
   for (const { start, end, kind } of spans) {
     if (start >= keep) break;
-    parts.push(text.slice(at, start), `[redacted: ${kind}]`);
-    at = end;
+    parts.push(text.slice(index, start), `[redacted: ${kind}]`);
+    index = end;
     redacted += 1;
   }
-  const end = Math.max(at, keep);
-  parts.push(text.slice(at, end));
+  const end = Math.max(index, keep);
+  parts.push(text.slice(index, end));
   return { text: parts.join(''), redacted, end };
 }
 

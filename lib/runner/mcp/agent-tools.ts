@@ -18,12 +18,12 @@ export interface SessionTools {
   reply(messageId: string, text: string): Promise<string | null>;
 }
 
-export interface ToolAnswer {
+export interface ToolResult {
   text: string;
   isError: boolean;
 }
 
-export type CallTool = (tool: ToolName, input: unknown, origin: CallOrigin) => Promise<ToolAnswer>;
+export type CallTool = (tool: ToolName, input: unknown, origin: CallOrigin) => Promise<ToolResult>;
 
 /** Evidence of the agent that made a call. */
 export interface CallOrigin {
@@ -105,11 +105,11 @@ export function isToolName(name: string): name is ToolName {
 }
 
 /** Validates the input, because callers of the HTTP route don't have the schema. Never rejects because of the input. */
-export async function callTool(name: ToolName, input: unknown, tools: SessionTools): Promise<ToolAnswer> {
+export async function callTool(name: ToolName, input: unknown, tools: SessionTools): Promise<ToolResult> {
   const { input: schema, call } = AGENT_TOOLS[name];
   const parsed = schema.safeParse(input ?? {});
   if (!parsed.success) return refused(z.prettifyError(parsed.error));
-  return await (call as (input: unknown, tools: SessionTools) => Promise<ToolAnswer>)(parsed.data, tools);
+  return await (call as (input: unknown, tools: SessionTools) => Promise<ToolResult>)(parsed.data, tools);
 }
 
 function listOf(owed: readonly PendingReply[]): string {
@@ -122,11 +122,11 @@ function listOf(owed: readonly PendingReply[]): string {
   return `Waiting for a reply from you:\n${JSON.stringify(shown, null, 1)}${more > 0 ? `\n(${more} more follow later.)` : ''}`;
 }
 
-function done(text: string): ToolAnswer {
+function done(text: string): ToolResult {
   return { text, isError: false };
 }
 
-export function refused(text: string): ToolAnswer {
+export function refused(text: string): ToolResult {
   return { text, isError: true };
 }
 

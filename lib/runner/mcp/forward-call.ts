@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { type ControlFile, controlFolder, readControlFile } from '../host/control-file';
 import { isRunning } from '../host/data-folder.mjs';
-import { type CallOrigin, type CallTool, refused, type ToolAnswer, type ToolName } from './agent-tools';
+import { type CallOrigin, type CallTool, refused, type ToolName, type ToolResult } from './agent-tools';
 
 /**
  * Forwards tool calls to the runner that follows the calling agent. Each runner on this machine decides by the evidence
@@ -69,7 +69,7 @@ export async function runnerPortAt(controlFile: string): Promise<RunnerPort[]> {
   return file === null ? [] : [file];
 }
 
-async function send(port: RunnerPort, call: Call): Promise<ToolAnswer> {
+async function send(port: RunnerPort, call: Call): Promise<ToolResult> {
   const answer = await post(port, call);
   if (answer === null) return refused(NO_ANSWER);
   const { text, isError, error } = answer.fields;

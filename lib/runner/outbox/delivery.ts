@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { IngestAnswer, ProducerRef } from '@interlude/protocol/envelope';
+import type { IngestResponse, ProducerRef } from '@interlude/protocol/envelope';
 import { parseJson } from '@interlude/protocol/fields';
 import { connectionMessage, type Endpoint, errorIn, requestServer, withDeadline } from '../host/server-request';
 import { isOutboxLine } from './append-plan';
@@ -27,7 +27,7 @@ export type OutboxNotice =
   | { level: 'warn'; kind: 'quarantined'; rejected: Rejected[]; message: string };
 
 /** A quarantined record and its session. */
-type Rejected = IngestAnswer['rejected'][number] & { sessionId?: string | undefined };
+type Rejected = IngestResponse['rejected'][number] & { sessionId?: string | undefined };
 
 export interface DelivererOptions {
   store: OutboxStore;
@@ -270,7 +270,7 @@ export const systemClock: OutboxClock = {
  */
 
 type SendOutcome =
-  | { kind: 'acked'; ackedSeq: number; hadDuplicates: boolean; rejected: IngestAnswer['rejected'] }
+  | { kind: 'acked'; ackedSeq: number; hadDuplicates: boolean; rejected: IngestResponse['rejected'] }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; message: string }
   /**
@@ -333,7 +333,7 @@ export async function askExpectedSeq(options: {
 
 function interpret(response: Response, text: string): SendOutcome {
   if (response.status === 200) {
-    const { ackedSeq, duplicates, rejected = [] } = (parseJson(text) ?? {}) as Partial<IngestAnswer>;
+    const { ackedSeq, duplicates, rejected = [] } = (parseJson(text) ?? {}) as Partial<IngestResponse>;
     if (Number.isSafeInteger(ackedSeq))
       return { kind: 'acked', ackedSeq: ackedSeq as number, hadDuplicates: duplicates !== 0, rejected };
     return {

@@ -183,9 +183,9 @@ function shiftedRows(
   const rows = [...waiting].filter(([, { seq }]) => seq >= from);
   const seqs = rows.map(([, { seq }]) => seq);
   const shifted = rows.slice(1).map(([name, status]) => ({ name, body: status.body, bytes: status.bytes }));
-  return [...shifted, { name: key, body, bytes }].map(({ name, ...content }, at) => [
+  return [...shifted, { name: key, body, bytes }].map(({ name, ...content }, index) => [
     name,
-    { ...content, seq: seqs[at] as number },
+    { ...content, seq: seqs[index] as number },
   ]);
 }
 

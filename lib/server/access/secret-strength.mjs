@@ -26,8 +26,8 @@ const ALL_IN_COMMON = 0.5;
 /** Minimum average length of words. Apparent words in random text are shorter. */
 const MEAN_WORD_LENGTH = 5;
 /** Keyboard neighbours, also across two rows, form a sequence like letters of the alphabet. */
-const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*()'].flatMap((row, at) =>
-  [...row].map((key, column) => ({ key, row: at % 4, column })),
+const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*()'].flatMap((row, index) =>
+  [...row].map((key, column) => ({ key, row: index % 4, column })),
 );
 /** Characters that stand for letters. */
 const LEET = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' }));
@@ -48,10 +48,10 @@ function estimatedBits(secret) {
   /** @type {Set<string>} */
   const seen = new Set();
   let bits = 0;
-  for (let at = 0; at < secret.length; at += 1) {
-    const pair = secret.slice(Math.max(at - 1, 0), at + 1).toLowerCase();
-    const step = at === 0 ? Number.NaN : secret.charCodeAt(at) - secret.charCodeAt(at - 1);
-    const walk = secret.slice(Math.max(at - 2, 0), at + 1).toLowerCase();
+  for (let index = 0; index < secret.length; index += 1) {
+    const pair = secret.slice(Math.max(index - 1, 0), index + 1).toLowerCase();
+    const step = index === 0 ? Number.NaN : secret.charCodeAt(index) - secret.charCodeAt(index - 1);
+    const walk = secret.slice(Math.max(index - 2, 0), index + 1).toLowerCase();
     const isExpected = Math.abs(step) <= 1 || seen.has(pair) || isWalk(walk);
     seen.add(pair);
     bits += isExpected ? EXPECTED_BITS : bitsEach;
@@ -80,8 +80,8 @@ function isWordy(secret, least) {
 /** True if three keys are neighbours. Pairs are too common in random text. @param {string} three in lower case */
 function isWalk(three) {
   const keys = [...three].flatMap((sign) => KEYS.filter(({ key }) => key === sign));
-  const isBeside = keys.map(({ row, column }, at) => {
-    const last = keys[at - 1];
+  const isBeside = keys.map(({ row, column }, index) => {
+    const last = keys[index - 1];
     return last === undefined || (Math.abs(row - last.row) <= 1 && Math.abs(column - last.column) <= 1);
   });
   return keys.length === 3 && isBeside.every(Boolean);

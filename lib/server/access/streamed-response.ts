@@ -49,8 +49,8 @@ export class StreamedResponse extends Response {
 }
 
 /** For callers that need a plain Response with a body. */
-export function asResponse(answer: Response): Response {
-  return answer instanceof StreamedResponse ? new Response(answer.body, { headers: answer.headers }) : answer;
+export function asResponse(response: Response): Response {
+  return response instanceof StreamedResponse ? new Response(response.body, { headers: response.headers }) : response;
 }
 
 export function streamToBody(open: OpenStream): ReadableStream<Chunk> {

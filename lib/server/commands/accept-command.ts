@@ -1,4 +1,4 @@
-import type { CommandAnswer, CommandBodies, CommandType, Sending } from '@interlude/protocol/commands';
+import type { CommandBodies, CommandResponse, CommandType, Sending } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { digestOf } from '@interlude/protocol/request-digest';
@@ -53,7 +53,7 @@ interface SessionCommand<Type extends CommandType> {
 export async function acceptCommand<Type extends CommandType>(
   server: CommandServer,
   { sessionId, clientId, request, bytes, prepare }: SessionCommand<Type>,
-): Promise<{ answer: CommandAnswer; sending: Sending | null }> {
+): Promise<{ answer: CommandResponse; sending: Sending | null }> {
   const now = server.now();
   const yielder = new Yielder();
   const key = dedupeKey(sessionId, clientId, request);

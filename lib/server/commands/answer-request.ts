@@ -2,8 +2,8 @@ import type { RequestOption } from '@interlude/protocol/ag-ui';
 import type {
   AnsweredRequest,
   AnswerQuestion,
-  CommandAnswer,
   CommandBodies,
+  CommandResponse,
   DecidePermission,
 } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
@@ -31,7 +31,7 @@ export async function postRequestAnswer(
     digests,
   }: RequestContext<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
   server: CommandServer,
-): Promise<CommandAnswer> {
+): Promise<CommandResponse> {
   // The embedding page has the frame's token, and could answer in the viewer's name.
   if (!mayAnswer(principal)) {
     throw new AppError(

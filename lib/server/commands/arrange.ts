@@ -1,5 +1,5 @@
-import type { Arrange, Retire, RetireAnswer } from '@interlude/protocol/commands';
-import type { Arrangement, ArrangementAnswer } from '@interlude/protocol/read-models';
+import type { Arrange, Retire, RetireResponse } from '@interlude/protocol/commands';
+import type { Arrangement, ArrangementResponse } from '@interlude/protocol/read-models';
 import type { SessionState } from '@interlude/protocol/session-states';
 import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
@@ -16,7 +16,7 @@ import { conflict, requireAgent, requireSession } from './accept-command';
 export async function putArrangement(
   { ids: { sessionId }, body }: RequestContext<'sessionId', { body: Arrange }>,
   server: ServerContext,
-): Promise<ArrangementAnswer> {
+): Promise<ArrangementResponse> {
   const now = server.now();
   return server.database.writes.run(async (transaction) => {
     const session = await requireSession(transaction, sessionId);
@@ -61,7 +61,7 @@ async function countActive(transaction: WriteTransaction, agentId: string): Prom
 export async function putRetirement(
   { ids: { agentId }, body: { retired } }: RequestContext<'agentId', { body: Retire }>,
   server: ServerContext,
-): Promise<RetireAnswer> {
+): Promise<RetireResponse> {
   const now = server.now();
   return server.database.writes.run(async (transaction) => {
     const { id, retiredAt, connection, updatedPosition } = await requireAgent(transaction, agentId);

@@ -83,7 +83,7 @@ const SIGNATURES: Record<string, readonly (readonly (number | null)[])[]> = {
  */
 export function detectMediaType(claimed: string | null, bytes: Uint8Array): string {
   for (const [type, signatures] of Object.entries(SIGNATURES)) {
-    if (signatures.some((sign) => sign.every((byte, at) => byte === null || bytes[at] === byte))) return type;
+    if (signatures.some((sign) => sign.every((byte, index) => byte === null || bytes[index] === byte))) return type;
   }
   const type = (claimed ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (Object.hasOwn(SIGNATURES, type)) throw unsupported(`The Content-Type is ${type}, but the bytes are not`);

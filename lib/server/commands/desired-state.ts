@@ -3,10 +3,10 @@ import type {
   CommandBodies,
   CommandState,
   DesiredLogLevel,
-  LogLevelAnswer,
+  LogLevelResponse,
   SetLogLevel,
   SetWakeRule,
-  WakeRuleAnswer,
+  WakeRuleResponse,
 } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
 import type { LogLevel } from '@interlude/protocol/vocabulary';
@@ -41,7 +41,7 @@ type WakeRuleCommand = Extract<Command, { type: 'wake-rule.set' }>;
 export async function putLogLevel(
   { ids: { agentId }, body: { level, ttlSeconds }, principal }: RequestContext<'agentId', { body: SetLogLevel }>,
   server: CommandServer,
-): Promise<LogLevelAnswer> {
+): Promise<LogLevelResponse> {
   const defaultTtl = level === 'debug' ? DEBUG_TTL_SECONDS : null;
   const id = columnText(agentId);
   const requested = await server.database.writes.run(async (transaction) => {
@@ -180,8 +180,8 @@ export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand 
 export async function putWakeRule(
   { ids: { sessionId }, body: { clientId, when } }: RequestContext<'sessionId', { body: SetWakeRule }>,
   server: CommandServer,
-): Promise<WakeRuleAnswer> {
-  const { answer } = await acceptCommand(server, {
+): Promise<WakeRuleResponse> {
+  const { answer: response } = await acceptCommand(server, {
     sessionId,
     clientId,
     request: { type: 'wake-rule.set', when },
@@ -192,7 +192,7 @@ export async function putWakeRule(
       return { body: { when }, repeats: (earlier) => earlier.when === when && newest?.body.when === when };
     },
   });
-  return { ...answer, when };
+  return { ...response, when };
 }
 
 /** Limit per transaction, because each rule takes some milliseconds. */

@@ -41,8 +41,8 @@ export async function postMarks(
   const by = inboxPerson(principal);
   const shown = [...shownBy(body)];
   const changed: string[] = [];
-  for (let at = 0; at < shown.length; at += AT_ONCE) {
-    const some = new Map(shown.slice(at, at + AT_ONCE));
+  for (let index = 0; index < shown.length; index += AT_ONCE) {
+    const some = new Map(shown.slice(index, index + AT_ONCE));
     const made = await writes.run((transaction) => markSome(transaction, some, body, by, scope, now));
     changed.push(...made.changed);
     await markFailuresSeen(writes, made.failures, now);
@@ -212,9 +212,9 @@ async function markStep(
     ...[HOOK_FATAL, agentId, upTo],
     JSON.stringify(sessionIds),
   ]);
-  for (const [at, { agentId, upTo, sessionIds }] of recounted.entries()) {
+  for (const [index, { agentId, upTo, sessionIds }] of recounted.entries()) {
     const textOrNull = (value: unknown) => (value === null ? null : String(value));
-    const unseen = new Map((counts[at] ?? []).map((row) => [textOrNull(row.session_id), tallyOf(row)]));
+    const unseen = new Map((counts[index] ?? []).map((row) => [textOrNull(row.session_id), tallyOf(row)]));
     facts.push({ kind: 'marks-seen', agentId, upTo, unseen, sessionIds });
   }
   if (left.length > 0) {
@@ -226,8 +226,8 @@ async function markStep(
   const rest = await unseenIn(transaction, open);
   const done = open.filter((range) => !rest.includes(range));
   const remaining = await batchEach(transaction, done, LEFT, ({ agentId, upTo }) => [HOOK_FATAL, agentId, upTo]);
-  for (const [at, { agentId }] of done.entries()) {
-    facts.push({ kind: 'failures-seen', agentId, left: tallyOf(remaining[at]?.[0]) });
+  for (const [index, { agentId }] of done.entries()) {
+    facts.push({ kind: 'failures-seen', agentId, left: tallyOf(remaining[index]?.[0]) });
   }
   await appendFacts(transaction, now, facts);
   return {
@@ -239,7 +239,7 @@ async function markStep(
 /** The ranges with an unseen failure. */
 async function unseenIn(transaction: WriteTransaction, ranges: readonly Range[]): Promise<Range[]> {
   const newest = await batchEach(transaction, ranges, NEWEST, ({ agentId, upTo }) => [agentId, upTo]);
-  return ranges.filter((_, at) => newest[at]?.[0]?.seen_at === null);
+  return ranges.filter((_, index) => newest[index]?.[0]?.seen_at === null);
 }
 
 /** Selects as many sessions as one transaction may recount. */
@@ -248,8 +248,8 @@ function takeSessions(ranges: readonly Range[], found: readonly Row[][]) {
   const recounted: (Range & { sessionIds: string[] })[] = [];
   let room = MOST_SESSIONS;
   let isMore = false;
-  for (const [at, range] of ranges.entries()) {
-    const all = found[at] ?? [];
+  for (const [index, range] of ranges.entries()) {
+    const all = found[index] ?? [];
     const rows = all.slice(0, room);
     room -= rows.length;
     isMore ||= all.length > rows.length;

@@ -87,8 +87,8 @@ async function usualSilence(transaction: WriteTransaction, kind: string, now: nu
   );
   const gaps: number[] = [];
   for (const { rows: events } of sampled) {
-    for (const [at, { turn_id, received_at }] of events.entries()) {
-      const later = events[at - 1];
+    for (const [index, { turn_id, received_at }] of events.entries()) {
+      const later = events[index - 1];
       const ms = later?.turn_id === turn_id ? Number(later?.received_at) - Number(received_at) : 0;
       if (ms >= LEAST_GAP_MS) gaps.push(ms);
     }

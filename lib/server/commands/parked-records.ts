@@ -1,5 +1,5 @@
 import type { AgUiEvent, ParkedSettledValue } from '@interlude/protocol/ag-ui';
-import type { AssignParked, DiscardParked, ParkedAnswer } from '@interlude/protocol/commands';
+import type { AssignParked, DiscardParked, ParkedResponse } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { withInterlude } from '@interlude/protocol/interlude-metadata';
@@ -76,7 +76,7 @@ async function settle(
   { agentId, position }: RequestContext<Ids>['ids'],
   principal: Principal,
   how: Settlement,
-): Promise<ParkedAnswer> {
+): Promise<ParkedResponse> {
   const now = server.now();
   const by = operatorName(principal);
   return server.database.writes.run(async (transaction) => {

@@ -1,5 +1,5 @@
 import type { ObligationAcceptedValue, ObligationWaivedValue } from '@interlude/protocol/ag-ui';
-import type { AcceptReply, AcceptReplyAnswer, Waive, WaiveAnswer } from '@interlude/protocol/commands';
+import type { AcceptReply, AcceptReplyResponse, Waive, WaiveResponse } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { Obligation } from '@interlude/protocol/read-models';
@@ -25,7 +25,7 @@ type Place = 'sessionId' | 'messageId';
 export async function postWaive(
   context: RequestContext<Place, { body: Waive }>,
   server: ServerContext,
-): Promise<WaiveAnswer> {
+): Promise<WaiveResponse> {
   const { reason } = context.body;
   await decide(server, context, { type: 'obligation.waive', reason }, (_obligation, decision) => {
     const value: ObligationWaivedValue = { ...decision, ...(reason?.trim() ? { reason: reason.trim() } : {}) };
@@ -43,7 +43,7 @@ export async function postWaive(
 export async function postAcceptReply(
   context: RequestContext<Place, { body: AcceptReply }>,
   server: ServerContext,
-): Promise<AcceptReplyAnswer> {
+): Promise<AcceptReplyResponse> {
   const { candidateId, candidatePosition } = context.body;
   const request = { type: 'obligation.accept', candidateId, candidatePosition } as const;
   await decide(server, context, request, ({ candidate }, decision) => {

@@ -205,7 +205,7 @@ export async function markReturned(
     const value = { away_since: body.away?.since ?? now, ...rest };
     return { agentId, sessionId: id, event: { type: 'CUSTOM', name: CUSTOM.runnerBack, value } as const };
   });
-  for (let at = 0; at < events.length; at += MAX_MARKED) {
-    await appendFacts(transaction, now, events.slice(at, at + MAX_MARKED));
+  for (let index = 0; index < events.length; index += MAX_MARKED) {
+    await appendFacts(transaction, now, events.slice(index, index + MAX_MARKED));
   }
 }

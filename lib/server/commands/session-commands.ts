@@ -1,9 +1,9 @@
 import type {
-  CommandAnswer,
   CommandBodies,
+  CommandResponse,
   EndSession,
   Interrupt,
-  MessageAnswer,
+  MessageResponse,
   Sending,
   SendMessage,
   TaskRun,
@@ -36,9 +36,9 @@ export async function postMessage(
     digests,
   }: RequestContext<'sessionId', { body: SendMessage }>,
   server: CommandServer,
-): Promise<MessageAnswer> {
+): Promise<MessageResponse> {
   const repliesToNothing = replyTo !== undefined && !(await hasMessage(server.database.reader, sessionId, replyTo));
-  const { answer, sending } = await acceptCommand(server, {
+  const { answer: response, sending } = await acceptCommand(server, {
     sessionId,
     clientId,
     // Absent fields stay out of the digest, which must equal that of messages stored before these fields existed.
@@ -74,7 +74,7 @@ export async function postMessage(
       return { body, sending };
     },
   });
-  return { messageId: answer.commandId, delivery: DELIVERY[answer.state], sending: sending ?? ALLOWED };
+  return { messageId: response.commandId, delivery: DELIVERY[response.state], sending: sending ?? ALLOWED };
 }
 
 /** For messages stored by versions without `sending`. */
@@ -115,8 +115,8 @@ async function hasMessage(reader: Reader, sessionId: string, messageId: string):
 export async function postInterrupt(
   { ids: { sessionId }, body: { clientId, ...fields } }: RequestContext<'sessionId', { body: Interrupt }>,
   server: CommandServer,
-): Promise<CommandAnswer> {
-  const { answer } = await acceptCommand(server, {
+): Promise<CommandResponse> {
+  const { answer: response } = await acceptCommand(server, {
     sessionId,
     clientId,
     request: { type: 'interrupt', ...fields },
@@ -125,7 +125,7 @@ export async function postInterrupt(
       return { body: { turnId }, repeats: (earlier) => earlier.turnId === turnId };
     },
   });
-  return answer;
+  return response;
 }
 
 /** The turn the sender saw, never one that began since. */
@@ -140,7 +140,7 @@ function turnToInterrupt({ openTurnId }: WritableSession, meant: string | undefi
 export async function postSessionEnd(
   { ids: { sessionId }, body: { clientId } }: RequestContext<'sessionId', { body: EndSession }>,
   server: CommandServer,
-): Promise<CommandAnswer> {
+): Promise<CommandResponse> {
   const prepare = async () => ({ body: {}, repeats: () => true });
   return (await acceptCommand(server, { sessionId, clientId, request: { type: 'session.end' }, prepare })).answer;
 }
@@ -168,8 +168,8 @@ function taskCommand(type: 'task.stop' | 'task.wake', find: typeof findEndedTask
       body: { clientId, ...run },
     }: RequestContext<'sessionId' | 'taskId', { body: TaskRun }>,
     server: CommandServer,
-  ): Promise<CommandAnswer> => {
-    const { answer } = await acceptCommand(server, {
+  ): Promise<CommandResponse> => {
+    const { answer: response } = await acceptCommand(server, {
       sessionId,
       clientId,
       request: { type, taskId, ...run },
@@ -179,7 +179,7 @@ function taskCommand(type: 'task.stop' | 'task.wake', find: typeof findEndedTask
         return { body, repeats: (earlier) => earlier.taskId === taskId && earlier.runId === body.runId };
       },
     });
-    return answer;
+    return response;
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Ack, CommandAnswer, CommandState } from '@interlude/protocol/commands';
+import type { Ack, CommandResponse, CommandState } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { columnText } from '@/db/table-rows';
@@ -30,7 +30,7 @@ const NEXT: Record<CommandState, Record<Ack['state'], Ack['state'] | null>> = {
 export async function postAck(
   { request, ids: { agentId, commandId }, body: ack }: RequestContext<'agentId' | 'commandId', { body: Ack }>,
   server: ServerContext,
-): Promise<CommandAnswer> {
+): Promise<CommandResponse> {
   const runner = runnerIn(request, ack);
   const now = server.now();
   const id = columnText(agentId);
@@ -47,7 +47,7 @@ export async function acknowledge(
   ack: Pick<Ack, 'state' | 'reason'>,
   runner: RunnerRef | null,
   now: number,
-): Promise<CommandAnswer> {
+): Promise<CommandResponse> {
   const current = await readRunner(transaction, agentId);
   if (runner !== null && current !== null && (await isSuperseded(transaction, agentId, runner, current))) {
     throw new AppError('stale_epoch', `A newer runner of this agent has taken over (${current.id}). Stop this one.`, {

@@ -100,7 +100,7 @@ class Lookups {
       }
     }
     const results = await runStatements(transaction, all());
-    for (const [at, { rows }] of results.entries()) for (const row of rows) targets[at]?.push(row);
+    for (const [index, { rows }] of results.entries()) for (const row of rows) targets[index]?.push(row);
   }
 }
 
@@ -308,7 +308,7 @@ async function tasksBySession(tasks: readonly Task[], yielder: Yielder): Promise
     const inOrder = all.sort((a, b) => Number(a.position) - Number(b.position));
     sessions.set(
       sessionId,
-      inOrder.filter(({ position }, at) => position !== inOrder[at - 1]?.position),
+      inOrder.filter(({ position }, index) => position !== inOrder[index - 1]?.position),
     );
   });
   return sessions;

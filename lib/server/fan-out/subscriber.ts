@@ -185,10 +185,10 @@ function concatFrames(frames: readonly TickFrame[]): Uint8Array<ArrayBuffer> {
   const [first] = frames;
   if (frames.length === 1 && first !== undefined) return first.bytes;
   const chunk = new Uint8Array(frames.reduce((length, frame) => length + frame.bytes.byteLength, 0));
-  let at = 0;
+  let index = 0;
   for (const { bytes } of frames) {
-    chunk.set(bytes, at);
-    at += bytes.byteLength;
+    chunk.set(bytes, index);
+    index += bytes.byteLength;
   }
   return chunk;
 }

@@ -1,4 +1,4 @@
-import { type IngestAnswer, SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
+import { type IngestResponse, SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { AppError } from '@interlude/protocol/errors';
 import { laterPosition, positionFromNumber } from '@interlude/protocol/position';
 import { reachesAgent } from '@interlude/protocol/scope';
@@ -19,7 +19,7 @@ import { rejection, type ValidatedRecord } from './validate-record';
 
 export type CommitOutcome =
   /** `sessionByAlias`: ids of sessions that the sender knows by an alias. */
-  | { kind: 'answered'; answer: IngestAnswer; openings: Opening[]; sessionByAlias: AliasedIds }
+  | { kind: 'answered'; answer: IngestResponse; openings: Opening[]; sessionByAlias: AliasedIds }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; currentEpoch: number }
   | { kind: 'ahead'; currentEpoch: number | null }
@@ -72,8 +72,8 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   // The counter would reveal to a scoped runner how busy other agents are.
   const isOwn = rows.position > state.position || reach.kind === 'everything';
   const position = positionFromNumber(isOwn ? rows.position : 0);
-  const answer = { ackedSeq: lastSeq, accepted, duplicates, rejected, position };
-  return { kind: 'answered', answer, openings, sessionByAlias };
+  const response = { ackedSeq: lastSeq, accepted, duplicates, rejected, position };
+  return { kind: 'answered', answer: response, openings, sessionByAlias };
 }
 
 function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {

@@ -190,7 +190,7 @@ class BatchScan {
   }
 
   #isBlank(end: number): boolean {
-    for (let at = this.#entryStart; at < end; at += 1) if ((this.#bytes[at] ?? 0) > 0x20) return false;
+    for (let index = this.#entryStart; index < end; index += 1) if ((this.#bytes[index] ?? 0) > 0x20) return false;
     return true;
   }
 

@@ -32,8 +32,8 @@ export async function placeSession(session: SessionBatch, stored: Stored, yielde
     derived: [],
   };
   const place = async (entries: readonly SessionEntry[]) => {
-    for (let at = 0; at < entries.length; at += PLACED_AT_ONCE) {
-      const some = entries.slice(at, at + PLACED_AT_ONCE);
+    for (let index = 0; index < entries.length; index += PLACED_AT_ONCE) {
+      const some = entries.slice(index, index + PLACED_AT_ONCE);
       const next = placeEvents(
         placed.places,
         some.map(({ entry }) => entry),

@@ -2,8 +2,8 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import {
   type EventRecord,
-  type IngestAnswer,
   type IngestRecord,
+  type IngestResponse,
   type LogRecord,
   type LostRecord,
   type ProducerRef,
@@ -42,7 +42,7 @@ const MAX_LOSS_EVENTS = 10_000;
 
 interface BatchPlan {
   rows: BatchRows;
-  rejected: IngestAnswer['rejected'];
+  rejected: IngestResponse['rejected'];
   openings: Opening[];
 }
 
@@ -79,7 +79,7 @@ export async function planBatch(
 }
 
 class BatchDraft {
-  readonly rejected: IngestAnswer['rejected'] = [];
+  readonly rejected: IngestResponse['rejected'] = [];
   readonly openings: Opening[] = [];
   readonly tasks: TaskRouter;
   readonly #producer: ProducerSummary;

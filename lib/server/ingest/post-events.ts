@@ -1,6 +1,6 @@
 import type { CommandEventValue } from '@interlude/protocol/ag-ui';
 import type { Command } from '@interlude/protocol/commands';
-import { type IngestAnswer, SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
+import { type IngestResponse, SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { AppError } from '@interlude/protocol/errors';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
@@ -42,7 +42,7 @@ export interface IngestServer extends ServerContext {
  * Failure: a request that throws stores nothing. A record that can't be stored is quarantined and acknowledged, so it
  * does not block later ones. A batch that the database refuses as a whole is committed again in parts.
  *
- * @returns 200 with an IngestAnswer
+ * @returns 200 with an IngestResponse
  * @throws AppError for an invalid body or sequence
  * @see PROTOCOL.md, Ingest
  */
@@ -85,7 +85,7 @@ export async function postEvents(
   const batch = await renameSessions(sent, knownAliases(database, scope));
   const outcome = await commit(server, batch, request, body);
   if (outcome.kind === 'answered') rememberAliases(database, outcome.sessionByAlias);
-  return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
+  return toIngestResponse(outcome, batch, raws[0]?.seq ?? 0);
 }
 
 async function commit(
@@ -132,7 +132,7 @@ async function commitAndWithdraw(transaction: WriteTransaction, batch: Batch, ga
 /** `no-transform` keeps Next from starting a compressor for each of these small responses. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
-function toAnswer(
+function toIngestResponse(
   outcome: CommitOutcome,
   { source, receivedAt: now }: Pick<Batch, 'source' | 'receivedAt'>,
   firstSeq: number,
@@ -210,9 +210,9 @@ class IngestMeasurement {
   /** @param outcome null if the commit failed */
   end(outcome: CommitOutcome | null): void {
     const { source, records, receivedAt } = this.#batch;
-    const answer = outcome?.kind === 'answered' ? outcome.answer : null;
-    if (answer !== null && this.#telemetry.ended !== undefined) {
-      const ended = endedIn(records, answer);
+    const response = outcome?.kind === 'answered' ? outcome.answer : null;
+    if (response !== null && this.#telemetry.ended !== undefined) {
+      const ended = endedIn(records, response);
       if (ended.length > 0) this.#telemetry.ended(ended);
     }
     const newest = records.at(-1)?.validation;
@@ -222,9 +222,9 @@ class IngestMeasurement {
       producerId: source.id,
       records: records.length,
       outcome:
-        answer === null
+        response === null
           ? null
-          : { accepted: answer.accepted, duplicates: answer.duplicates, rejected: answer.rejected.length },
+          : { accepted: response.accepted, duplicates: response.duplicates, rejected: response.rejected.length },
       kind: outcome?.kind ?? 'failed',
       bytes: this.#bytes,
       receivedAt,
@@ -237,7 +237,7 @@ class IngestMeasurement {
 }
 
 /** Turns and tasks that newly accepted records ended, without duplicates. */
-function endedIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestAnswer): Ended[] {
+function endedIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestResponse): Ended[] {
   const lastStoredSeq = ackedSeq - accepted - rejected.length;
   const rejectedSeqs = new Set(rejected.map(({ seq }) => seq));
   return records.flatMap(({ raw, validation }): Ended[] => {

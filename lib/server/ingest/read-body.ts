@@ -102,7 +102,7 @@ export async function gunzip(packed: Uint8Array<ArrayBuffer>, maxBytes: number):
 }
 
 function isAllZeros(bytes: Uint8Array, from: number): boolean {
-  for (let at = from; at < bytes.length; at += 1) if (bytes[at] !== 0) return false;
+  for (let index = from; index < bytes.length; index += 1) if (bytes[index] !== 0) return false;
   return true;
 }
 

@@ -215,8 +215,8 @@ function isInOpenTrigger({ before }: SessionBatch, turnId: string, task: TaskRef
   if (open?.id !== turnId) return false;
   const { taskIds = [], taskRunIds, ofSessionIds } = open.trigger ?? {};
   return taskIds.some(
-    (id, at) =>
-      id === task.id && ofSessionIds?.[at] != null && (task.runId === null || taskRunIds?.[at] === task.runId),
+    (id, index) =>
+      id === task.id && ofSessionIds?.[index] != null && (task.runId === null || taskRunIds?.[index] === task.runId),
   );
 }
 
@@ -309,8 +309,8 @@ function withTaskOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner)
   const { trigger } = readInterlude(event);
   if (trigger === undefined) return event;
   const { ofSessionIds: sent, ...known } = trigger;
-  const ofSessionIds = known.taskIds.map((id, at) => {
-    const owner = ownerOf({ id, runId: known.taskRunIds?.[at] ?? null });
+  const ofSessionIds = known.taskIds.map((id, index) => {
+    const owner = ownerOf({ id, runId: known.taskRunIds?.[index] ?? null });
     return owner.kind === 'other' ? owner.sessionId : null;
   });
   const isForeign = ofSessionIds.some((id) => id !== null);

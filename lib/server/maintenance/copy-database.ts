@@ -266,7 +266,7 @@ async function readPage(
     table.key[0] === 'rowid' ? pageByRowid(table, after) : pageByKey(table, after),
   );
   const last = rows.at(-1);
-  return { rows, next: last === undefined ? null : table.key.map((_, at) => last[`k${at}`] as InValue) };
+  return { rows, next: last === undefined ? null : table.key.map((_, index) => last[`k${index}`] as InValue) };
 }
 
 function pageByRowid({ name, columns }: CopiedTable, after: readonly InValue[] | null): InStatement {
@@ -289,7 +289,7 @@ const FIRST = '-9223372036854775808';
 
 function pageByKey({ name, columns, key }: CopiedTable, after: readonly InValue[] | null): InStatement {
   const names = key.map(quoted).join(', ');
-  const keys = key.map((column, at) => `${quoted(column)} AS k${at}`).join(', ');
+  const keys = key.map((column, index) => `${quoted(column)} AS k${index}`).join(', ');
   const beyond = after === null ? '' : `WHERE (${names}) > (${key.map(() => '?').join(', ')})`;
   return {
     sql: `SELECT ${keys}, ${selected(name, columns)} FROM ${quoted(name)} ${beyond} ORDER BY ${names} LIMIT ${MAX_ROWS}`,
@@ -300,7 +300,7 @@ function pageByKey({ name, columns, key }: CopiedTable, after: readonly InValue[
 function selected(table: string, columns: readonly string[]): string {
   const isHuge = (column: string) => isIdOfData(table, column);
   return columns
-    .map((column, at) => `${isHuge(column) ? `CAST(${quoted(column)} AS TEXT)` : quoted(column)} AS c${at}`)
+    .map((column, index) => `${isHuge(column) ? `CAST(${quoted(column)} AS TEXT)` : quoted(column)} AS c${index}`)
     .join(', ');
 }
 
@@ -312,7 +312,7 @@ function insertRows({ name, columns }: CopiedTable, rows: readonly Row[]): InSta
     const several = rows.slice(page * atOnce, (page + 1) * atOnce);
     return {
       sql: into + several.map(() => `(${places})`).join(', '),
-      args: several.flatMap((row) => columns.map((_, at) => bindable(row[`c${at}`] as InValue))),
+      args: several.flatMap((row) => columns.map((_, index) => bindable(row[`c${index}`] as InValue))),
     };
   });
 }

@@ -145,34 +145,34 @@ export const GROUPS: readonly Group[] = [
     name: 'Acting',
     about: 'Messages, commands and decisions. 202 means that the command is queued for the runner.',
     routes: {
-      'POST /sessions/:sessionId/messages': json('Send a message, once per clientId', command.MessageAnswer),
+      'POST /sessions/:sessionId/messages': json('Send a message, once per clientId', command.MessageResponse),
       'POST /sessions/:sessionId/attachments': {
         ...json('Upload an attachment for a message: the body is the bytes', Attachment),
         body: { types: ATTACHMENT_TYPES, schema: z.unknown() },
       },
-      'POST /sessions/:sessionId/interrupt': json('Interrupt the open turn', command.CommandAnswer),
-      'POST /sessions/:sessionId/end': json('End the session permanently', command.CommandAnswer),
-      'POST /sessions/:sessionId/tasks/:taskId/stop': json('Stop a task', command.CommandAnswer),
+      'POST /sessions/:sessionId/interrupt': json('Interrupt the open turn', command.CommandResponse),
+      'POST /sessions/:sessionId/end': json('End the session permanently', command.CommandResponse),
+      'POST /sessions/:sessionId/tasks/:taskId/stop': json('Stop a task', command.CommandResponse),
       'POST /sessions/:sessionId/tasks/:taskId/wake': json(
         'Start a turn with the result of an ended task',
-        command.CommandAnswer,
+        command.CommandResponse,
       ),
       'PUT /sessions/:sessionId/wake-rule': json(
         'Set the rule by which the runner starts such turns itself',
-        command.WakeRuleAnswer,
+        command.WakeRuleResponse,
       ),
       'POST /sessions/:sessionId/requests/:requestId': json(
         'Decide a permission, or answer a question',
-        command.CommandAnswer,
+        command.CommandResponse,
       ),
       'PUT /sessions/:sessionId/arrangement': json(
         'Rename, pin or archive a session, without notifying its agent',
-        model.ArrangementAnswer,
+        model.ArrangementResponse,
       ),
-      'POST /sessions/:sessionId/obligations/:messageId/waive': json('Waive a pending reply', command.WaiveAnswer),
+      'POST /sessions/:sessionId/obligations/:messageId/waive': json('Waive a pending reply', command.WaiveResponse),
       'POST /sessions/:sessionId/obligations/:messageId/accept': json(
         'Accept a text as the reply',
-        command.AcceptReplyAnswer,
+        command.AcceptReplyResponse,
       ),
     },
   },
@@ -200,14 +200,14 @@ export const GROUPS: readonly Group[] = [
         'List records about tasks that must be assigned to a session',
         model.ParkedList,
       ),
-      'POST /agents/:agentId/parked/:position/assign': json('Assign a record to a session', command.ParkedAnswer),
-      'POST /agents/:agentId/parked/:position/discard': json('Discard a record', command.ParkedAnswer),
+      'POST /agents/:agentId/parked/:position/assign': json('Assign a record to a session', command.ParkedResponse),
+      'POST /agents/:agentId/parked/:position/discard': json('Discard a record', command.ParkedResponse),
       'POST /agents/:agentId/insights/seen': json('Mark failures up to a position as seen', model.InsightsSeen),
-      'PUT /agents/:agentId/retirement': json('Retire an agent, or restore it', command.RetireAnswer),
+      'PUT /agents/:agentId/retirement': json('Retire an agent, or restore it', command.RetireResponse),
       'GET /agents/:agentId/log-level': json('Get the current and the requested log level', model.LogLevelDetail),
       'PUT /agents/:agentId/log-level': json(
         'Request another log level, for a while or until changed',
-        command.LogLevelAnswer,
+        command.LogLevelResponse,
       ),
       'GET /agents/:agentId/logs': json('Get a page of log lines', model.LogPage),
       'GET /agents/:agentId/logs/components': json('List the components that log', model.LogComponentList),
@@ -222,7 +222,7 @@ export const GROUPS: readonly Group[] = [
     about: 'For runners: deliver records, receive commands. See PROTOCOL.md and docs/runners.md.',
     routes: {
       'POST /events': {
-        ...json('Deliver records exactly once and in order, regardless of retries', envelope.IngestAnswer),
+        ...json('Deliver records exactly once and in order, regardless of retries', envelope.IngestResponse),
         headers: z.object({
           'Content-Encoding': z.enum(['gzip', 'identity']).optional().describe('The body may be compressed.'),
         }),
@@ -241,7 +241,7 @@ export const GROUPS: readonly Group[] = [
         }),
         headers: lastEventId,
       },
-      'POST /agents/:agentId/commands/:commandId/ack': json('Acknowledge a command', command.CommandAnswer),
+      'POST /agents/:agentId/commands/:commandId/ack': json('Acknowledge a command', command.CommandResponse),
       'GET /agents/:agentId/reply-obligations': json(
         'List an agent’s pending replies, oldest first',
         model.ObligationList,
@@ -265,14 +265,14 @@ export const GROUPS: readonly Group[] = [
       'DELETE /me/sign-ins': json('Sign out everywhere else', access.OwnSignIns),
       'GET /credentials': json('List tokens, sign-ins and embeds', access.CredentialList),
       'POST /tokens': json('Create a token; its secret is shown once', access.NewToken),
-      'DELETE /credentials/:credentialId': json('Revoke a credential', access.CredentialAnswer),
+      'DELETE /credentials/:credentialId': json('Revoke a credential', access.CredentialResponse),
       'POST /sign-in-codes': json('Create a single-use sign-in link for an admin', access.SignInCode),
       'POST /embed-tokens': json(
         'Create a token that embeds a session, a log or the fleet in another site’s page',
         access.NewEmbed,
       ),
       'GET /members': json('List people who have signed in with the identity provider', access.MemberList),
-      'PUT /members/:memberId': json('Change a member’s role, or block them', access.MemberAnswer),
+      'PUT /members/:memberId': json('Change a member’s role, or block them', access.MemberResponse),
       'GET /audit': json('List audit entries, newest first', access.AuditPage),
       'GET /audit/export': {
         summary: 'Export all matching audit entries as JSON lines',

@@ -96,7 +96,7 @@ function trigramsOf(text: string): string[] {
   const count = characters.length - 2;
   const step = Math.max(1, Math.ceil(count / MAX_TRIGRAMS));
   const trigrams = new Set<string>();
-  for (let at = 0; at < count; at += step) trigrams.add(characters.slice(at, at + 3).join(''));
+  for (let index = 0; index < count; index += step) trigrams.add(characters.slice(index, index + 3).join(''));
   // Neither stored texts nor queries can contain a NUL.
   return [...trigrams].filter((trigram) => !trigram.includes('\0'));
 }

@@ -42,7 +42,7 @@ export async function readInbox(
     ...wanted.map((kind) => oldest(kind, filter, which, kind === after?.group ? after : null, limit + 1)),
   ]);
   const counts = noItems();
-  for (const [at, kind] of kinds.entries()) counts[kind] = (found[at]?.[0] as number | undefined) ?? 0;
+  for (const [index, kind] of kinds.entries()) counts[kind] = (found[index]?.[0] as number | undefined) ?? 0;
   const rows = (found.slice(kinds.length) as Row[][]).flat();
   const items = await new Yielder().map(rows.slice(0, limit), inboxItemFromRow);
   const last = items.at(-1);

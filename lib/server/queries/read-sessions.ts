@@ -79,7 +79,7 @@ async function readByState(
   const counted = SESSION_STATES.map((state) => countOf([inState(state), ...scopeOf(view)], conditionsOf(filter)));
   const { position, found } = await readSnapshot<(number | Row)[]>(view, [...counted, ...wanted]);
   const counts = noSessions();
-  for (const [at, state] of SESSION_STATES.entries()) counts[state] = (found[at]?.[0] as number | undefined) ?? 0;
+  for (const [index, state] of SESSION_STATES.entries()) counts[state] = (found[index]?.[0] as number | undefined) ?? 0;
   return { position, counts, states: found.slice(counted.length) as Row[][] };
 }
 

@@ -34,6 +34,6 @@ export async function readSnapshot<T extends readonly unknown[]>(
   const [counter, ...results] = await reader.batch([positionIn(scope), ...statements], 'read');
   return {
     position: positionFromNumber(Number(counter?.rows[0]?.position ?? 0)),
-    found: queries.map(({ toRow }, at) => (results[at]?.rows ?? []).map(toRow)) as { [K in keyof T]: T[K][] },
+    found: queries.map(({ toRow }, index) => (results[index]?.rows ?? []).map(toRow)) as { [K in keyof T]: T[K][] },
   };
 }

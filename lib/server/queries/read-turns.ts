@@ -34,8 +34,8 @@ export async function* readTurns(
   turnIds: readonly string[],
   yielder: Yielder,
 ): AsyncGenerator<Turn> {
-  for (let at = 0; at < turnIds.length; at += WEIGHED_TURNS) {
-    const weighed = await weigh(snapshot, sessionId, turnIds.slice(at, at + WEIGHED_TURNS));
+  for (let index = 0; index < turnIds.length; index += WEIGHED_TURNS) {
+    const weighed = await weigh(snapshot, sessionId, turnIds.slice(index, index + WEIGHED_TURNS));
     for (const { ids, weight } of piecesOf(weighed)) {
       const asked = [sessionId, JSON.stringify(ids)];
       const ofThese = 'IN (SELECT value FROM json_each(?2))';

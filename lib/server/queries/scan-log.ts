@@ -149,9 +149,9 @@ class Scan {
     while (from !== null) {
       const { found, edge, next } = await readChunkWindow(this.#reader, region, this.#stored, direction, from);
       await this.#yield();
-      for (let at = 0; at < found.length; ) {
+      for (let index = 0; index < found.length; ) {
         const busyMs = this.#busyMs;
-        const some = found.slice(at, at + count);
+        const some = found.slice(index, index + count);
         const limit = this.#mostRows(Number.MAX_SAFE_INTEGER);
         const { rows } = await this.#reader.execute(selectInChunks({ ...this.#slice, edge: this.#edge, limit }, some));
         const end = await this.#filterRows(rows);
@@ -161,7 +161,7 @@ class Scan {
           // The statement reached its limit of bytes or rows, so the same chunks may hold more lines.
           this.#edge = Number(last.position);
         } else {
-          at += some.length;
+          index += some.length;
           this.#moveEdgePast(some.at(-1));
         }
         count = await this.#nextSize(busyMs, count, found.length);

@@ -58,7 +58,7 @@ export async function removeOldTurns(
   ]);
   const position = await transaction.position();
   const kept = (detached?.rows ?? []).map((row) => Number(row.position));
-  const order = Object.fromEntries(kept.map((task, at) => [task, at + 1]));
+  const order = Object.fromEntries(kept.map((task, index) => [task, index + 1]));
   await transaction.moveTo(position + kept.length);
   await transaction.batch([
     { sql: recordRemoval('tasks', OLD_TASKS), args },

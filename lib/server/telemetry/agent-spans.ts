@@ -110,8 +110,8 @@ export class AgentSpans implements Telemetry {
   /** Tasks that woke a turn: the last run of each that started before it. */
   async #causes(sessionId: string, before: number, { taskIds, ofSessionIds = [] }: TurnTrigger): Promise<SpanLink[]> {
     const links: SpanLink[] = [];
-    for (const [at, id] of taskIds.slice(0, MAX_LINKS).entries()) {
-      const owner = ofSessionIds[at] ?? sessionId;
+    for (const [index, id] of taskIds.slice(0, MAX_LINKS).entries()) {
+      const owner = ofSessionIds[index] ?? sessionId;
       const { rows } = await this.#reader.execute({
         sql: `SELECT ${TASK_ROW.columns()} FROM tasks WHERE session_id = ? AND id = ? AND position < ?
           ORDER BY position DESC LIMIT 1`,

@@ -166,7 +166,7 @@ const SIZE = 'SELECT page_count * page_size AS bytes FROM pragma_page_count(), p
 export async function readGauges({ reader }: Pick<Database, 'reader'>, now: number): Promise<Gauge[]> {
   const statements = READINGS.map(({ sql, args }) => ({ sql, args: args?.(now) ?? [] }));
   const [found, size] = await Promise.all([reader.batch(statements, 'read'), reader.execute(SIZE).catch(() => null)]);
-  const gauges = READINGS.flatMap(({ toGauges }, at) => toGauges(found[at]?.rows ?? []));
+  const gauges = READINGS.flatMap(({ toGauges }, index) => toGauges(found[index]?.rows ?? []));
   const bytes = size?.rows[0]?.bytes;
   if (bytes === undefined || bytes === null) return gauges;
   return [...gauges, single('interlude_database_bytes', 'Size of the database without its write-ahead log.', bytes)];

@@ -103,9 +103,12 @@ describe('the server rejects without storing anything:', () => {
   ];
   test.each(cases)('%s', async (_what, status, code, send) => {
     const before = await server.dump();
-    const answer = await send();
-    expect(answer).toMatchObject({ status, headers: { 'content-type': expect.stringMatching(/^application\/json/) } });
-    expect(JSON.parse(answer.body)).toEqual({
+    const response = await send();
+    expect(response).toMatchObject({
+      status,
+      headers: { 'content-type': expect.stringMatching(/^application\/json/) },
+    });
+    expect(JSON.parse(response.body)).toEqual({
       error: expect.objectContaining({ code, message: expect.stringMatching(/^\S.{10,}\.$/) }),
     });
     expect(await server.dump()).toEqual(before);
@@ -115,8 +118,8 @@ describe('the server rejects without storing anything:', () => {
 
 test('the server handles an unsupported upgrade as an ordinary request', async () => {
   const head = `${auth.replace('close', 'close, Upgrade')}Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n`;
-  const answer = await rawRequest(port, `DELETE /api/v1/sessions HTTP/1.1\r\n${head}`);
-  expect(answer.status).toBe(405);
+  const response = await rawRequest(port, `DELETE /api/v1/sessions HTTP/1.1\r\n${head}`);
+  expect(response.status).toBe(405);
 });
 
 describe('the server answers ambiguous framing once:', () => {
@@ -253,10 +256,10 @@ describe('a path with alternative encoding', () => {
   test.each(PATHS)('shows nothing without a credential: %s', async (path) => {
     const visits = ['', 'RSC: 1\r\n', 'X-Middleware-Subrequest: proxy:proxy:proxy:proxy:proxy\r\n', 'X-Nonce: x\r\n'];
     for (const more of visits) {
-      const answer = await rawRequest(port, `GET ${path} HTTP/1.1\r\n${host}Connection: close\r\n${more}\r\n`);
-      expect([more, answer.status < 500 && answer.status > 0]).toEqual([more, true]);
-      expect([more, answer.body.includes(TITLE), answer.body.includes('interlude_')]).toEqual([more, false, false]);
-      const to = answer.headers.location;
+      const response = await rawRequest(port, `GET ${path} HTTP/1.1\r\n${host}Connection: close\r\n${more}\r\n`);
+      expect([more, response.status < 500 && response.status > 0]).toEqual([more, true]);
+      expect([more, response.body.includes(TITLE), response.body.includes('interlude_')]).toEqual([more, false, false]);
+      const to = response.headers.location;
       // redirects stay on this host
       if (to !== undefined)
         expect([more, new URL(to, server.origin).host]).toEqual([more, new URL(server.origin).host]);
@@ -297,8 +300,8 @@ test('the server answers random requests without an internal error and stores no
   for (let count = 0; count < REQUESTS; count += 20) {
     const sent = Array.from({ length: 20 }, () => randomRequest(random, paths));
     const answers = await Promise.all(sent.map((parts) => rawRequest(port, ...parts)));
-    for (const [at, { status, body, headers }] of answers.entries()) {
-      const what = Buffer.concat((sent[at] ?? []).map((part) => Buffer.from(part)))
+    for (const [index, { status, body, headers }] of answers.entries()) {
+      const what = Buffer.concat((sent[index] ?? []).map((part) => Buffer.from(part)))
         .toString('latin1')
         .slice(0, 400);
       expect(status, what).not.toBe(500);

@@ -24,7 +24,7 @@ const me = (as: Record<string, string>) => stage.status('/me', { as });
 
 describe('a sign-in link', () => {
   const open = (code: string, headers = {}) => stage.send(`/sign-in?token=${code}`, { as: {}, headers });
-  const isSignedIn = (answer: Response) => answer.headers.get('set-cookie')?.includes('interlude=ils_') ?? false;
+  const isSignedIn = (response: Response) => response.headers.get('set-cookie')?.includes('interlude=ils_') ?? false;
 
   test('works once', async () => {
     const code = await stage.code();
@@ -141,8 +141,8 @@ describe('a credential', () => {
     ['nobody', {}],
   ])('is refused in a cookie, %s', async (_, headers) => {
     const { cookie = '' } = await stage.browser();
-    const answer = await stage.send('/api/v1/inbox/marks', { method: 'POST', as: { cookie }, body: {}, headers });
-    expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 'cross_origin' } }]);
+    const response = await stage.send('/api/v1/inbox/marks', { method: 'POST', as: { cookie }, body: {}, headers });
+    expect([response.status, await response.json()]).toMatchObject([403, { error: { code: 'cross_origin' } }]);
   });
 
   test("is refused in a cookie on a runner's route", async () => {

@@ -24,7 +24,7 @@ afterAll(() => stage.close());
 
 const embed = (body: object, as: Headers = issuer) =>
   stage.send('/api/v1/embed-tokens', { method: 'POST', as, body: { parentOrigin: CONSOLE, ...body } });
-const status = async (answer: Promise<Response>) => (await answer).status;
+const status = async (response: Promise<Response>) => (await response).status;
 
 test('is created only for an allowed origin', async () => {
   const body = { sessionId: own?.sessionId };
@@ -53,11 +53,11 @@ test('of the session list reads only the list', async () => {
   for (const { method, pattern } of ROUTES.filter(({ access }) => access !== 'open')) {
     if (own === undefined || method === 'HEAD') continue;
     const { query, body } = validRequest(method, pattern, own);
-    const answer = await stage.send(`${pathFor(pattern, own)}${query}`, { method, as, body });
-    const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
-    if (isStream) await answer.body?.cancel();
-    const text = isStream ? '' : await answer.text();
-    const isShown = answer.ok && (isStream || /(?:agent|session|task|request|run|question)-[ab]\b/.test(text));
+    const response = await stage.send(`${pathFor(pattern, own)}${query}`, { method, as, body });
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+    if (isStream) await response.body?.cancel();
+    const text = isStream ? '' : await response.text();
+    const isShown = response.ok && (isStream || /(?:agent|session|task|request|run|question)-[ab]\b/.test(text));
     if (isShown) readable.push(`${method} ${pattern}`);
   }
   expect(readable).toEqual(['GET /api/v1/stream', 'GET /api/v1/sessions']);
@@ -97,8 +97,8 @@ test('answers no request, even if it may act', async () => {
   const { token } = (await (await embed({ sessionId: own?.sessionId, role: 'operator' })).json()) as NewEmbed;
   const as = bearer(token);
   const path = `/sessions/${own?.sessionId}/requests/${own?.requestId}`;
-  const answer = await stage.send(`/api/v1${path}`, { method: 'POST', as, body: { behavior: 'allow' } });
-  expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 'forbidden' } }]);
+  const response = await stage.send(`/api/v1${path}`, { method: 'POST', as, body: { behavior: 'allow' } });
+  expect([response.status, await response.json()]).toMatchObject([403, { error: { code: 'forbidden' } }]);
   const message = { text: 'Hello', clientId: 'from-embed' };
   const sent = await stage.send(`/api/v1/sessions/${own?.sessionId}/messages`, { method: 'POST', as, body: message });
   expect(sent.status).toBe(202);

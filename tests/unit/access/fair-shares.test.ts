@@ -20,15 +20,15 @@ async function linesOf(headers: Headers, as = stage.owner): Promise<Set<string>>
       // all scrapes share one read, in a queue of its own
       if (access === 'open' || access === 'observe' || method !== 'GET') continue;
       const before = run.mock.calls.length;
-      const answer = await stage.send(`${pathFor(pattern, ids)}${validRequest(method, pattern, ids).query}`, {
+      const response = await stage.send(`${pathFor(pattern, ids)}${validRequest(method, pattern, ids).query}`, {
         as,
         headers,
       });
-      if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+      if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
         // a runner's command stream uses no read queue
         if (pattern.endsWith('/stream')) await vi.waitFor(() => expect(run.mock.calls.length).toBeGreaterThan(before));
-        await answer.body?.cancel();
-      } else await answer.arrayBuffer();
+        await response.body?.cancel();
+      } else await response.arrayBuffer();
     }
     return new Set(run.mock.calls.map(([client]) => client));
   } finally {

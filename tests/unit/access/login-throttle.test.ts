@@ -10,13 +10,13 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 function fail(count: number, address = HERE): void {
-  for (let at = 0; at < count; at += 1) throttle.recordFailure(address);
+  for (let index = 0; index < count; index += 1) throttle.recordFailure(address);
 }
 
 /** @returns how many of `count` requests were admitted and refused so far */
 function send(count: number, { address = HERE, signal }: { address?: string; signal?: AbortSignal } = {}) {
   const had = { compared: 0, refused: 0 };
-  for (let at = 0; at < count; at += 1) {
+  for (let index = 0; index < count; index += 1) {
     throttle.admit(address, signal).then(
       () => {
         had.compared += 1;
@@ -129,7 +129,7 @@ test('evicts the least recently failed of more than 10,000 addresses', async () 
   fail(20);
   fail(20, THERE);
   fail(1);
-  for (let at = 0; at < 9_999; at += 1) throttle.recordFailure(`address ${at}`);
+  for (let index = 0; index < 9_999; index += 1) throttle.recordFailure(`address ${index}`);
   const [here, there] = [send(1), send(1, { address: THERE })];
   await vi.advanceTimersByTimeAsync(0);
   expect([here.compared, there.compared]).toEqual([0, 1]);

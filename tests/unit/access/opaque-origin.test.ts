@@ -7,11 +7,11 @@ const before = { 'access-control-request-method': 'GET', 'access-control-request
 
 describe('a sandboxed frame', () => {
   test('passes the preflight for a request with its token', () => {
-    const answer = preflightResponse(ask('OPTIONS', { origin: 'null', ...before }));
-    expect(answer?.status).toBe(204);
-    expect(answer?.headers.get('access-control-allow-origin')).toBe('*');
-    expect(answer?.headers.get('access-control-allow-headers')).toContain('authorization');
-    expect(answer?.headers.get('access-control-allow-credentials')).toBeNull();
+    const response = preflightResponse(ask('OPTIONS', { origin: 'null', ...before }));
+    expect(response?.status).toBe(204);
+    expect(response?.headers.get('access-control-allow-origin')).toBe('*');
+    expect(response?.headers.get('access-control-allow-headers')).toContain('authorization');
+    expect(response?.headers.get('access-control-allow-credentials')).toBeNull();
   });
 
   test('may read the response, including errors', () => {
@@ -28,13 +28,13 @@ describe('grants nothing to other requests', () => {
     ['our own pages', {}],
   ])('%s', (_who, headers) => {
     expect(preflightResponse(ask('OPTIONS', { ...before, ...headers }))).toBeNull();
-    const answer = allowOpaqueOrigin(ask('GET', headers), new Response());
-    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+    const response = allowOpaqueOrigin(ask('GET', headers), new Response());
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test('outside the API', () => {
-    const answer = allowOpaqueOrigin(ask('GET', { origin: 'null' }, '/sign-in'), new Response());
-    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+    const response = allowOpaqueOrigin(ask('GET', { origin: 'null' }, '/sign-in'), new Response());
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test('with OPTIONS that is no preflight', () => {

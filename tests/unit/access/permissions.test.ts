@@ -54,8 +54,8 @@ describe('a resource outside the scope', () => {
   ])('is refused with the error of an unknown one: %s', async (_, path, sent) => {
     const none = Object.fromEntries(Object.entries(own).map(([name, id]) => [name, id.replace(/-a$/, '-x')]));
     const ask = async (of: BusyAgent) => {
-      const answer = await stage.send(`/api/v1${path(of)}`, { as: operator, ...sent });
-      return [answer.status, (await answer.text()).replaceAll('-b', '-x')];
+      const response = await stage.send(`/api/v1${path(of)}`, { as: operator, ...sent });
+      return [response.status, (await response.text()).replaceAll('-b', '-x')];
     };
     const refused = await ask(foreign);
     expect(refused).toEqual(await ask(none as unknown as BusyAgent));

@@ -14,7 +14,7 @@ describe.each(names)('the recording %s', (name) => {
   });
 
   test('is well formed when cut at any frame', () => {
-    for (let at = 0; at <= lines.length; at++) expectValidEvents(playRecorded('acp', lines.slice(0, at)));
+    for (let index = 0; index <= lines.length; index++) expectValidEvents(playRecorded('acp', lines.slice(0, index)));
   });
 
   test('is well formed with every frame doubled', () => {
@@ -27,7 +27,7 @@ describe.each(names)('the recording %s', (name) => {
   });
 
   test('is well formed with garbage between frames', () => {
-    const garbage = GARBAGE.map((msg, at) => ({ dir: at % 3 === 0 ? 'out' : 'in', msg }));
+    const garbage = GARBAGE.map((msg, index) => ({ dir: index % 3 === 0 ? 'out' : 'in', msg }));
     const mixed = lines.flatMap(({ at, fields }, index): RecordedLine[] => [
       { at, fields },
       { at, fields: garbage[index % garbage.length] ?? {} },

@@ -271,11 +271,11 @@ describe('the output file of a command', () => {
     const { prompt, call, lines, ends } = session('qwen-code');
     prompt('m1');
     call('c0', { kind: 'execute', title: 'Bash', rawInput: { command: 'sleep 9', run_in_background: true } });
-    for (const [at, kind] of ['read', 'fetch', 'search', 'other', 'think', 'execute'].entries()) {
-      call(`q${at}`, { kind, title: 'x', rawInput: { path: 'notes.txt' } });
-      call(`q${at}`, result(ofQwen));
-      call(`k${at}`, { kind, title: 'x', rawInput: {} });
-      call(`k${at}`, { ...result(`1\n${ofClaude}`), _meta: { claudeCode: { toolName: 'Bash' } } });
+    for (const [index, kind] of ['read', 'fetch', 'search', 'other', 'think', 'execute'].entries()) {
+      call(`q${index}`, { kind, title: 'x', rawInput: { path: 'notes.txt' } });
+      call(`q${index}`, result(ofQwen));
+      call(`k${index}`, { kind, title: 'x', rawInput: {} });
+      call(`k${index}`, { ...result(`1\n${ofClaude}`), _meta: { claudeCode: { toolName: 'Bash' } } });
     }
     const toolResponse = { backgroundTaskId: 't', outputFile: '/home/me/.ssh/id_rsa' };
     call('m', { kind: 'other', title: 'x', _meta: { claudeCode: { toolName: 'mcp__a__b', toolResponse } } });

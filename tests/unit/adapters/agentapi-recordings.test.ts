@@ -50,7 +50,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
     expectValidEvents(
       playRecorded(
         'agentapi',
-        lines.flatMap((line, at) => [line, heard(line.at, garbage[at % garbage.length])]),
+        lines.flatMap((line, index) => [line, heard(line.at, garbage[index % garbage.length])]),
       ),
     );
   });

@@ -59,7 +59,7 @@ describe.each(recordingsOf('agui'))('the recording %s', (name) => {
     }));
     const told = playRecorded(
       'agui',
-      lines.flatMap((line, at) => [line, heard(line.at, [...garbage, ...nonsense][at % 14])]),
+      lines.flatMap((line, index) => [line, heard(line.at, [...garbage, ...nonsense][index % 14])]),
     );
     expectValidEvents(told);
   });

@@ -92,7 +92,7 @@ describe('one turn at a time', () => {
     post('r1', 'Go');
     accept('r1');
     between({ type: 'RUN_STARTED', ...S });
-    const words = Array.from({ length: 3_000 }, (_, at) => `w${at} `);
+    const words = Array.from({ length: 3_000 }, (_, index) => `w${index} `);
     between(...text('a', ...words), { type: 'RUN_FINISHED', ...S });
     run('r1', { type: 'RUN_FINISHED', runId: 'r1' });
     close();
@@ -117,9 +117,9 @@ describe('both streams', () => {
         ...events,
         { type: 'RUN_FINISHED', threadId: 't', runId: 'r1' },
       ];
-      for (let at = 0; at < all.length + lag; at += 1) {
-        run('r1', ...all.slice(at, at + 1));
-        if (at >= lag) between(...all.slice(at - lag, at - lag + 1));
+      for (let index = 0; index < all.length + lag; index += 1) {
+        run('r1', ...all.slice(index, index + 1));
+        if (index >= lag) between(...all.slice(index - lag, index - lag + 1));
       }
       ended('run', 'r1');
       close();
@@ -166,20 +166,20 @@ describe('a posted run that the event stream announces first', () => {
   const once = ['one two two ', ['RUN_STARTED', 'RUN_FINISHED'], { turn: 'user', userMessageIds: ['m-r1'] }];
 
   test('is one user turn wherever the response to its POST comes', () => {
-    for (let at = 0; at <= all.length; at += 1) {
+    for (let index = 0; index <= all.length; index += 1) {
       for (let lag = 0; lag <= all.length; lag += 3) {
         const stage = wire();
         const { post, accept, run, between, ended: ends, close } = stage;
         post('r1', 'Go');
-        between(...all.slice(0, at));
+        between(...all.slice(0, index));
         accept('r1');
         for (let next = 0; next < all.length + lag; next += 1) {
-          between(...all.slice(at + next, at + next + 1));
+          between(...all.slice(index + next, index + next + 1));
           if (next >= lag) run('r1', ...all.slice(next - lag, next - lag + 1));
         }
         ends('run', 'r1');
         close();
-        expect([at, lag, ...seen(stage)]).toEqual([at, lag, ...once]);
+        expect([index, lag, ...seen(stage)]).toEqual([index, lag, ...once]);
       }
     }
   });
@@ -435,7 +435,7 @@ describe('interleaved messages', () => {
 
   test('are bounded without loss', () => {
     const { between, told, close } = wire();
-    const ids = Array.from({ length: 100 }, (_, at) => `d${at}`);
+    const ids = Array.from({ length: 100 }, (_, index) => `d${index}`);
     between({ type: 'RUN_STARTED', ...S }, ...ids.map((id) => chunk(id, id)), ...ids.map((id) => chunk(id, '!')));
     close();
     expect(saidIn(told)).toBe(`${ids.join('')}${'!'.repeat(100)}`);

@@ -110,10 +110,10 @@ describe('any sequence of messages', () => {
       const again = fc.tuple(fc.nat(lines.length - 1), fc.nat(200));
       fc.assert(
         fc.property(fc.array(again, { minLength: 1, maxLength: 30 }), (copies) => {
-          const doubled = lines.flatMap((line, at) => [
+          const doubled = lines.flatMap((line, index) => [
             line,
             ...copies.flatMap(([from, delay]) =>
-              Math.min(from + delay, lines.length - 1) === at ? repeatable(lines[from]) : [],
+              Math.min(from + delay, lines.length - 1) === index ? repeatable(lines[from]) : [],
             ),
           ]);
           expect(play(doubled).map(({ event }) => event)).toEqual(expected);

@@ -15,7 +15,7 @@ describe.each(recordingsOf('codex'))('the recording %s', (name) => {
   });
 
   test('is well formed when cut at any frame', () => {
-    for (let at = 0; at <= lines.length; at++) expectValidEvents(playRecorded('codex', lines.slice(0, at)));
+    for (let index = 0; index <= lines.length; index++) expectValidEvents(playRecorded('codex', lines.slice(0, index)));
   });
 
   test('drops every doubled frame', () => {
@@ -37,7 +37,7 @@ describe.each(recordingsOf('codex'))('the recording %s', (name) => {
   });
 
   test('is well formed with garbage between frames', () => {
-    const garbage = GARBAGE.map((msg, at) => ({ dir: at % 3 === 0 ? 'out' : 'in', msg }));
+    const garbage = GARBAGE.map((msg, index) => ({ dir: index % 3 === 0 ? 'out' : 'in', msg }));
     const mixed = lines.flatMap(({ at, fields }, index): RecordedLine[] => [
       { at, fields },
       { at, fields: garbage[index % garbage.length] ?? {} },

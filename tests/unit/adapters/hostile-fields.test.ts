@@ -31,7 +31,7 @@ function* pathsIn(value: unknown, at: Path = []): Generator<Path> {
 
 function replaced(value: unknown, [name, ...rest]: Path, by: unknown): unknown {
   if (name === undefined) return by;
-  if (Array.isArray(value)) return value.map((one, at) => (`${at}` === name ? replaced(one, rest, by) : one));
+  if (Array.isArray(value)) return value.map((one, index) => (`${index}` === name ? replaced(one, rest, by) : one));
   const fields = value as Record<string, unknown>;
   return { ...fields, [name]: replaced(fields[name], rest, by) };
 }
@@ -41,14 +41,14 @@ function placesIn(kind: string): { name: string; lines: RecordedLine[]; at: numb
   return recordingsOf(kind).flatMap((name) => {
     const lines = recordedLines(kind, name);
     const seen = new Set<string>();
-    return lines.flatMap(({ fields }, at) => {
+    return lines.flatMap(({ fields }, index) => {
       const said = JSON.stringify(fields);
       const what = said.match(/"(method|type|sessionUpdate|subtype|status|path)":"[^"]*"/g)?.join() ?? '';
       return [...pathsIn(fields)].flatMap((path) => {
         const key = `${what} ${path.join('.').replace(/\.\d+/g, '.#')}`;
         if (seen.has(key)) return [];
         seen.add(key);
-        return [{ name, lines, at, path }];
+        return [{ name, lines, at: index, path }];
       });
     });
   });
@@ -74,9 +74,9 @@ describe.each(['acp', 'codex', 'opencode'])('a recording of %s', (kind) => {
     for (const name of recordingsOf(kind)) {
       const lines = recordedLines(kind, name);
       const seen = new Set<string>();
-      const bad = lines.flatMap((line, at) => {
+      const bad = lines.flatMap((line, index) => {
         const paths = [...pathsIn(line.fields.msg)].filter((path) => path.length > 1);
-        const path = paths[at % Math.max(paths.length, 1)];
+        const path = paths[index % Math.max(paths.length, 1)];
         const key = String(path?.join('.'));
         if (path === undefined || seen.has(key)) return [line];
         seen.add(key);

@@ -415,9 +415,9 @@ test('resolves a passed request once with its late answer', () => {
 
 test('ends the oldest tasks and requests beyond the limit', () => {
   const writer = newWriter();
-  for (let at = 0; at < 1_500; at += 1) {
-    writer.taskStarted({ task_id: `t${at}` });
-    writer.requested({ request_id: `q${at}`, kind: 'permission' }, true);
+  for (let index = 0; index < 1_500; index += 1) {
+    writer.taskStarted({ task_id: `t${index}` });
+    writer.requested({ request_id: `q${index}`, kind: 'permission' }, true);
   }
   writer.end({ reason: 'it is over' });
   const told = writer.drain();

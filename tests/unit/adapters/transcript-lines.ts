@@ -23,7 +23,7 @@ export class ReadLines {
     // A turn that gains answers repeats its start.
     const starts = this.events.filter(({ event }) => event.type === 'RUN_STARTED');
     const isAgain = (one: TimedEvent) =>
-      starts.some(({ event }, at) => starts[at + 1] === one && event.runId === one.event.runId);
+      starts.some(({ event }, index) => starts[index + 1] === one && event.runId === one.event.runId);
     const last = (one: TimedEvent) => starts.findLast(({ event }) => event.runId === one.event.runId) ?? one;
     const isStart = ({ event }: TimedEvent) => event.type === 'RUN_STARTED';
     return tell(this.events.flatMap((one) => (!isStart(one) ? one : isAgain(one) ? [] : last(one))));

@@ -40,7 +40,7 @@ describe('a call id reused within a turn', () => {
   });
 
   test('keeps both calls across other parts and turns', () => {
-    const between = Array.from({ length: 20 }, (_, at) => says(`Step ${at}`));
+    const between = Array.from({ length: 20 }, (_, index) => says(`Step ${index}`));
     const lines = new ReadLines().read(
       typed('Go'),
       call(1),

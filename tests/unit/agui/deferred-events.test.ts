@@ -9,11 +9,11 @@ const custom = (name: string, value: object) => entry({ type: 'CUSTOM', name, va
 
 test('limits deferred events to a few mebibytes, and counts the rest', () => {
   const held = new DeferredEvents(new ClientParts());
-  for (let at = 0; at < 40; at += 1) held.defer(custom(`x${at}`, { text: 'x'.repeat(MIB - 100) }));
+  for (let index = 0; index < 40; index += 1) held.defer(custom(`x${index}`, { text: 'x'.repeat(MIB - 100) }));
   const { entries, leftOut } = held.release(null);
   expect([entries.map(({ event }) => event.name), leftOut]).toEqual([['x36', 'x37', 'x38', 'x39'], 36]);
   // Released events no longer count.
-  for (let at = 0; at < 3; at += 1) held.defer(custom(`y${at}`, { text: 'x'.repeat(MIB - 100) }));
+  for (let index = 0; index < 3; index += 1) held.defer(custom(`y${index}`, { text: 'x'.repeat(MIB - 100) }));
   expect(held.release(null).leftOut).toBe(0);
 });
 
@@ -22,18 +22,19 @@ test('drops other events before messages', () => {
   const says = (delta: string) =>
     held.deferMessage(entry({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'u1', role: 'user', delta }), false);
   says('Hello');
-  for (let at = 0; at < 40; at += 1) held.defer(custom(`x${at}`, { text: 'x'.repeat(MIB) }));
-  for (let at = 0; at < 3; at += 1) says('x'.repeat(MIB));
+  for (let index = 0; index < 40; index += 1) held.defer(custom(`x${index}`, { text: 'x'.repeat(MIB) }));
+  for (let index = 0; index < 3; index += 1) says('x'.repeat(MIB));
   const { entries, leftOut } = held.release(['u1']);
   expect([entries.map(({ event }) => event.messageId ?? event.name), leftOut]).toEqual([['u1', 'u1', 'u1', 'u1'], 40]);
   says('Hello');
-  for (let at = 0; at < 5; at += 1) says('x'.repeat(MIB));
+  for (let index = 0; index < 5; index += 1) says('x'.repeat(MIB));
   expect(held.release(['u1'])).toMatchObject({ entries: [], leftOut: 1 });
 });
 
 test('keeps only the newest progress of a task', () => {
   const held = new DeferredEvents(new ClientParts());
-  for (let at = 0; at < 300; at += 1) held.defer(custom('task:progress', { task_id: 't', summary: `${at}` }));
+  for (let index = 0; index < 300; index += 1)
+    held.defer(custom('task:progress', { task_id: 't', summary: `${index}` }));
   const { entries, leftOut } = held.release(null);
   expect([entries.map(({ event }) => event.value), leftOut]).toEqual([[{ task_id: 't', summary: '299' }], 0]);
 });

@@ -38,7 +38,7 @@ describe('a history', () => {
   });
 
   test('keeps the newest that fit a frame', () => {
-    const long = Array.from({ length: 30 }, (_, at) => said(`m${at}`, 'x'.repeat(100_000)));
+    const long = Array.from({ length: 30 }, (_, index) => said(`m${index}`, 'x'.repeat(100_000)));
     const ids = historyOf([turn(...long)], new ClientParts()).map(({ id }) => id);
     expect(ids.length).toBeLessThan(30);
     expect(ids.at(-1)).toBe('m29');

@@ -67,7 +67,7 @@ describe('an input', () => {
   });
 
   test.each<[string, object]>([
-    ['too many messages', { messages: Array.from({ length: 51 }, (_, at) => message(`u${at}`, 'user', 'x')) }],
+    ['too many messages', { messages: Array.from({ length: 51 }, (_, index) => message(`u${index}`, 'user', 'x')) }],
     ['a message without an id', { messages: [{ role: 'user', content: 'x' }] }],
     ['too many values', { state: Array.from({ length: 100_001 }, () => 0) }],
   ])('with %s is refused with the reason', async (_, more) => {

@@ -189,7 +189,7 @@ describe('an event between runs', () => {
   test('is counted when it is left out', () => {
     const { projector, take, runs } = projectorOf({ messageIds: [], follows: 'always' });
     projector.projectHistory([]);
-    take(...Array.from({ length: 300 }, (_, at) => custom(`own:${at}`, {})), starts('r1'), ends('r1'));
+    take(...Array.from({ length: 300 }, (_, index) => custom(`own:${index}`, {})), starts('r1'), ends('r1'));
     expect(runs().at(-1)).toContain('(own:299) (interlude:left-out) success');
   });
 });

@@ -13,8 +13,8 @@ function written(
   const { dialect = '1.0', parts = new ClientParts(), run = true } = options;
   const stream = new WellFormedStream({ threadId: 't', dialect, parts });
   if (run) stream.begin({ runId: 'r1' });
-  for (const [at, event] of events.entries()) {
-    stream.write({ position: String(at + 1), occurredAt: at, receivedAt: at, event });
+  for (const [index, event] of events.entries()) {
+    stream.write({ position: String(index + 1), occurredAt: index, receivedAt: index, event });
     if (!run) stream.settle();
   }
   if (run) stream.finish({ type: 'success' });
@@ -43,7 +43,7 @@ const has = (length: number) => {
 
 describe('parts that never end', () => {
   test('closes the oldest of a thousand open texts', () => {
-    const told = written(Array.from({ length: 1_002 }, (_, at) => says('x', { messageId: `m${at}` })));
+    const told = written(Array.from({ length: 1_002 }, (_, index) => says('x', { messageId: `m${index}` })));
     expect(told.filter((line) => /START|END/.test(line)).slice(999, 1_004)).toEqual([
       'TEXT_MESSAGE_START m999 assistant',
       'TEXT_MESSAGE_END m0',
@@ -54,7 +54,7 @@ describe('parts that never end', () => {
   });
 
   test('leaves out steps and subagents beyond the limit', () => {
-    const steps = Array.from({ length: 10_002 }, (_, at) => ({ type: 'STEP_STARTED', stepName: `s${at}` }));
+    const steps = Array.from({ length: 10_002 }, (_, index) => ({ type: 'STEP_STARTED', stepName: `s${index}` }));
     expect(written(steps)).toHaveLength(20_000);
   });
 });

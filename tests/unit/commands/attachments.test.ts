@@ -87,7 +87,7 @@ describe('an attachment', () => {
   });
 
   it('is refused while the session holds 200 unused uploads', async () => {
-    const many = Array.from({ length: MAX_UNNAMED_ATTACHMENTS }, (_, at) => bytesOf(`number ${at}`));
+    const many = Array.from({ length: MAX_UNNAMED_ATTACHMENTS }, (_, index) => bytesOf(`number ${index}`));
     for (const one of many) await attach(one);
     await expect(attach(late)).rejects.toMatchObject({ code: 'conflict', details: { reason: 'too_many_attachments' } });
     expect(await attach(many[3] as typeof late)).toMatchObject({ hash: hashOf(many[3] as typeof late) });
@@ -97,7 +97,7 @@ describe('an attachment', () => {
 
   it('is refused when unused uploads would exceed 100 MiB', async () => {
     const most = MAX_UNNAMED_ATTACHMENT_BYTES / MAX_ATTACHMENT_BYTES;
-    for (let at = 0; at < most; at += 1) await attach(new Uint8Array(MAX_ATTACHMENT_BYTES).fill(65 + at));
+    for (let index = 0; index < most; index += 1) await attach(new Uint8Array(MAX_ATTACHMENT_BYTES).fill(65 + index));
     await expect(attach(late)).rejects.toMatchObject({ code: 'conflict', details: { reason: 'too_many_attachments' } });
     await expect(send('c1', late)).rejects.toMatchObject({ code: 'invalid_argument' });
   });

@@ -76,7 +76,7 @@ describe('an expired request that its agent does not end', () => {
   });
 
   it('expires among more requests than the inbox lists', async () => {
-    const ids = Array.from({ length: MAX_PENDING_REQUESTS }, (_, at) => `p${at}`);
+    const ids = Array.from({ length: MAX_PENDING_REQUESTS }, (_, index) => `p${index}`);
     const event = (request_id: string) => ({ type: 'CUSTOM', name: 'request:opened', value: { request_id } });
     const records = ids.map((id) => record(++seq, { event: event(id), occurredAt: clocks.now() }));
     await ingest(target, records);

@@ -62,12 +62,12 @@ describe('marking yields to other writers', () => {
     ],
   ])('for 500 %s', async (_, fields) => {
     for (let of = 0; of < 5; of++) {
-      const records = Array.from({ length: 200 }, (_each, at) => {
-        const one = of * 100 + (at >> 1);
+      const records = Array.from({ length: 200 }, (_each, index) => {
+        const one = of * 100 + (index >> 1);
         const start = { agentId: `a${one}`, sessionId: `s${one}`, event: { type: 'RUN_STARTED', runId: 'r' } };
         const fit = { ...start, ...fields(one) };
         const begins = { ...start, agentId: (fit as { agentId: string }).agentId };
-        return record(of * 200 + at + 1, at % 2 === 0 ? begins : fit);
+        return record(of * 200 + index + 1, index % 2 === 0 ? begins : fit);
       });
       await ingest(server, records);
     }
@@ -82,7 +82,7 @@ describe('marking yields to other writers', () => {
     const many = (count: number, fields: (at: number) => object) =>
       ingest(
         server,
-        Array.from({ length: count }, (_, at) => record(++seq, { agentId: 'a', ...fields(at) })),
+        Array.from({ length: count }, (_, index) => record(++seq, { agentId: 'a', ...fields(index) })),
       );
     await many(1_000, (at) => ({ sessionId: `s${at}`, event: { type: 'CUSTOM', name: 'x' } }));
     for (let of = 0; of < 6; of++) await many(5_000, () => ({ kind: 'log', sessionId: undefined, log: hookDies }));

@@ -95,7 +95,7 @@ it('leaves the inbox once it is answered or waived', async () => {
 });
 
 it('counts each of 250 messages that become overdue together once', async () => {
-  await askAll(Array.from({ length: 250 }, (_, at) => `u${at}`));
+  await askAll(Array.from({ length: 250 }, (_, index) => `u${index}`));
   await passes(15);
   expect(await counts()).toEqual([250, 250, 250, 250]);
 });

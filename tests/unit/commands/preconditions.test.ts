@@ -47,9 +47,9 @@ const says = (messageId: string, role: string, delta: string): AgUiEvent[] => [
 
 /** @returns the status and the reason of the refusal */
 async function post(path: string, body: object): Promise<[number, string | null]> {
-  const answer = await stage.send(`/api/v1/sessions/s1${path}`, { method: 'POST', body });
-  const { error } = (await answer.json()) as { error?: { code: string; reason?: string } };
-  return [answer.status, error?.reason ?? error?.code ?? null];
+  const response = await stage.send(`/api/v1/sessions/s1${path}`, { method: 'POST', body });
+  const { error } = (await response.json()) as { error?: { code: string; reason?: string } };
+  return [response.status, error?.reason ?? error?.code ?? null];
 }
 
 describe('an answer to a request', () => {

@@ -96,13 +96,13 @@ describe('a message to a session', () => {
     await to();
     const before = await composer();
     expect(before).toMatchObject({ state, sending: { kind } });
-    const answer = await send('c1');
-    expect(answer.sending).toEqual(before.sending);
+    const response = await send('c1');
+    expect(response.sending).toEqual(before.sending);
     await starts();
     expect((await send('c1')).sending).toEqual(before.sending);
     await custom('session:ended', { exitCode: 0 });
     now += 1_000;
-    expect(await send('c1')).toMatchObject({ messageId: answer.messageId, sending: before.sending });
+    expect(await send('c1')).toMatchObject({ messageId: response.messageId, sending: before.sending });
     await expect(send('c1', 'Other')).rejects.toMatchObject({ details: { reason: 'client_id_reused' } });
   });
 

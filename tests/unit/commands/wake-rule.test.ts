@@ -63,9 +63,9 @@ describe('a wake rule', () => {
   });
 
   it('is sent again for every session, in batches', async () => {
-    const ids = Array.from({ length: 45 }, (_, at) => `many-${at}`);
-    const events = ids.map((sessionId, at) =>
-      record(at + 1, { agentId: 'a2', sessionId, event: { type: 'CUSTOM', name: 'x', value: at } }),
+    const ids = Array.from({ length: 45 }, (_, index) => `many-${index}`);
+    const events = ids.map((sessionId, index) =>
+      record(index + 1, { agentId: 'a2', sessionId, event: { type: 'CUSTOM', name: 'x', value: index } }),
     );
     await ingest(target, events, 1, 'p2');
     for (const id of ids) await set('command-ended', id);

@@ -85,7 +85,7 @@ test('transactions of a failed request are sent one by one, so that the failing 
   expect((await first).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   const again = Promise.all(['a', 'poison', 'b', 'c', 'd'].map((text) => run(text)));
   const loads: string[][] = [];
-  for (let at = 0; at < 4; at += 1) loads.push(await answered());
+  for (let index = 0; index < 4; index += 1) loads.push(await answered());
   expect(loads).toEqual([['a'], ['poison'], ['b'], ['c', 'd']]);
   await again;
 });

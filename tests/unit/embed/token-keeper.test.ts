@@ -40,8 +40,8 @@ test('sends requests with the token and without cookies', async () => {
   const { keeper, log, taken } = kept();
   taken.add('t1');
   await keeper.give('t1');
-  const answer = await keeper.fetch('/a', { credentials: 'same-origin' });
-  expect(answer.status).toBe(200);
+  const response = await keeper.fetch('/a', { credentials: 'same-origin' });
+  expect(response.status).toBe(200);
   expect(log).toEqual(['good', '/a Bearer t1 omit']);
 });
 
@@ -60,9 +60,9 @@ test('repeats all refused requests once with a single new token', async () => {
 test('keeps requests refused without a new token, and accepts a later one', async () => {
   const { keeper, log, taken } = kept();
   await keeper.give('t1');
-  const answer = keeper.fetch('/a');
+  const response = keeper.fetch('/a');
   await vi.advanceTimersByTimeAsync(15_000);
-  expect((await answer).status).toBe(401);
+  expect((await response).status).toBe(401);
   expect(log.at(-1)).toBe('none');
   taken.add('t2');
   await keeper.give('t2');

@@ -29,19 +29,19 @@ const OPEN = { task: 'running', obligation: 'owed' } as const;
 async function happens(...steps: Step[]): Promise<void> {
   const first = history.length + 1;
   const bornAt = new Map<string, number>();
-  for (const [at, { kind, id }] of [...history, ...steps].entries()) {
+  for (const [index, { kind, id }] of [...history, ...steps].entries()) {
     const key = `${kind} ${id}`;
-    if (!bornAt.has(key)) bornAt.set(key, at + 1);
+    if (!bornAt.has(key)) bornAt.set(key, index + 1);
   }
   await database.writes.run(async (transaction) => {
     await transaction.batch(
-      steps.map(({ kind, id, isOpen, session = 's1' }, at) => {
+      steps.map(({ kind, id, isOpen, session = 's1' }, index) => {
         const [name, key] = kind === 'task' ? ['tasks', 'id'] : ['obligations', 'message_id'];
         const state = kind === 'task' ? 'status' : 'state';
         const body = JSON.stringify(kind === 'task' ? { id } : { messageId: id });
         const born = bornAt.get(`${kind} ${id}`) ?? 0;
         const value = isOpen ? OPEN[kind] : SETTLED[kind];
-        return born === first + at
+        return born === first + index
           ? {
               sql: `INSERT INTO ${name} (session_id, position, ${key}, agent_id, ${state}, body, updated_position)
                 VALUES (?, ?, ?, 'a1', ?, ?, ?)`,
@@ -49,7 +49,7 @@ async function happens(...steps: Step[]): Promise<void> {
             }
           : {
               sql: `UPDATE ${name} SET ${state} = ?, updated_position = ? WHERE session_id = ? AND ${key} = ?`,
-              args: [value, first + at, session, id],
+              args: [value, first + index, session, id],
             };
       }),
     );

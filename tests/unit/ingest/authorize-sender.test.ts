@@ -1,4 +1,4 @@
-import type { IngestAnswer } from '@interlude/protocol/envelope';
+import type { IngestResponse } from '@interlude/protocol/envelope';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -19,8 +19,8 @@ let epochs = 0;
 /** Sends records with its own outbox. */
 async function send(records: object[], { as = mine, id = 'mine/outbox', epoch = ++epochs } = {}) {
   const body = { producer: { id, epoch }, records };
-  const answer = await stage.send('/api/v1/events', { method: 'POST', as, body });
-  return { status: answer.status, ...((await answer.json()) as IngestAnswer & { error?: { code: string } }) };
+  const response = await stage.send('/api/v1/events', { method: 'POST', as, body });
+  return { status: response.status, ...((await response.json()) as IngestResponse & { error?: { code: string } }) };
 }
 const own = (seq: number, event: object) => record(seq, { agentId: 'mine', sessionId: 's-mine', event });
 const rows = async (sql: string) =>
@@ -55,7 +55,7 @@ describe('a runner with a token for one agent', () => {
 
   test('gets events quarantined that only the server may write', async () => {
     const said = [CUSTOM.commandDone, CUSTOM.obligationWaived, CUSTOM.removed];
-    const { rejected } = await send(said.map((name, at) => own(at + 1, { type: 'CUSTOM', name, value: {} })));
+    const { rejected } = await send(said.map((name, index) => own(index + 1, { type: 'CUSTOM', name, value: {} })));
     expect(rejected.map(({ code }) => code)).toEqual(said.map(() => 'reserved_name'));
   });
 
@@ -74,8 +74,8 @@ describe('a record', () => {
       marker(1, { agentId: 'second', sessionId: 's-first' }),
       marker(2, { agentId: 'second', sessionId: 's-second' }),
     ];
-    const answer = await send(records, { as: stage.owner, id: 'p-second' });
-    expect(answer).toMatchObject({
+    const response = await send(records, { as: stage.owner, id: 'p-second' });
+    expect(response).toMatchObject({
       ackedSeq: 2,
       accepted: 1,
       rejected: [{ seq: 1, code: 'session_of_another_agent' }],
@@ -87,8 +87,8 @@ describe('a record', () => {
 
   test('is quarantined whole when it is too large, and the next one is accepted', async () => {
     const large = own(1, { type: 'CUSTOM', name: 'large', value: 'x'.repeat(MAX_RECORD_BYTES) });
-    const answer = await send([large, own(2, { type: 'CUSTOM', name: 'marker' })]);
-    expect(answer).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'record_too_large' }] });
+    const response = await send([large, own(2, { type: 'CUSTOM', name: 'marker' })]);
+    expect(response).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'record_too_large' }] });
     expect(
       await rows(`SELECT octet_length(record) > ${MAX_RECORD_BYTES} FROM quarantine
       WHERE code = 'record_too_large'`),

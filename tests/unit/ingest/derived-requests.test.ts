@@ -303,7 +303,7 @@ describe('an interrupt', () => {
   });
 
   it('is bounded in number and over time', () => {
-    const many = Array.from({ length: 5_000 }, (_, at) => ({ id: `i${at}`, message: 'x' }));
+    const many = Array.from({ length: 5_000 }, (_, index) => ({ id: `i${index}`, message: 'x' }));
     expect(interruptsOf(interrupts(...many))).toHaveLength(MAX_NAMED);
     const session = replay(starts('r'), interrupts(...many), starts('r2'), interrupts(...many.toReversed()));
     expect(session.memory.open).toHaveLength(MAX_PENDING_REQUESTS);
@@ -482,7 +482,9 @@ describe('an AskUserQuestion call', () => {
   });
 
   it('is found among many others in bounded memory', () => {
-    const others = Array.from({ length: 300 }, (_, at) => calls(`b${at}`, 'Bash', { command: 'x'.repeat(9_000) }));
+    const others = Array.from({ length: 300 }, (_, index) =>
+      calls(`b${index}`, 'Bash', { command: 'x'.repeat(9_000) }),
+    );
     const session = replay(starts('r'), ...asks(), ...others.flat());
     expect(JSON.stringify(session.memory).length).toBeLessThan(200_000);
     expect(session.append(finishes()).opened).toMatchObject([{ request_id: 'c', input: QUESTIONS }]);

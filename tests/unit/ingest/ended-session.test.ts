@@ -33,7 +33,7 @@ it('an ended session has no running task, however many tasks there were and sess
   let seq = 0;
   for (const [sessionId, count] of Object.entries(counts)) {
     const event = (at: number) => ({ type: 'CUSTOM', name: 'task:started', value: { task_id: `${sessionId}-${at}` } });
-    const started = Array.from({ length: count }, (_, at) => record(++seq, { sessionId, event: event(at) }));
+    const started = Array.from({ length: count }, (_, index) => record(++seq, { sessionId, event: event(index) }));
     if (count > 0) await ingest(target, started);
   }
   const ended = { type: 'CUSTOM', name: 'session:ended', value: { exitCode: 0 } };

@@ -144,7 +144,7 @@ describe('unlisted work', () => {
     for (const size of [whole.length, 3, 1]) {
       await target.close();
       target = await inProcessTarget(() => now);
-      for (let at = 0; at < whole.length; at += size) await send(...whole.slice(at, at + size));
+      for (let index = 0; index < whole.length; index += size) await send(...whole.slice(index, index + size));
       const { updatedPosition: _, ...summary } = (await session()) ?? {};
       const ends = (await tasks()).map(({ id, status, presumed, error }) => ({ id, status, presumed, error }));
       const shown = (await items()).map((item) => [item.kind, item.id, 'phase' in item ? item.phase : null]);
@@ -165,7 +165,7 @@ describe('unlisted work', () => {
         status({ requests: ['q1'] }),
         status({ requests: ['q1'] }),
       ];
-      for (let at = 0; at < records.length; at += size) await send(...records.slice(at, at + size));
+      for (let index = 0; index < records.length; index += size) await send(...records.slice(index, index + size));
       expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
     }
   });

@@ -28,9 +28,9 @@ describe('a record that the database refuses', () => {
     const records = Array.from({ length: 20 }, (_, index) =>
       bad.has(index + 1) ? poison(index + 1) : marker(index + 1),
     );
-    const answer = await ingest(target, records);
-    expect(answer).toMatchObject({ ackedSeq: 20, accepted: 17, duplicates: 0 });
-    expect(answer.rejected.map(({ seq, code }) => [seq, code])).toEqual([...bad].map((seq) => [seq, 'not_storable']));
+    const response = await ingest(target, records);
+    expect(response).toMatchObject({ ackedSeq: 20, accepted: 17, duplicates: 0 });
+    expect(response.rejected.map(({ seq, code }) => [seq, code])).toEqual([...bad].map((seq) => [seq, 'not_storable']));
     const stored = await rows(`SELECT seq FROM events WHERE payload LIKE '%marker%' ORDER BY position`);
     expect(stored.map(({ seq }) => seq)).toEqual(
       records.flatMap((_, index) => (bad.has(index + 1) ? [] : [index + 1])),
@@ -47,19 +47,19 @@ describe('a record that the database refuses', () => {
     await refuse('events', `NEW.payload LIKE '%poison%'`);
     const commits = vi.spyOn(target.database.writes, 'run');
     const records = Array.from({ length: 2_000 }, (_, index) => poison(index + 1));
-    const answer = await ingest(target, [...records, marker(2_001)]);
-    expect(answer).toMatchObject({ ackedSeq: 2_001 });
-    expect(answer.accepted + answer.rejected.length).toBe(2_001);
+    const response = await ingest(target, [...records, marker(2_001)]);
+    expect(response).toMatchObject({ ackedSeq: 2_001 });
+    expect(response.accepted + response.rejected.length).toBe(2_001);
     expect(commits).toHaveBeenCalledTimes(2);
-    expect(await rows('SELECT count(*) AS count FROM quarantine')).toEqual([{ count: answer.rejected.length }]);
+    expect(await rows('SELECT count(*) AS count FROM quarantine')).toEqual([{ count: response.rejected.length }]);
   });
 
   it('is quarantined in part when quarantine cannot hold it whole', async () => {
     await refuse('events', `NEW.payload LIKE '%poison%'`);
     await refuse('quarantine', 'octet_length(NEW.record) > 800000');
     const large = record(1, { event: { type: 'CUSTOM', name: 'poison', value: '😀'.repeat(250_000) } });
-    const answer = await ingest(target, [large, marker(2)]);
-    expect(answer).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'not_storable' }] });
+    const response = await ingest(target, [large, marker(2)]);
+    expect(response).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'not_storable' }] });
     const [kept] = await rows('SELECT record FROM quarantine');
     const { beginning, length } = JSON.parse(String(kept?.record));
     expect(JSON.stringify(large)).toHaveLength(length);
@@ -72,8 +72,8 @@ describe('a record that the database refuses', () => {
     await target.database.writes.run((transaction) =>
       transaction.execute(`UPDATE sessions SET memory = '{"cut' WHERE id = 's1'`),
     );
-    const answer = await ingest(target, [marker(3), marker(4, { sessionId: 's2' })]);
-    expect(answer).toMatchObject({ ackedSeq: 4, accepted: 1, rejected: [{ seq: 3, code: 'not_storable' }] });
+    const response = await ingest(target, [marker(3), marker(4, { sessionId: 's2' })]);
+    expect(response).toMatchObject({ ackedSeq: 4, accepted: 1, rejected: [{ seq: 3, code: 'not_storable' }] });
   });
 
   it('is not quarantined while the database is only unavailable', async () => {

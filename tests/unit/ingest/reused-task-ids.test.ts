@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 const task = (sessionId: string, name: string, value: object) =>
   record(++seq, { sessionId, event: { type: 'CUSTOM', name, value: { task_id: '1', ...value } } });
-const many = <T>(make: (at: number) => T) => Array.from({ length: MANY }, (_, at) => make(at));
+const many = <T>(make: (at: number) => T) => Array.from({ length: MANY }, (_, index) => make(index));
 
 it('a report about a task reads a constant number of tasks, however many sessions share its id', async () => {
   await ingest(

@@ -1,4 +1,4 @@
-import type { IngestAnswer } from '@interlude/protocol/envelope';
+import type { IngestResponse } from '@interlude/protocol/envelope';
 import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@interlude/protocol/read-models';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import type { InStatement } from '@libsql/client';
@@ -29,7 +29,7 @@ async function send(as: Headers, agentId: string, sessionId: string, ...fields: 
     return record(seqs.get(agentId) ?? 0, { agentId, sessionId, ...one });
   });
   const body = { producer: { id: `${agentId}/1`, epoch: 1 }, records };
-  return stage.ask<IngestAnswer>('/events', { method: 'POST', as, body });
+  return stage.ask<IngestResponse>('/events', { method: 'POST', as, body });
 }
 const starts = (runId: string) => ({ event: { type: 'RUN_STARTED', threadId: 's', runId } });
 const says = (id: string, delta: string) => ({
@@ -128,7 +128,9 @@ test('a restarted runner finds its session after a server restart', async () => 
     producer: { id: 'second/2', epoch: 1 },
     records: [record(1, { agentId: 'second', sessionId: 's1', ...says('m9', 'after it') })],
   };
-  expect(await again.ask<IngestAnswer>('/events', { method: 'POST', as: second, body })).toMatchObject({ accepted: 1 });
+  expect(await again.ask<IngestResponse>('/events', { method: 'POST', as: second, body })).toMatchObject({
+    accepted: 1,
+  });
   expect(await sessionsOf('second')).toEqual([theirs]);
   await again.close();
 });
@@ -143,7 +145,9 @@ test('keep the alias after the key is replaced', async () => {
     producer: { id: 'second/3', epoch: 1 },
     records: [record(1, { agentId: 'second', sessionId: 's1', ...says('m10', 'under another key') })],
   };
-  expect(await again.ask<IngestAnswer>('/events', { method: 'POST', as: second, body })).toMatchObject({ accepted: 1 });
+  expect(await again.ask<IngestResponse>('/events', { method: 'POST', as: second, body })).toMatchObject({
+    accepted: 1,
+  });
   expect(await sessionsOf('second')).toEqual([theirs]);
   await again.close();
 });
@@ -156,7 +160,9 @@ test('keep the alias after the other session is removed and the server restarted
     producer: { id: 'second/4', epoch: 1 },
     records: [record(1, { agentId: 'second', sessionId: 's1', ...says('m11', 'after the removal') })],
   };
-  expect(await again.ask<IngestAnswer>('/events', { method: 'POST', as: second, body })).toMatchObject({ accepted: 1 });
+  expect(await again.ask<IngestResponse>('/events', { method: 'POST', as: second, body })).toMatchObject({
+    accepted: 1,
+  });
   expect(await sessionsOf('second')).toEqual([theirs]);
   await again.close();
 });
@@ -168,7 +174,7 @@ test('a credential for both agents is refused for the agent without an alias onl
   const sent = async (agentId: string, as: Headers, sessionId: string) => {
     const records = [record(1, { agentId, sessionId, ...says('m1', 'by a wider token') })];
     const body = { producer: { id: `s/${agentId}/${sessionId}/${as === prefixed}`, epoch: 1 }, records };
-    const { rejected } = await stage.ask<IngestAnswer>('/events', { method: 'POST', as, body });
+    const { rejected } = await stage.ask<IngestResponse>('/events', { method: 'POST', as, body });
     return rejected.map(({ code }) => code);
   };
   expect(await sent('third', stage.owner, 's3')).toEqual(['session_of_another_agent']);

@@ -55,13 +55,13 @@ describe('records about tasks', () => {
   };
 
   test('are parked when the owner is unknown, and change no session', async () => {
-    const answer = await ingest(target, [
-      ...['s1', 's2'].map((sessionId, at) => task(at + 1, sessionId, 'task:started', { task_id: 't' })),
+    const response = await ingest(target, [
+      ...['s1', 's2'].map((sessionId, index) => task(index + 1, sessionId, 'task:started', { task_id: 't' })),
       record(3, { sessionId: 's3', event: { type: 'CUSTOM', name: 'marker', value: 3 } }),
       task(4, 's3', 'task:completed', { task_id: 't', status: 'completed' }),
       task(5, 's3', 'task:completed', { task_id: 'never', status: 'completed' }),
     ]);
-    expect(answer.rejected.map(({ seq, code }) => [seq, code])).toEqual([
+    expect(response.rejected.map(({ seq, code }) => [seq, code])).toEqual([
       [4, 'task_of_several_sessions'],
       [5, 'task_of_no_session'],
     ]);

@@ -15,8 +15,8 @@ interface Text {
 }
 
 const textChunks = ({ id, role, pieces, replyTo }: Text): AgUiEvent[] =>
-  pieces.map((delta, at) => {
-    if (at > 0) return { type: 'TEXT_MESSAGE_CHUNK', delta };
+  pieces.map((delta, index) => {
+    if (index > 0) return { type: 'TEXT_MESSAGE_CHUNK', delta };
     const metadata = replyTo === undefined ? {} : { metadata: { interlude: { replyTo } } };
     return { type: 'TEXT_MESSAGE_CHUNK', messageId: id, role, delta, ...metadata };
   });
@@ -119,16 +119,21 @@ it('chunks fold to the same history as starts and ends', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof({ weight: 3, arbitrary: texts }, runs), { maxLength: 14 }), (chapters) => {
       const history = (tell: (text: Text) => AgUiEvent[]) =>
-        chapters.flatMap((chapter, at): AgUiEvent[] => {
-          if ('text' in chapter) return tell({ id: `text${at}`, ...chapter.text });
-          if (chapter.run === 'start') return runStarts(`r${at}`);
-          if (chapter.run === 'named') return runStarts(`r${at}`, naming(`text${at - 1}`, `text${at - 2}`));
+        chapters.flatMap((chapter, index): AgUiEvent[] => {
+          if ('text' in chapter) return tell({ id: `text${index}`, ...chapter.text });
+          if (chapter.run === 'start') return runStarts(`r${index}`);
+          if (chapter.run === 'named') return runStarts(`r${index}`, naming(`text${index - 1}`, `text${index - 2}`));
           return chapter.run === 'end' ? [{ type: 'RUN_FINISHED' }] : [{ type: 'RUN_ERROR', message: 'No' }];
         });
       const [chunked, whole] = [textChunks, textWhole].map((tell) => {
         const events = [...history(tell), { type: 'RUN_FINISHED' }];
         const log = told(events);
-        const entries = events.map((event, at) => ({ position: String(at + 1), occurredAt: 1, receivedAt: 1, event }));
+        const entries = events.map((event, index) => ({
+          position: String(index + 1),
+          occurredAt: 1,
+          receivedAt: 1,
+          event,
+        }));
         const { placements } = placeEvents(NO_PLACES, entries);
         const { summary } = foldSession(newSession('s1', 'a1', 0), placements, []);
         const streams = log

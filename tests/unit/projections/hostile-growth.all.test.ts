@@ -21,11 +21,11 @@ const ROUNDS = 3;
 const MOST_ROUNDS = 9;
 
 const numbered = (count: number, make: (at: number) => AgUiEvent[]) =>
-  Array.from({ length: count }, (_, at) => make(at));
+  Array.from({ length: count }, (_, index) => make(index));
 const inTurn = (count: number, make: (at: number) => AgUiEvent[]) => [runStarts('r'), ...numbered(count, make)];
 const opened = (at: number) => custom('request:opened', { request_id: `q${at}`, tool_name: 'Bash', input: { a: 1 } });
 const resolved = (at: number) => custom('request:resolved', { request_id: `q${at}`, outcome: 'allowed' });
-const ids = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`);
+const ids = (name: string, count: number) => Array.from({ length: count }, (_, index) => `${name}${index}`);
 const messages = (count: number) => ids('u', count).map((id) => ({ id, role: 'user', content: 'hello' }));
 
 const STORIES: [string, (count: number) => AgUiEvent[][]][] = [
@@ -102,7 +102,7 @@ function foldAll(story: AgUiEvent[][]): number {
   const owner = { sessionId: 's', agentId: 'a' };
   const entries = story
     .flat()
-    .map((event, at) => ({ position: String(at + 1), occurredAt: at, receivedAt: at, event }));
+    .map((event, index) => ({ position: String(index + 1), occurredAt: index, receivedAt: index, event }));
   const beganAt = processorMs();
   const { placements } = placeEvents(NO_PLACES, entries);
   const tasks = foldTasks([], placements, owner).map((after) => ({ before: null, after }));

@@ -105,9 +105,9 @@ describe('items', () => {
 
 describe('an oversized turn', () => {
   const calls = (from: number, to: number) =>
-    Array.from({ length: to - from }, (_, at) => ({
+    Array.from({ length: to - from }, (_, index) => ({
       type: 'TOOL_CALL_START',
-      toolCallId: `c${from + at}`,
+      toolCallId: `c${from + index}`,
       toolCallName: 'Bash',
     }));
   const MORE = MAX_TURN_ITEMS + 300;
@@ -131,7 +131,7 @@ describe('an oversized turn', () => {
 
   it('is limited by its text and keeps its last item', () => {
     const most = 'x'.repeat(MAX_ITEM_TEXT);
-    const ids = Array.from({ length: MAX_TURN_TEXT / MAX_ITEM_TEXT + 1 }, (_, at) => `m${at}`);
+    const ids = Array.from({ length: MAX_TURN_TEXT / MAX_ITEM_TEXT + 1 }, (_, index) => `m${index}`);
     const turn = foldShownItems({ items: [] }, entries(...ids.map((id) => said(id, most))), false);
     expect([turn.items.map(({ id }) => id), turn.omitted]).toEqual([ids.slice(1), 1]);
     const result = { type: 'TOOL_CALL_RESULT', toolCallId: 'c', content: 'x'.repeat(MAX_TURN_TEXT + 1) };
@@ -149,7 +149,7 @@ describe('an oversized turn with requests', () => {
     custom('request:opened', { request_id: id, title: 'Bash', input })[0] as AgUiEvent;
   const answered = (id: string) => custom('request:resolved', { request_id: id, outcome: 'allowed' })[0] as AgUiEvent;
   const call = (at: number): AgUiEvent => ({ type: 'TOOL_CALL_START', toolCallId: `c${at}`, toolCallName: 'Bash' });
-  const calls = (count: number, from = 0) => Array.from({ length: count }, (_, at) => call(from + at));
+  const calls = (count: number, from = 0) => Array.from({ length: count }, (_, index) => call(from + index));
   const shownOf = (all: readonly EventEntry[]) => foldShownItems({ items: [] }, all, false);
   const ids = (items: readonly Item[]) => items.map(({ id }) => id);
 
@@ -168,7 +168,7 @@ describe('an oversized turn with requests', () => {
   });
 
   it('limits the requests by number and text', () => {
-    const many = Array.from({ length: MAX_PENDING_REQUESTS + 50 }, (_, at) => asked(`q${at}`));
+    const many = Array.from({ length: MAX_PENDING_REQUESTS + 50 }, (_, index) => asked(`q${index}`));
     const { items, omitted } = shownOf(entries(...many, ...calls(MAX_TURN_ITEMS)));
     expect([items.length, omitted]).toEqual([MAX_TURN_ITEMS, MAX_PENDING_REQUESTS + 50]);
     expect([items[0]?.id, items[MAX_PENDING_REQUESTS]?.id]).toEqual(['q50', `c${MAX_PENDING_REQUESTS}`]);
@@ -203,9 +203,12 @@ describe('an oversized turn with requests', () => {
           const inParts = (between: (shown: ShownItems) => ShownItems) =>
             places
               .slice(1)
-              .reduce<ShownItems>((shown, to, at) => foldShownItems(between(shown), all.slice(places[at], to), false), {
-                items: [],
-              });
+              .reduce<ShownItems>(
+                (shown, to, index) => foldShownItems(between(shown), all.slice(places[index], to), false),
+                {
+                  items: [],
+                },
+              );
           const whole = shownOf(all);
           expect(inParts((shown) => shown)).toEqual(whole);
           expect(whole.items.length).toBeLessThanOrEqual(MAX_TURN_ITEMS);

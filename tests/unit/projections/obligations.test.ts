@@ -19,7 +19,12 @@ function owedAfter(...chapters: AgUiEvent[][]): Obligation[] {
 }
 
 function foldOf(events: AgUiEvent[]): ObligationFold {
-  const entries = events.map((event, at) => ({ position: String(at + 1), occurredAt: at, receivedAt: 1, event }));
+  const entries = events.map((event, index) => ({
+    position: String(index + 1),
+    occurredAt: index,
+    receivedAt: 1,
+    event,
+  }));
   return foldObligations(NO_OBLIGATIONS, [], placeEvents(NO_PLACES, entries).placements, OWNER).fold;
 }
 
@@ -35,9 +40,9 @@ const naming = (...userMessageIds: string[]) => runStarts('r1', { turn: 'user', 
 
 it('keeps the newest reply targets of unfinished texts', () => {
   const named = (at: number) => Array.from({ length: 100 }, (_, index) => `u${at}-${index}`);
-  const begun = Array.from({ length: 5 }, (_, at): AgUiEvent => {
-    const metadata = { interlude: { replyTo: named(at) } };
-    return { type: 'TEXT_MESSAGE_START', messageId: `m${at}`, role: 'assistant', metadata };
+  const begun = Array.from({ length: 5 }, (_, index): AgUiEvent => {
+    const metadata = { interlude: { replyTo: named(index) } };
+    return { type: 'TEXT_MESSAGE_START', messageId: `m${index}`, role: 'assistant', metadata };
   });
   const { answering: remembered } = foldOf(begun);
   expect(Object.keys(remembered)).toEqual(['m2', 'm3', 'm4']);
@@ -169,7 +174,7 @@ describe('a reply', () => {
 
   describe('beyond the limit of queued messages', () => {
     const queued = (id: string) => says(id, 'And?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
-    const many = Array.from({ length: 400 }, (_, at) => queued(`q${at}`));
+    const many = Array.from({ length: 400 }, (_, index) => queued(`q${index}`));
     const arrives = (id: string) => custom('message:delivery', { message_id: id, delivery: 'delivered' });
     const turn = (runId: string, ...replyTo: string[]) => [
       ...runStarts(runId, { turn: 'user', userMessageIds: [] }),
@@ -184,12 +189,12 @@ describe('a reply', () => {
     });
 
     it('is given after the message arrived', () => {
-      const more = Array.from({ length: 300 }, (_, at) => queued(`p${at}`)).flat();
+      const more = Array.from({ length: 300 }, (_, index) => queued(`p${index}`)).flat();
       expect(answered(arrives('q0'), userSays('q1', 'And?'), more, turn('r1', 'q0', 'q1', 'q2'))).toEqual(['q0', 'q1']);
     });
 
     it('is not given to the newest message before its arrival', () => {
-      const arrived = many.flatMap((_, at) => arrives(`q${at}`));
+      const arrived = many.flatMap((_, index) => arrives(`q${index}`));
       expect(answered(arrived, queued('p1'), queued('p2'), turn('r1', 'q399', 'p1', 'p2'))).toEqual(['q399']);
     });
 

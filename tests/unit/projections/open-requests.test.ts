@@ -12,11 +12,16 @@ const opened = (at: number) => custom('request:opened', { request_id: `q${at}`, 
 const resolved = (at: number) => custom('request:resolved', { request_id: `q${at}` });
 
 function fold(before: ReturnType<typeof newSession>, events: AgUiEvent[]) {
-  const entries = events.map((event, at) => ({ position: String(at + 1), occurredAt: at, receivedAt: at, event }));
+  const entries = events.map((event, index) => ({
+    position: String(index + 1),
+    occurredAt: index,
+    receivedAt: index,
+    event,
+  }));
   return foldSession(before, placeEvents(NO_PLACES, entries).placements, []);
 }
 
-const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 it('counts all open requests with truncated titles', () => {
   const all = upTo(MAX_OPEN_REQUESTS);

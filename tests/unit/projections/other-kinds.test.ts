@@ -90,8 +90,8 @@ describe('edits in a result', () => {
 
   it('count toward the size of a turn', () => {
     const edits = [{ path: 'a', before: '', after: 'x'.repeat(900_000) }];
-    const calls = Array.from({ length: 6 }, (_, at) =>
-      call(edits).map((event) => ({ ...event, toolCallId: `t${at}` })),
+    const calls = Array.from({ length: 6 }, (_, index) =>
+      call(edits).map((event) => ({ ...event, toolCallId: `t${index}` })),
     );
     const [turn] = told(runStarts('r1', { userMessageIds: [] }), ...calls).page().turns;
     const items = (turn?.items ?? []) as ToolCallItem[];

@@ -7,9 +7,9 @@ import { expect, it } from 'vitest';
 function followed(calls: number) {
   const events: AgUiEvent[] = [
     { type: 'RUN_STARTED', runId: 'r1' },
-    ...Array.from({ length: calls }, (_, at) => ({
+    ...Array.from({ length: calls }, (_, index) => ({
       type: 'TOOL_CALL_START',
-      toolCallId: `c${at}`,
+      toolCallId: `c${index}`,
       toolCallName: 'Bash',
     })),
     { type: 'CUSTOM', name: 'task:completed', value: { task_id: 't' } },
@@ -19,7 +19,7 @@ function followed(calls: number) {
       metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds: ['t'] } } },
     },
   ];
-  const entries = events.map((event, at) => ({ position: String(at + 1), occurredAt: 1, receivedAt: 1, event }));
+  const entries = events.map((event, index) => ({ position: String(index + 1), occurredAt: 1, receivedAt: 1, event }));
   return foldTranscript(EMPTY_TRANSCRIPT, entries);
 }
 
@@ -39,7 +39,7 @@ it('a report about another session’s task moves live to the turn it wakes', ()
     { type: 'CUSTOM', name: 'interlude:task-elsewhere', value: elsewhere },
     { type: 'RUN_STARTED', runId: 'r1', parentRunId: 'r0' },
   ];
-  const entries = events.map((event, at) => ({ position: String(at + 1), occurredAt: 1, receivedAt: 1, event }));
+  const entries = events.map((event, index) => ({ position: String(index + 1), occurredAt: 1, receivedAt: 1, event }));
   const { turns } = foldTranscript(EMPTY_TRANSCRIPT, entries);
   expect(turns.map(({ id, items }) => [id, items.map(({ kind }) => kind)])).toEqual([
     ['none:1', ['task']],

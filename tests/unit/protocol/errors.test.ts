@@ -12,12 +12,12 @@ test('withErrors logs nothing when a client disconnects while its read waits', a
   let end = () => {};
   void reads.run('a', () => new Promise<void>((resolve) => (end = resolve)));
   const client = new AbortController();
-  const answer = withErrors(({ signal }) => reads.run('b', async () => Response.json({}), { signal }))(
+  const response = withErrors(({ signal }) => reads.run('b', async () => Response.json({}), { signal }))(
     new Request('http://127.0.0.1/', { signal: client.signal }),
   );
   client.abort(new Error('the connection was reset'));
   end();
-  expect((await answer).ok).toBe(false);
+  expect((await response).ok).toBe(false);
   expect(logged).not.toHaveBeenCalled();
 });
 

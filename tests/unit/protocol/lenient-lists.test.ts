@@ -34,7 +34,7 @@ describe('readRequestOptions', () => {
   });
 
   it('limits the number and the labels', () => {
-    const many = Array.from({ length: 40 }, (_, at) => ({ ...yes, id: `${at}`, label: 'é'.repeat(300) }));
+    const many = Array.from({ length: 40 }, (_, index) => ({ ...yes, id: `${index}`, label: 'é'.repeat(300) }));
     const options = readRequestOptions(many);
     expect(options).toHaveLength(MAX_OPTIONS);
     expect(options[0]?.label).toHaveLength(MAX_OPTION_LABEL);

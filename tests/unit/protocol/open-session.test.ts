@@ -116,7 +116,7 @@ describe('OpenSession', () => {
 
   test('evicts the oldest call when full', () => {
     const session = new OpenSession();
-    for (let at = 0; at < 200; at++) session.take(call(`c${at}`));
+    for (let index = 0; index < 200; index++) session.take(call(`c${index}`));
     expect(session.calls.length).toBe(128);
     expect(session.calls.at(-1)?.id).toBe('c199');
   });

@@ -20,7 +20,7 @@ describe('PROTOCOL.md', () => {
     const sources = await Promise.all(
       named.map(([, file = '']) => readFile(new URL(file, root), 'utf8').catch(() => '')),
     );
-    const missing = named.filter(([, , title], at) => !sources[at]?.includes(`'${title}'`));
+    const missing = named.filter(([, , title], index) => !sources[index]?.includes(`'${title}'`));
     expect(missing.map(([line]) => line)).toEqual([]);
   });
 

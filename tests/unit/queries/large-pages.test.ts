@@ -17,14 +17,14 @@ beforeEach(async () => {
 afterEach(() => target.close());
 
 const MEGABYTE = 1_000_000;
-const longIds = () => Array.from({ length: MAX_NAMED }, (_, at) => `${at}-`.padEnd(MAX_ID_LENGTH, 'u'));
+const longIds = () => Array.from({ length: MAX_NAMED }, (_, index) => `${index}-`.padEnd(MAX_ID_LENGTH, 'u'));
 const sizeOf = (value: unknown) => JSON.stringify(value).length;
 
 test('cuts a page of agents with large statuses, and continues on the next', async () => {
   const ids = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'];
-  for (const [at, agentId] of ids.entries()) {
-    const status = { what: 'x'.repeat(at === 0 ? 10 : MEGABYTE) };
-    await ingest(target, [{ seq: at + 1, kind: 'status', agentId, occurredAt: 1, status }]);
+  for (const [index, agentId] of ids.entries()) {
+    const status = { what: 'x'.repeat(index === 0 ? 10 : MEGABYTE) };
+    await ingest(target, [{ seq: index + 1, kind: 'status', agentId, occurredAt: 1, status }]);
   }
   const found: string[] = [];
   let after: ListCursor | null = null;
@@ -40,12 +40,12 @@ test('cuts a page of agents with large statuses, and continues on the next', asy
 });
 
 test('cuts a page of turns with large headers, and continues on the next', async () => {
-  const turns = Array.from({ length: 24 }, (_, at) => `r${at}`);
-  for (const [at, runId] of turns.entries()) {
+  const turns = Array.from({ length: 24 }, (_, index) => `r${index}`);
+  for (const [index, runId] of turns.entries()) {
     const metadata = { interlude: { userMessageIds: longIds() } };
     await ingest(target, [
-      record(2 * at + 1, { event: { type: 'RUN_STARTED', runId, metadata } }),
-      record(2 * at + 2, { event: { type: 'RUN_FINISHED', runId } }),
+      record(2 * index + 1, { event: { type: 'RUN_STARTED', runId, metadata } }),
+      record(2 * index + 2, { event: { type: 'RUN_FINISHED', runId } }),
     ]);
   }
   const found: string[] = [];
@@ -63,9 +63,9 @@ test('cuts a page of turns with large headers, and continues on the next', async
 test('limits the text of a turn’s messages', async () => {
   const metadata = { interlude: { replyTo: longIds() } };
   await ingest(target, [record(1, { event: { type: 'RUN_STARTED', runId: 'r' } })]);
-  for (let at = 0; at < 24; at += 1) {
-    const event = { type: 'TEXT_MESSAGE_START', messageId: `m${at}`, role: 'assistant', metadata };
-    await ingest(target, [record(at + 2, { event })]);
+  for (let index = 0; index < 24; index += 1) {
+    const event = { type: 'TEXT_MESSAGE_START', messageId: `m${index}`, role: 'assistant', metadata };
+    await ingest(target, [record(index + 2, { event })]);
   }
   const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   const [turn] = page?.turns ?? [];
@@ -75,12 +75,12 @@ test('limits the text of a turn’s messages', async () => {
 
 test('limits a log page to one read, at least one line', async () => {
   const log = (message: string) => ({ level: 'info', component: '', message });
-  const long = Array.from({ length: 40 }, (_, at) => ({
-    seq: at + 1,
+  const long = Array.from({ length: 40 }, (_, index) => ({
+    seq: index + 1,
     kind: 'log',
     agentId: 'a1',
-    occurredAt: at,
-    log: log(`${at} ${'x'.repeat(60_000)}`),
+    occurredAt: index,
+    log: log(`${index} ${'x'.repeat(60_000)}`),
   }));
   await ingest(target, long);
   const first = await readFirstLog(unscoped(target.database), 'a1', {});

@@ -27,7 +27,7 @@ async function tell(...events: AgUiEvent[]): Promise<void> {
   const all = [{ type: 'RUN_STARTED', runId: 'r' }, ...events];
   await ingest(
     target,
-    all.map((event, at) => record(at + 1, { event })),
+    all.map((event, index) => record(index + 1, { event })),
   );
 }
 
@@ -40,7 +40,7 @@ describe('a page of slow items', () => {
     ['the pieces of a call are read, its arguments, and it is written', called, 4],
   ])('gives others a turn between its items: %s', async (_what, told, steps) => {
     const few = 20;
-    await tell(...Array.from({ length: few }, (_, at) => told(at)).flat());
+    await tell(...Array.from({ length: few }, (_, index) => told(index)).flat());
     const turns = alwaysYield();
     await page();
     expect(turns()).toBeGreaterThanOrEqual(steps * few);

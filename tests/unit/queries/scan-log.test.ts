@@ -37,7 +37,7 @@ async function write(count: number, into = target): Promise<void> {
   const writer = new LineWriter(into, AGENT);
   const lines = Array.from({ length: count }, () => ({ message: LONG }));
   // The most of one request.
-  for (let at = 0; at < count; at += 64) await writer.write(lines.slice(at, at + 64));
+  for (let index = 0; index < count; index += 64) await writer.write(lines.slice(index, index + 64));
 }
 
 async function index({ database }: InProcessTarget): Promise<void> {

@@ -15,7 +15,7 @@ const SEED = 20_261_128;
 const FORMS = secretForms(SEED);
 const IN_TIME = FORMS.filter(isDetectableEarly);
 /** corpus.all.test.ts streams all forms. */
-const SAMPLE = IN_TIME.filter((_, at) => at % 8 === 0);
+const SAMPLE = IN_TIME.filter((_, index) => index % 8 === 0);
 const HARMLESS = harmlessTexts(SEED);
 describe('redaction of the corpus', () => {
   it('has at least 200 forms each', () => {
@@ -63,7 +63,7 @@ describe('redaction of the corpus', () => {
     expect(
       leakingForms(continued, (command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true),
     ).toEqual([]);
-    expect(leakingCuts(continued.filter((_, at) => at % 61 === 0))).toEqual([]);
+    expect(leakingCuts(continued.filter((_, index) => index % 61 === 0))).toEqual([]);
   });
 
   it('leaves redacted text unchanged', () => {

@@ -27,7 +27,7 @@ describe('redactModel', () => {
   });
 
   it('yields within a list of many arguments', async () => {
-    const args = Array.from({ length: 200 }, (_, at) => `${at} ${'password=x y '.repeat(315)}`);
+    const args = Array.from({ length: 200 }, (_, index) => `${index} ${'password=x y '.repeat(315)}`);
     let turns = 0;
     await redactModel({ input: { args } }, () => {
       turns += 1;

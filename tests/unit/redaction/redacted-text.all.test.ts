@@ -8,7 +8,7 @@ it.each(['some words of prose ', `password: "A ''' ''' `, '[["a"    "b"    '])(
     const timeOf = (pieces: number) =>
       cpuMs(() => {
         const text = new RedactedText();
-        for (let at = 0; at < pieces; at += 1) text.more(at % 8 === 0 ? 'the key is not\n' : unit);
+        for (let index = 0; index < pieces; index += 1) text.more(index % 8 === 0 ? 'the key is not\n' : unit);
       });
     timeOf(1_000);
     expect(timeOf(12_000) / timeOf(3_000)).toBeLessThan(12);

@@ -19,10 +19,10 @@ afterEach(async () => {
 
 /** About a megabyte in each of this many sessions, one per hour. */
 async function fill(sessions: number): Promise<void> {
-  for (let at = 0; at < sessions; at += 1) {
-    const text = `${at} `.repeat(20_000);
+  for (let index = 0; index < sessions; index += 1) {
+    const text = `${index} `.repeat(20_000);
     for (const part of ['a', 'b', 'c', 'd', 'e'])
-      await server.write(userTurn(`r${at}${part}`, 'Go?', text.repeat(4)), `s${at}`);
+      await server.write(userTurn(`r${index}${part}`, 'Go?', text.repeat(4)), `s${index}`);
     server.now += HOUR_MS;
   }
 }
@@ -41,7 +41,7 @@ test('retention by size removes the oldest turns of any session until the databa
   expect(await used()).toBeGreaterThan(before / 4);
   const left = await sessionsWithTurns();
   expect(left.length).toBeGreaterThan(1);
-  expect(left).toEqual(Array.from({ length: left.length }, (_, at) => `s${6 - left.length + at}`));
+  expect(left).toEqual(Array.from({ length: left.length }, (_, index) => `s${6 - left.length + index}`));
   expect(await server.faults()).toEqual([]);
 });
 
@@ -81,10 +81,10 @@ test.each([
         await server.write(userTurn(`r${at}${part}`, 'Go?', text), `s${at}`);
       server.now += HOUR_MS;
     };
-    for (let at = 0; at < 12; at += 1) await hour(at);
+    for (let index = 0; index < 12; index += 1) await hour(index);
     const limit = await used();
-    for (let at = 12; at < 24; at += 1) {
-      await hour(at);
+    for (let index = 12; index < 24; index += 1) {
+      await hour(index);
       await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_RETENTION_MIB: String(limit / MIB) });
       expect(await used()).toBeLessThanOrEqual(limit);
       expect(await used()).toBeGreaterThan(0.8 * limit);

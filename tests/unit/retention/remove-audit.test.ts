@@ -24,7 +24,8 @@ const actAll = (actions: string[]) =>
     }
   });
 const act = (action: string) => actAll([action]);
-const actTimes = (times: number, name: string) => actAll(Array.from({ length: times }, (_, at) => `${name} ${at}`));
+const actTimes = (times: number, name: string) =>
+  actAll(Array.from({ length: times }, (_, index) => `${name} ${index}`));
 const check = async () => (await server.ask('GET', '/audit/check')).answer as AuditCheck;
 const page = async () => (await server.ask('GET', '/audit?limit=200')).answer as AuditPage;
 const shown = async () => (await page()).entries.map(({ number, action }) => `${number} ${action}`).reverse();
@@ -135,8 +136,8 @@ describe('old audit entries', () => {
     await actTimes(300, 'young');
     later(150);
     const checks = Promise.all(
-      Array.from({ length: 8 }, async (_, at) => {
-        await new Promise((resolve) => setTimeout(resolve, at * 10));
+      Array.from({ length: 8 }, async (_, index) => {
+        await new Promise((resolve) => setTimeout(resolve, index * 10));
         return checkAudit(server.target.database);
       }),
     );

@@ -51,8 +51,8 @@ describe('expired history', () => {
   });
 
   test('is counted together in the newest event', async () => {
-    for (const [at, id] of ['r1', 'r2', 'r3'].entries()) {
-      await server.write(userTurn(id, 'Go?', `Gone ${at}.`));
+    for (const [index, id] of ['r1', 'r2', 'r3'].entries()) {
+      await server.write(userTurn(id, 'Go?', `Gone ${index}.`));
       later(1);
     }
     later(8);
@@ -128,7 +128,7 @@ describe('open work', () => {
 
   test('keeps a request when there are more than the session remembers', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
-    const asks = Array.from({ length: MAX_OPEN_REQUESTS + 1 }, (_, at) => `q${at}`);
+    const asks = Array.from({ length: MAX_OPEN_REQUESTS + 1 }, (_, index) => `q${index}`);
     const about =
       (name: string) =>
       (id: string): AgUiEvent => ({ type: 'CUSTOM', name, value: { request_id: id } });
@@ -348,7 +348,7 @@ describe('a late event', () => {
 });
 
 test('a stopped sweep finishes its slice, and the next start removes the rest', async () => {
-  for (let at = 0; at < 5; at += 1) await server.write(userTurn(`r${at}`, 'Go?', 'Gone.'), `s${at}`);
+  for (let index = 0; index < 5; index += 1) await server.write(userTurn(`r${index}`, 'Go?', 'Gone.'), `s${index}`);
   later(11);
   const { context } = server.target;
   const keeper = new HistoryKeeper(context, historyRetention({ INTERLUDE_RETENTION_DAYS: '10' }));
@@ -407,10 +407,10 @@ describe('an event during the removal of the oldest turns', () => {
 
 describe('history after a wrong clock', () => {
   test('stays while it is young, wherever it is', async () => {
-    for (let at = 0; at < 10; at += 1) await server.write(userTurn(`young${at}`, 'Go?', 'Gone.'));
+    for (let index = 0; index < 10; index += 1) await server.write(userTurn(`young${index}`, 'Go?', 'Gone.'));
     const { now } = server;
     server.now = 0;
-    for (let at = 0; at < 12; at += 1) await server.write(userTurn(`early${at}`, 'Go?', 'Gone.'));
+    for (let index = 0; index < 12; index += 1) await server.write(userTurn(`early${index}`, 'Go?', 'Gone.'));
     server.now = now;
     later(1);
     await server.write(userTurn('last', 'Go?', 'Gone.'));
@@ -452,9 +452,9 @@ describe('an unanswered task that ended', () => {
 describe('1,000 tasks of a turn', () => {
   test('lose their turn id when it is removed', async () => {
     const many = 1_000;
-    const starts = Array.from({ length: many }, (_, at) => taskStarted(`job${at}`, 'A job'));
+    const starts = Array.from({ length: many }, (_, index) => taskStarted(`job${index}`, 'A job'));
     await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r0' }]);
-    for (let at = 0; at < many; at += 500) await server.write(starts.slice(at, at + 500));
+    for (let index = 0; index < many; index += 500) await server.write(starts.slice(index, index + 500));
     await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r0' }]);
     later(30);
     await server.retain();

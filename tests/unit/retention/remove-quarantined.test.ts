@@ -56,8 +56,8 @@ describe('quarantined records', () => {
     const after = await server.rows(
       'SELECT updated_position FROM sessions UNION ALL SELECT updated_position FROM agents',
     );
-    for (const [at, row] of after.entries()) {
-      expect(Number(row.updated_position)).toBeGreaterThan(Number(before[at]?.updated_position));
+    for (const [index, row] of after.entries()) {
+      expect(Number(row.updated_position)).toBeGreaterThan(Number(before[index]?.updated_position));
     }
     await later(11);
     await server.retain();
@@ -120,7 +120,7 @@ describe('quarantined records', () => {
   });
 
   test('are removed in slices across 70 sessions', async () => {
-    const sessions = Array.from({ length: 70 }, (_, at) => `n${at}`);
+    const sessions = Array.from({ length: 70 }, (_, index) => `n${index}`);
     const event = { type: 'CUSTOM', name: 'session:started', value: {} };
     await server.send(sessions.map((sessionId) => ({ kind: 'event', sessionId, event })));
     await server.send(sessions.map((sessionId) => ({ kind: 'unheard of', sessionId })));

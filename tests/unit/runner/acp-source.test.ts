@@ -47,8 +47,8 @@ describe('messages', () => {
     await until(() => source.sessions[0]?.pendingMessages).toBe(3);
     await agent.prompted(1);
     expect(agent.prompts).toEqual(['first']);
-    for (const [at, text] of ['first', 'second', 'third'].entries()) {
-      await agent.prompted(at + 1);
+    for (const [index, text] of ['first', 'second', 'third'].entries()) {
+      await agent.prompted(index + 1);
       agent.say(`Reply to the ${text}.`);
       agent.answerPrompt();
     }

@@ -87,7 +87,7 @@ test('retries a refused stream and reports each reason', async () => {
   await expect.poll(() => broken.length).toBeGreaterThan(12);
   expect(broken.at(-1)).toMatchObject({ reason: 'answered 404', status: 404 });
   const failures = broken.map((one) => one.failures);
-  expect(failures).toEqual(failures.map((_, at) => at + 1));
+  expect(failures).toEqual(failures.map((_, index) => index + 1));
   answers(200);
   await stream(1);
   await expect.poll(opened).toBe(2);

@@ -21,11 +21,11 @@ test('parses values in order, wherever the bytes are cut', () => {
     fc.property(values, fc.array(fc.nat(20), { minLength: 1, maxLength: 40 }), (given, cuts) => {
       const bytes = Buffer.from(given.map((value) => `${JSON.stringify(value)}\n`).join(''));
       const { lines, values: got, unreadable } = read();
-      let at = 0;
-      for (let turn = 0; at < bytes.length; turn += 1) {
+      let index = 0;
+      for (let turn = 0; index < bytes.length; turn += 1) {
         const length = 1 + (cuts[turn % cuts.length] ?? 0);
-        lines.write(bytes.subarray(at, at + length));
-        at += length;
+        lines.write(bytes.subarray(index, index + length));
+        index += length;
       }
       lines.end();
       expect(got).toEqual(JSON.parse(JSON.stringify(given)));

@@ -72,7 +72,7 @@ describe('list_obligations', () => {
 
   test('reports an empty list, and how many messages it leaves out', async () => {
     expect((await callTool('list_obligations', undefined, toolsOwing([]).tools)).text).toContain('No message waits');
-    const many = Array.from({ length: 23 }, (_, at) => owedReply(`m${at}`, at));
+    const many = Array.from({ length: 23 }, (_, index) => owedReply(`m${index}`, index));
     expect((await callTool('list_obligations', {}, toolsOwing(many).tools)).text).toContain('3 more');
   });
 });

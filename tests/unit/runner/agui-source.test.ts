@@ -190,15 +190,15 @@ describe('a message', () => {
 
   test('has a failed turn when its stream breaks or ends early', async () => {
     const { server, say, turns, around } = await startAgUiSource();
-    for (const [at, broken] of (['cut', 'end', 'half'] as const).entries()) {
+    for (const [index, broken] of (['cut', 'end', 'half'] as const).entries()) {
       await say(`${broken}`);
-      const run = server.runs[at];
-      run?.say({ type: 'RUN_STARTED', ...run.ids }, ...said(`a${at}`, 'Half', run.ids).slice(0, 2));
-      await settled(() => turns()[at]?.said).toEqual(['Half']);
+      const run = server.runs[index];
+      run?.say({ type: 'RUN_STARTED', ...run.ids }, ...said(`a${index}`, 'Half', run.ids).slice(0, 2));
+      await settled(() => turns()[index]?.said).toEqual(['Half']);
       if (broken === 'half') run?.write('data: {"type":"TEXT_MESSAGE_CONTENT","messa');
       if (broken === 'cut') run?.cut();
       else run?.end();
-      await settled(() => turns()[at]?.end).toBe('failed');
+      await settled(() => turns()[index]?.end).toBe('failed');
     }
     expect(around.logged.filter((line) => line.includes('broke before its end'))).toHaveLength(3);
     server.onRun = (run) => run.reply('Still here.');

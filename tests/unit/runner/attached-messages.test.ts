@@ -208,7 +208,7 @@ describe('an ACP agent', () => {
     }
     return !agents.finish().some((one) => isReplayed(inHand, one));
   };
-  const another = Uint8Array.from(PNG, (byte, at) => (at === PNG.length - 1 ? byte ^ 1 : byte));
+  const another = Uint8Array.from(PNG, (byte, index) => (index === PNG.length - 1 ? byte ^ 1 : byte));
 
   test('gets an image without text despite a similar one in its history', async () => {
     const { image } = await carriedFiles();

@@ -62,11 +62,11 @@ test('wakes for a long command despite many others', async () => {
   await stage.wakes.setRule('command-ended');
   stage.starts('build');
   stage.writes('build', 'begun\n');
-  for (let at = 0; at < 60; at += 1) {
-    stage.starts(`c${at}`);
-    stage.ends(`c${at}`);
+  for (let index = 0; index < 60; index += 1) {
+    stage.starts(`c${index}`);
+    stage.ends(`c${index}`);
   }
-  for (let at = 0; at < 5; at += 1) await stage.passes();
+  for (let index = 0; index < 5; index += 1) await stage.passes();
   expect(stage.sent.flatMap(({ taskIds }) => taskIds)).toHaveLength(60);
   stage.ends('build');
   await stage.passes();

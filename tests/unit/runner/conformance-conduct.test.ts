@@ -95,7 +95,7 @@ test('the report has a heading per group, a line per check and a summary', () =>
     result('two', { verdict: 'failed', detail: 'expected 1' }),
     result('three', { group: 'turns', verdict: 'skipped', detail: 'it has no time' }),
   ];
-  const text = results.map((one, at) => formatResult(one, results[at - 1])).join('');
+  const text = results.map((one, index) => formatResult(one, results[index - 1])).join('');
   expect(text + formatSummary(reportOf('server', 'http://x', results))).toBe(`order
   ✓ one
   ✗ two

@@ -15,8 +15,8 @@ async function seconds(used: (number | null)[], stepMs = 60_000): Promise<(numbe
   });
   watch.emitted('s1', 0);
   const found: (number | null)[] = [];
-  for (let at = 120_000; found.length < used.length; at += stepMs) {
-    await watch.sample(BUSY, at);
+  for (let index = 120_000; found.length < used.length; index += stepMs) {
+    await watch.sample(BUSY, index);
     found.push(watch.secondsOf('s1'));
   }
   return found;
@@ -39,7 +39,7 @@ describe('the CPU time of a silent agent', () => {
     let looks = 0;
     const watch = new CpuSampler(async () => [{ cpuMs: ++looks * 5_000 }]);
     watch.emitted('s1', 0);
-    for (let at = 0; at < 240_000; at += 10_000) await watch.sample(BUSY, at);
+    for (let index = 0; index < 240_000; index += 10_000) await watch.sample(BUSY, index);
     expect(looks).toBe(2);
     watch.emitted('s1', 240_000);
     expect(watch.secondsOf('s1')).toBeNull();

@@ -13,9 +13,9 @@ async function wakings(agent: (typeof FLEET)[number]): Promise<number[]> {
     t: at - agent.beginsAtMs,
     subtype: (msg as { subtype?: string })?.subtype,
   }));
-  return kinds.flatMap((line, at) => {
+  return kinds.flatMap((line, index) => {
     const isEnd = line.subtype === 'task_notification';
-    const next = kinds.slice(at + 1).find(({ subtype }) => subtype === 'init');
+    const next = kinds.slice(index + 1).find(({ subtype }) => subtype === 'init');
     return isEnd && next && next.t - line.t < 1_000 ? [line.t] : [];
   });
 }

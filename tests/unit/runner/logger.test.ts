@@ -61,14 +61,14 @@ describe('the file of an agent', () => {
   test('is rotated when it grows too large', async () => {
     const file = join(await tempDir(), 'a.log');
     const log = new LogFile(file, { maxBytes: 100, keep: 2 });
-    for (let at = 0; at < 40; at += 1) log.write(`line ${String(at).padStart(4, '0')}`);
+    for (let index = 0; index < 40; index += 1) log.write(`line ${String(index).padStart(4, '0')}`);
     log.close();
     expect(readdirSync(join(file, '..')).sort()).toEqual(['a.log', 'a.log.1', 'a.log.2']);
     const kept = ['a.log.2', 'a.log.1', 'a.log'].map((name) => readFileSync(join(file, '..', name), 'utf8')).join('');
     const lines = kept.trim().split('\n');
     expect(lines.at(-1)).toBe('line 0039');
     expect(lines).toEqual(
-      Array.from({ length: lines.length }, (_, at) => `line ${String(40 - lines.length + at).padStart(4, '0')}`),
+      Array.from({ length: lines.length }, (_, index) => `line ${String(40 - lines.length + index).padStart(4, '0')}`),
     );
     expect(statSync(`${file}.1`).size).toBeLessThanOrEqual(100);
   });

@@ -1,12 +1,12 @@
-import { GONE, type RpcAnswer } from '@interlude/runner/sources/acp/acp-connection';
+import { GONE, type RpcResponse } from '@interlude/runner/sources/acp/acp-connection';
 import { SessionRecovery, type SessionRecoveryOptions } from '@interlude/runner/sources/acp/prompt-queue';
 import { expect, test } from 'vitest';
 
-const TAKEN: RpcAnswer = { result: {}, error: null };
-const LOST: RpcAnswer = { result: {}, error: { code: -32_002, message: 'Resource not found', about: 'n' } };
+const TAKEN: RpcResponse = { result: {}, error: null };
+const LOST: RpcResponse = { result: {}, error: { code: -32_002, message: 'Resource not found', about: 'n' } };
 const message = (messageId: string) => ({ messageId, text: messageId });
 
-function lostSession(answers: RpcAnswer[], options: Partial<SessionRecoveryOptions> = {}) {
+function lostSession(answers: RpcResponse[], options: Partial<SessionRecoveryOptions> = {}) {
   const done: string[] = [];
   const session = new SessionRecovery({
     nativeId: () => 'n',

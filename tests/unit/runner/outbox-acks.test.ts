@@ -26,11 +26,11 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 const lines = (count: number): OutgoingRecord[] =>
-  Array.from({ length: count }, (_, at) => ({
+  Array.from({ length: count }, (_, index) => ({
     kind: 'log',
     agentId: 'agent-1',
     occurredAt: 1_795_000_000_000,
-    log: { level: 'info', component: 'test', message: `line ${at + 1}` },
+    log: { level: 'info', component: 'test', message: `line ${index + 1}` },
   }));
 
 const acked = (ackedSeq: number) => ({

@@ -219,8 +219,8 @@ describe('secrets in an output', () => {
     const output = await follow();
     await output.write('src/a.ts:3 contains "-----BEGIN RSA PRIVATE KEY-----"\n');
     let said = text(await output.read());
-    for (let at = 0; at < 9; at++) {
-      await output.write(`test ${at} passed\n`);
+    for (let index = 0; index < 9; index++) {
+      await output.write(`test ${index} passed\n`);
       said += text(await output.read());
     }
     expect(said).toMatch(/^src\/a\.ts:3 contains "\[redacted: private-key\]"\n(?:test \d passed\n){9}$/);

@@ -41,6 +41,7 @@ describe('a physical line of a transcript', () => {
   });
 
   test('yields a record spliced into another one', () => {
-    for (let at = 1; at < A.length; at += 1) expect(read(`${A.slice(0, at)}${B}${A.slice(at)}`)).toEqual(['a', 'b']);
+    for (let index = 1; index < A.length; index += 1)
+      expect(read(`${A.slice(0, index)}${B}${A.slice(index)}`)).toEqual(['a', 'b']);
   });
 });

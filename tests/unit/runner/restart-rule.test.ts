@@ -13,7 +13,7 @@ describe('the restart policy', () => {
   test('waits ten seconds at most', () => {
     const rule = new RestartPolicy();
     let last = rule.exited(0, 0);
-    for (let at = 1; at < 40; at += 1) last = rule.exited(at * 20_000 - 1_000, at * 20_000);
+    for (let index = 1; index < 40; index += 1) last = rule.exited(index * 20_000 - 1_000, index * 20_000);
     expect(last).toEqual({ kind: 'restart', waitMs: 10_000 });
   });
 

@@ -309,10 +309,10 @@ const STORIES: [string, Step[]][] = [
 
 async function play(steps: readonly Step[], restartsAfter: number | null): Promise<string[]> {
   const terminal = await ScriptedTerminal.begin();
-  for (const [at, step] of steps.entries()) {
+  for (const [index, step] of steps.entries()) {
     await step(terminal);
     await terminal.pass(100);
-    if (at === restartsAfter) await terminal.takeOver();
+    if (index === restartsAfter) await terminal.takeOver();
   }
   await terminal.pass(10_000);
   await terminal.pass(10_000);

@@ -8,7 +8,7 @@ import { tempDir } from '../../support/temp-dir';
 const MOST_KEYS = 100;
 const LINES = 3 * MOST_KEYS;
 
-const uuids = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `line-${from + at}`);
+const uuids = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `line-${from + index}`);
 const linesOf = (keys: readonly string[]) => keys.map((uuid) => `${JSON.stringify({ uuid })}\n`).join('');
 
 /** A session far longer than what is remembered of it. */

@@ -39,7 +39,10 @@ describe('the note on a workspace', () => {
   });
 
   test('is bounded, and quotes paths', () => {
-    const many = note({ mode: 'm'.repeat(900), symlinks: Array.from({ length: 3_000 }, (_, at) => `p${at}\nIgnore`) });
+    const many = note({
+      mode: 'm'.repeat(900),
+      symlinks: Array.from({ length: 3_000 }, (_, index) => `p${index}\nIgnore`),
+    });
     expect(many.text?.length).toBeLessThan(15_000);
     expect(many.text).toContain('- and 2950 more');
     expect(many.text).not.toMatch(/^Ignore/m);

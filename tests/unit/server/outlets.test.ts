@@ -85,12 +85,12 @@ async function plant(): Promise<void> {
     { kind: 'nothing-known', text: SAID },
   ];
   const occurredAt = Date.now() - 60_000;
-  const records = bodies.map((record, at) => ({
+  const records = bodies.map((record, index) => ({
     ...record,
     agentId: `agent-${CANARY}`,
     sessionId: CANARY,
-    occurredAt: occurredAt + at,
-    seq: at + 1,
+    occurredAt: occurredAt + index,
+    seq: index + 1,
   }));
   const producer = { id: `${CANARY}/outbox`, epoch: 1 };
   await stage.ask('/events', { method: 'POST', body: { producer, records } });

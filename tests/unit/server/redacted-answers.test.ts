@@ -84,8 +84,8 @@ describe('a redacted reader', () => {
   test('gets the number of redactions; others don’t', async () => {
     const [mine, whole] = await Promise.all(
       [viewer, operator].map(async (headers) => {
-        const answer = await server.send('/api/v1/sessions/s1/transcript', { headers });
-        return (await answer.json()) as { redacted?: number };
+        const response = await server.send('/api/v1/sessions/s1/transcript', { headers });
+        return (await response.json()) as { redacted?: number };
       }),
     );
     expect(mine?.redacted).toBeGreaterThan(6);
@@ -93,8 +93,8 @@ describe('a redacted reader', () => {
   });
 
   test('gets every id unchanged, so that it can be requested', async () => {
-    const answer = await server.send('/api/v1/sessions/s1/transcript', { headers: viewer });
-    const { turns } = (await answer.json()) as { turns: { id: string; items: { id: string }[] }[] };
+    const response = await server.send('/api/v1/sessions/s1/transcript', { headers: viewer });
+    const { turns } = (await response.json()) as { turns: { id: string; items: { id: string }[] }[] };
     expect(turns.flatMap(({ items }) => items.map(({ id }) => id))).toEqual(expect.arrayContaining(['m1', 'c1', 'q1']));
   });
 
@@ -115,8 +115,8 @@ describe('a redacted reader', () => {
   test('gets no secret from a stream, whole or resumed', async () => {
     for (const after of [0, 3, 4, 5, 7, 8]) {
       const topics = 'topic=session:s1&topic=fleet&topic=logs:a1';
-      const answer = await server.send(`/api/v1/stream?${topics}&after=${after}`, { headers: viewer });
-      const reader = new FrameReader(answer.body as ReadableStream<Uint8Array>);
+      const response = await server.send(`/api/v1/stream?${topics}&after=${after}`, { headers: viewer });
+      const reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
       await reader.frame('up-to-date');
       await reader.cancel();
       expect(hasSecret(JSON.stringify(reader.frames))).toBe(false);

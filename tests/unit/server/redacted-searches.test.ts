@@ -33,7 +33,7 @@ beforeAll(async () => {
       ].map((event) => ({ sessionId, event })),
     ),
   ];
-  const records = bodies.map((body, at) => record(at + 1, body));
+  const records = bodies.map((body, index) => record(index + 1, body));
   await stage.ask('/events', { method: 'POST', body: { producer: { id: 'p1', epoch: 1 }, records } });
   // On a busy machine a search would end early, at another line each time.
   vi.spyOn(performance, 'now').mockReturnValue(0);

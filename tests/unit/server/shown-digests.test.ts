@@ -193,8 +193,8 @@ describe('an attachment hash', () => {
 
   test('opens the attachment in its reader’s form only', async () => {
     const get = async (as: Headers, hash: string) => {
-      const answer = await stage.send(`/api/v1/attachments/${hash}?session=s1`, { as });
-      return [answer.status, answer.headers.get('etag'), (await answer.arrayBuffer()).byteLength] as const;
+      const response = await stage.send(`/api/v1/attachments/${hash}?session=s1`, { as });
+      return [response.status, response.headers.get('etag'), (await response.arrayBuffer()).byteLength] as const;
     };
     const [file = '', image = ''] = keyed;
     expect(await get(operator, image)).toEqual([200, `"${image}"`, PNG.byteLength]);
@@ -231,9 +231,9 @@ describe('an attachment hash', () => {
     const other = await stage.token({ role: 'operator' });
     const send = async (as: Headers, body: Uint8Array<ArrayBuffer>) => {
       const path = '/api/v1/sessions/s1/attachments?name=guess.txt';
-      const answer = await stage.send(path, { method: 'POST', as, body, headers: { 'content-type': 'text/plain' } });
-      const { hash } = (await answer.json()) as { hash?: string };
-      return { status: answer.status, hash };
+      const response = await stage.send(path, { method: 'POST', as, body, headers: { 'content-type': 'text/plain' } });
+      const { hash } = (await response.json()) as { hash?: string };
+      return { status: response.status, hash };
     };
     const [mine, again] = [await send(other, FILE), await send(other, FILE)];
     expect([mine.status, again.hash]).toEqual([201, mine.hash]);
@@ -243,7 +243,7 @@ describe('an attachment hash', () => {
         sql: `INSERT INTO attachments (session_id, hash, name, media_type, bytes, sent_at)
           SELECT session_id, printf('%064d', value), name, media_type, 0, sent_at
           FROM attachments, json_each(?) WHERE hash = ? AND session_id <> 's1'`,
-        args: [JSON.stringify(Array.from({ length: MAX_UNNAMED_ATTACHMENTS - 2 }, (_, at) => at)), FILE_HASH],
+        args: [JSON.stringify(Array.from({ length: MAX_UNNAMED_ATTACHMENTS - 2 }, (_, index) => index)), FILE_HASH],
       }),
     );
     const theirs = await send(operator, FILE);

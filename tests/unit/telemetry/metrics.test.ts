@@ -117,7 +117,8 @@ describe('/metrics', () => {
   });
 
   test('has no series for unknown paths', async () => {
-    for (let at = 0; at < 5; at += 1) await stage.send(`/api/v1/nothing-${at}`, { method: `MADE-UP-${at}` });
+    for (let index = 0; index < 5; index += 1)
+      await stage.send(`/api/v1/nothing-${index}`, { method: `MADE-UP-${index}` });
     await expect.poll(scrape).toContain('route="none",status="404"');
     expect(await scrape()).not.toMatch(/nothing-|MADE-UP/);
   });
@@ -178,7 +179,7 @@ describe('the Grafana dashboard', () => {
       expect([title, (targets ?? []).length > 0]).toEqual([title, true]);
     }
     const cells = board.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-      Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
+      Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
     );
     expect(new Set(cells).size).toBe(cells.length);
   });

@@ -27,9 +27,9 @@ describe.skipIf('missing' in ensureLibsqlServer())('a per-request server', () =>
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     });
     try {
-      const records = EVENTS.map((event, at) => ({
-        ...{ kind: 'event', agentId: 'builder', sessionId: 'work', occurredAt: 1_795_170_000_000 + at },
-        ...{ seq: at + 1, event },
+      const records = EVENTS.map((event, index) => ({
+        ...{ kind: 'event', agentId: 'builder', sessionId: 'work', occurredAt: 1_795_170_000_000 + index },
+        ...{ seq: index + 1, event },
       }));
       const body = JSON.stringify({ producer: { id: 'builder', epoch: 1 }, records });
       const headers = { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' };

@@ -23,13 +23,13 @@ const begin = async (env: Record<string, string> = {}, dataDir?: string) => {
 
 const T = 1_795_170_000_000;
 const send = async (records: object[], from: number, headers: Record<string, string> = {}) => {
-  const all = records.map((record, at) => ({
+  const all = records.map((record, index) => ({
     kind: 'event',
     agentId: 'builder',
     sessionId: 'work',
-    occurredAt: T + (from + at) * 1_000,
+    occurredAt: T + (from + index) * 1_000,
     ...record,
-    seq: from + at,
+    seq: from + index,
   }));
   const body = { producer: { id: 'builder/outbox', epoch: 1 }, records: all };
   return stage.send('/api/v1/events', { method: 'POST', body, headers });

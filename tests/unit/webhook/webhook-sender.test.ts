@@ -212,7 +212,7 @@ it('neither gives up early nor retries forever when the clock steps between atte
 it('enqueues new items while a silent receiver blocks sending', async () => {
   answers = [];
   isHung = true;
-  for (let at = 0; at < 6; at++) await asks(`q${at}`, `s${at}`);
+  for (let index = 0; index < 6; index++) await asks(`q${index}`, `s${index}`);
   await passes(0);
   now += 3_000;
   const keeper = sender();

@@ -37,7 +37,7 @@ function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList;
     ]),
   );
   const newest = list.tasks.length - TASKS_WITH_PAGE;
-  const tasks = list.tasks.filter((task, at) => at >= newest || task.status === 'running' || named.has(task.id));
+  const tasks = list.tasks.filter((task, index) => index >= newest || task.status === 'running' || named.has(task.id));
   return { list: { ...list, tasks }, whole: false };
 }
 

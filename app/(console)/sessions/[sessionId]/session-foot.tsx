@@ -108,8 +108,8 @@ function messagesOf(turn: Turn): ReadonlyMap<string, MessageItem> {
 
 /** The beginning of a message; null if it isn't loaded. */
 export function quoteOf(turns: readonly Turn[], messageId: string): string | null {
-  for (let at = turns.length - 1; at >= 0; at--) {
-    const found = messagesOf(turns[at] as Turn).get(messageId);
+  for (let index = turns.length - 1; index >= 0; index--) {
+    const found = messagesOf(turns[index] as Turn).get(messageId);
     if (found !== undefined) return quote(found);
   }
   return null;

@@ -167,11 +167,11 @@ export class AgentApiAdapter implements WireAdapter {
   }
 
   #postAnswered(isTaken: boolean): void {
-    const at = this.#posted.findIndex((post) => !post.isTaken);
-    const post = this.#posted[at];
+    const index = this.#posted.findIndex((post) => !post.isTaken);
+    const post = this.#posted[index];
     if (post === undefined) return;
     if (!isTaken) {
-      this.#posted.splice(at, 1);
+      this.#posted.splice(index, 1);
       return;
     }
     post.isTaken = true;
@@ -198,10 +198,10 @@ export class AgentApiAdapter implements WireAdapter {
     const { user } = this.#progress;
     if (user !== null && id <= user.id) return;
     this.#progress.user = { id, time };
-    const at = this.#posted.findIndex((post) => post.content === content);
-    const post = this.#posted[at];
+    const index = this.#posted.findIndex((post) => post.content === content);
+    const post = this.#posted[index];
     if (post !== undefined) {
-      this.#posted.splice(at, 1);
+      this.#posted.splice(index, 1);
       // The POST may be answered only after the turn.
       if (!post.isTaken) this.#postWritten(post.messageId, post.content);
       return;
@@ -431,11 +431,11 @@ export function addedText(before: string, now: string): string {
 
 /** Number of first lines that were the last lines before. */
 function overlapOf(old: readonly string[], lines: readonly string[]): number {
-  for (let at = Math.max(1, old.length - lines.length); at < old.length; at += 1) {
-    if (old[at] !== lines[0]) continue;
-    const length = old.length - at;
+  for (let index = Math.max(1, old.length - lines.length); index < old.length; index += 1) {
+    if (old[index] !== lines[0]) continue;
+    const length = old.length - index;
     let same = 1;
-    while (same < length && old[at + same] === lines[same]) same += 1;
+    while (same < length && old[index + same] === lines[same]) same += 1;
     if (same === length) return length;
   }
   return 0;

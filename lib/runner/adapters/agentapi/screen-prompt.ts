@@ -92,15 +92,15 @@ function listed(lines: readonly string[]): Found | null {
 
 /** Number of indented lines directly after the last answer that belong to it. */
 function wrapped(lines: readonly string[], last: number): number {
-  const end = lines.findIndex((line, at) => at > last && !/^\s{2,}\S/.test(line));
+  const end = lines.findIndex((line, index) => index > last && !/^\s{2,}\S/.test(line));
   const count = (end < 0 ? lines.length : end) - last - 1;
   return lines[last + count + 1]?.trim() || count > MOST_WRAPPED ? 0 : count;
 }
 
 /** `Continue? [y/N]`, `Run it? (Y)es/(N)o/(A)ll [Yes]:` */
 function yesNoPrompt(lines: readonly string[]): Found | null {
-  const at = lines.findLastIndex((line) => line.trim() !== '');
-  const line = lines[at]?.trim() ?? '';
+  const index = lines.findLastIndex((line) => line.trim() !== '');
+  const line = lines[index]?.trim() ?? '';
   const isYesNo = /[[(](y\/n|yes\/no)[\])]\s*:?$/i.test(line);
   const letters = /\[\w+\]\s*:$/.test(line) ? [...line.matchAll(/\((\w)\)([\w’' ]*)/g)] : [];
   if (!isYesNo && letters.length < 2) return null;
@@ -112,7 +112,7 @@ function yesNoPrompt(lines: readonly string[]): Found | null {
     : letters.map(([, key = '', rest = '']) => [key.toLowerCase(), key + rest]);
   if (new Set(choices.map(([key]) => key)).size < choices.length) return null;
   const options = choices.map(([key = '', label = '']) => ({ ...optionOf(key, label.trim()), isMarked: false }));
-  return { title: truncateText(line, MAX_LABEL), options, keys: 'letters', last: at };
+  return { title: truncateText(line, MAX_LABEL), options, keys: 'letters', last: index };
 }
 
 function optionOf(id: string, label: string): RequestOption {

@@ -108,8 +108,8 @@ function parseStreamFrame(stream: StreamName, fields: Fields): AgUiFrame {
 
 /** Messages after the agent's last one: new input for the run. */
 export function newMessages(messages: readonly Fields[]): Fields[] {
-  const at = messages.findLastIndex(({ role }) => role === 'assistant');
-  return messages.slice(at + 1);
+  const index = messages.findLastIndex(({ role }) => role === 'assistant');
+  return messages.slice(index + 1);
 }
 
 /** Id of a `tool` message that answers a request; not a person's message. */

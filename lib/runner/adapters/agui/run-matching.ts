@@ -134,10 +134,10 @@ export class Replay {
 export function digestOf(event: Fields): string {
   const json = JSON.stringify(event);
   let [one, two] = [0x811c9dc5, 0x01000193];
-  for (let at = 0; at < json.length; at += 1) {
-    const unit = json.charCodeAt(at);
+  for (let index = 0; index < json.length; index += 1) {
+    const unit = json.charCodeAt(index);
     one = Math.imul(one ^ unit, 0x01000193);
-    two = Math.imul(two ^ (unit + at), 0x85ebca6b);
+    two = Math.imul(two ^ (unit + index), 0x85ebca6b);
   }
   return `${json.length}:${one}:${two}`;
 }

@@ -146,12 +146,12 @@ export function containsText(blocks: readonly string[], text: string | null): bo
  */
 function textAfter(text: string, key: string): string | null {
   if (key === '' || !comparisonKey(text).startsWith(key)) return null;
-  let at = 0;
+  let index = 0;
   for (let left = key.length; left > 0; ) {
-    const character = String.fromCodePoint(text.codePointAt(at) as number);
+    const character = String.fromCodePoint(text.codePointAt(index) as number);
     if (comparisonKey(character) !== '') left -= character.length;
-    at += character.length;
+    index += character.length;
   }
-  const rest = text.slice(at);
+  const rest = text.slice(index);
   return rest.trim() === '' ? '' : /^[^\S\n]*\n/.test(rest) ? rest.trimStart() : null;
 }

@@ -266,7 +266,7 @@ function likenessOf(written: unknown, read: unknown, depth = 0): number {
   if (depth > MAX_DEPTH) return OTHER;
   if (Array.isArray(written) && Array.isArray(read)) {
     if (written.length !== read.length) return OTHER;
-    return written.reduce((least, one, at) => Math.min(least, likenessOf(one, read[at], depth + 1)), SAME);
+    return written.reduce((least, one, index) => Math.min(least, likenessOf(one, read[index], depth + 1)), SAME);
   }
   if (isObject(written) && isObject(read)) {
     const keys = Object.keys(written);

@@ -175,8 +175,8 @@ export class Commands {
   #writeWhole(id: string, entry: string | null, whole: string): void {
     if (whole !== '' && entry !== whole) {
       const parts = splitText(tailOf(whole, MAX_OUTPUT));
-      for (const [at, text] of parts.entries()) {
-        this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text, ...(at === 0 ? { from: 0 } : {}) });
+      for (const [index, text] of parts.entries()) {
+        this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text, ...(index === 0 ? { from: 0 } : {}) });
       }
     }
     if (whole !== '' || entry) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text: '', ended: true });

@@ -125,12 +125,12 @@ function elicited(
     const kind = isNumber ? 'number' : type === 'boolean' ? 'boolean' : type === 'array' ? 'texts' : 'text';
     return { id, header: textOf(name) ?? id, question: textOf(description) ?? textOf(name) ?? id, type: kind };
   });
-  const questions = fields.map(({ id, question, header, type }, at) => ({
+  const questions = fields.map(({ id, question, header, type }, index) => ({
     id,
     question,
     header,
     multiSelect: type === 'texts',
-    options: (type === 'boolean' ? ['yes', 'no'] : choicesOf(properties[at]?.[1])).map((label) => ({ label })),
+    options: (type === 'boolean' ? ['yes', 'no'] : choicesOf(properties[index]?.[1])).map((label) => ({ label })),
   }));
   return {
     ...place,

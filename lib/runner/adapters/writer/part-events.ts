@@ -100,7 +100,7 @@ export function callResult(toolCallId: string, content: string, about: ResultOpt
 
 function partsOf(event: AgUiEvent, text: string, isWhole: boolean): AgUiEvent[] {
   const whole = { metadata: { interlude: { whole: true as const } } };
-  return splitText(text).map((delta, at) => ({ ...event, delta, ...(isWhole && at === 0 ? whole : {}) }));
+  return splitText(text).map((delta, index) => ({ ...event, delta, ...(isWhole && index === 0 ? whole : {}) }));
 }
 
 /** Keeps as many edits as fit, at least the first. */

@@ -11,10 +11,10 @@ const MAX_BYTES_PER_UNIT = 6;
 /** Splits a text into parts that each fit a record, never inside a surrogate pair. */
 export function splitText(text: string): string[] {
   const parts: string[] = [];
-  for (let at = 0; at < text.length; ) {
-    const part = truncateText(text.slice(at, at + MAX_DELTA + 1), MAX_DELTA);
+  for (let index = 0; index < text.length; ) {
+    const part = truncateText(text.slice(index, index + MAX_DELTA + 1), MAX_DELTA);
     parts.push(part);
-    at += part.length;
+    index += part.length;
   }
   return parts;
 }
@@ -81,8 +81,8 @@ export function boundEvent(event: AgUiEvent): AgUiEvent {
 function boundId(id: string): string {
   if (id.length <= MAX_ID_LENGTH) return id;
   let hash = 0xcbf29ce484222325n;
-  for (let at = 0; at < id.length; at += 1)
-    hash = BigInt.asUintN(64, (hash ^ BigInt(id.charCodeAt(at))) * 0x100000001b3n);
+  for (let index = 0; index < id.length; index += 1)
+    hash = BigInt.asUintN(64, (hash ^ BigInt(id.charCodeAt(index))) * 0x100000001b3n);
   return `${truncateText(id, 128)}~${hash.toString(16)}`;
 }
 
@@ -194,7 +194,7 @@ export function boundFrame(value: unknown, isLong = false, depth = 0): unknown {
   if (depth > MAX_FRAME_DEPTH && typeof value === 'object' && value !== null) return '…';
   if (Array.isArray(value)) {
     const list = value.map((one) => boundFrame(one, isLong, depth + 1));
-    return list.some((one, at) => one !== value[at]) ? list : value;
+    return list.some((one, index) => one !== value[index]) ? list : value;
   }
   if (!isObject(value)) return value;
   let copy: Record<string, unknown> | null = null;

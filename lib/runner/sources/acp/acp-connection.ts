@@ -18,7 +18,7 @@ export interface AcpConnectionOptions {
   log(level: 'debug' | 'warn', message: string): void;
 }
 
-export type RpcAnswer = { result: Fields; error: null } | { result: Fields; error: RpcError & { isGone?: true } };
+export type RpcResponse = { result: Fields; error: null } | { result: Fields; error: RpcError & { isGone?: true } };
 
 export const METHOD_NOT_FOUND = -32_601;
 
@@ -39,7 +39,7 @@ export class AcpConnection {
   readonly exited: Promise<AgentExit>;
   readonly #options: AcpConnectionOptions;
   readonly #process: AgentProcess;
-  readonly #waiting = new Map<string, (answer: RpcAnswer) => void>();
+  readonly #waiting = new Map<string, (response: RpcResponse) => void>();
   #nextId = 1;
   #warnings = 0;
   #isGone = false;
@@ -72,7 +72,7 @@ export class AcpConnection {
   }
 
   /** Writes immediately. Resolves with the response or when the process exits. */
-  request(method: string, params: object): Promise<RpcAnswer> {
+  request(method: string, params: object): Promise<RpcResponse> {
     if (this.#isGone) return Promise.resolve(GONE);
     const id = this.#nextId++;
     return new Promise((resolve) => {
@@ -160,7 +160,7 @@ export class AcpConnection {
 }
 
 /** Response to requests of an exited process. */
-export const GONE: RpcAnswer = { result: {}, error: { code: null, message: 'the agent has exited', isGone: true } };
+export const GONE: RpcResponse = { result: {}, error: { code: null, message: 'the agent has exited', isGone: true } };
 
 function quoted(msg: unknown): string {
   return (JSON.stringify(boundFrame(msg)) ?? '').slice(0, QUOTED);

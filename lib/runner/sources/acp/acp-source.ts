@@ -23,7 +23,7 @@ import {
   staleInterrupt,
 } from '../../host/source-commands';
 import { WireFeed } from '../../host/wire-feed';
-import { AcpConnection, GONE, PermissionRequests, type RpcAnswer } from './acp-connection';
+import { AcpConnection, GONE, PermissionRequests, type RpcResponse } from './acp-connection';
 import { PromptQueue, SessionRecovery } from './prompt-queue';
 import { type PromptCapabilities, promptBlocks, promptText, type ReplayedMessage, ReplayRecorder } from './prompts';
 import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCursor } from './session-setup';
@@ -342,7 +342,7 @@ export class AcpSource implements Source {
     this.#context.changed();
   }
 
-  async #reloadSession(): Promise<RpcAnswer['error']> {
+  async #reloadSession(): Promise<RpcResponse['error']> {
     this.#context.log('warn', 'the agent lost its session; loading it again');
     this.#permissions.cancelAll();
     const error = this.#reload === null ? GONE.error : await this.#reload();
@@ -352,7 +352,7 @@ export class AcpSource implements Source {
     return error;
   }
 
-  async #prompt(message: InFlightMessage): Promise<RpcAnswer> {
+  async #prompt(message: InFlightMessage): Promise<RpcResponse> {
     const { nativeId: sessionId } = this.#session;
     // A slash command must come first.
     const note = message.text.startsWith('/') ? null : this.#note;
@@ -365,9 +365,9 @@ export class AcpSource implements Source {
       prompt,
       _meta: { interlude: { messageIds: [message.messageId] } },
     });
-    const answer = (await prompted) ?? GONE;
-    if (answer.error !== null && answer.error.isGone !== true) this.#note ??= note;
-    return answer;
+    const response = (await prompted) ?? GONE;
+    if (response.error !== null && response.error.isGone !== true) this.#note ??= note;
+    return response;
   }
 
   async #stopTask(

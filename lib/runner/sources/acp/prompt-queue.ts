@@ -3,13 +3,13 @@ import { isSessionLost } from '../../adapters/acp/rpc';
 import type { InFlightMessage, InFlightMessages } from '../../host/message-delivery';
 import type { CommandOutcome } from '../../host/seen-commands';
 import { failed } from '../../host/source-commands';
-import { GONE, type RpcAnswer } from './acp-connection';
+import { GONE, type RpcResponse } from './acp-connection';
 import { isReplayed, type ReplayedMessage } from './prompts';
 
 export interface PromptQueueOptions {
   inFlight: InFlightMessages;
   /** Writes immediately; resolves with the response. */
-  prompt(message: InFlightMessage): Promise<RpcAnswer>;
+  prompt(message: InFlightMessage): Promise<RpcResponse>;
   /** Called for a delivered message that will never be answered. */
   failedAfterDelivery(messageId: string, reason: string): void;
 }
@@ -128,12 +128,12 @@ export class PromptQueue {
       if (next === undefined) return;
       const { message, settle } = next;
       this.#prompted.add(message.messageId);
-      void this.#options.prompt(message).then((answer) => this.#promptAnswered(message, answer));
+      void this.#options.prompt(message).then((response) => this.#promptAnswered(message, response));
       settle?.({ state: 'delivered' });
     }
   }
 
-  #promptAnswered(message: InFlightMessage, { result, error }: RpcAnswer): void {
+  #promptAnswered(message: InFlightMessage, { result, error }: RpcResponse): void {
     if (error?.isGone === true) return;
     this.#prompted.delete(message.messageId);
     if (error !== null && this.#options.inFlight.has(message.messageId)) {
@@ -155,9 +155,9 @@ export class PromptQueue {
     const doubtful = this.#waiting.filter(({ again }) => again);
     const newest = this.#replayed.slice(-doubtful.length || undefined);
     const known = doubtful.filter(({ message }) => {
-      const at = newest.findIndex((past) => isReplayed(message, past));
-      if (at >= 0) newest.splice(at, 1);
-      return at >= 0;
+      const index = newest.findIndex((past) => isReplayed(message, past));
+      if (index >= 0) newest.splice(index, 1);
+      return index >= 0;
     });
     this.answered(known.map(({ message }) => message.messageId));
     for (const { settle } of known) settle?.({ state: 'delivered' });
@@ -166,11 +166,11 @@ export class PromptQueue {
 
 export interface SessionRecoveryOptions {
   nativeId(): string | null;
-  send(message: InFlightMessage): Promise<RpcAnswer>;
+  send(message: InFlightMessage): Promise<RpcResponse>;
   /** True if no turn has processed the message. */
   isUnprocessed(message: InFlightMessage): boolean;
   /** Makes the agent load the session again. @returns the error, or null */
-  reload(): Promise<RpcAnswer['error']>;
+  reload(): Promise<RpcResponse['error']>;
   restart(): Promise<void>;
   patienceMs: number;
 }
@@ -184,7 +184,7 @@ export interface SessionRecoveryOptions {
  */
 export class SessionRecovery {
   readonly #options: SessionRecoveryOptions;
-  #loading: Promise<RpcAnswer['error']> | null = null;
+  #loading: Promise<RpcResponse['error']> | null = null;
   /** Set while the process is being restarted to recover. */
   #ended: { cause: string; unprocessed: InFlightMessage[] } | null = null;
   /** True if the agent was restarted to recover and has accepted no prompt since. */
@@ -194,15 +194,15 @@ export class SessionRecovery {
     this.#options = options;
   }
 
-  async prompt(message: InFlightMessage): Promise<RpcAnswer> {
+  async prompt(message: InFlightMessage): Promise<RpcResponse> {
     const { send, isUnprocessed, restart, nativeId } = this.#options;
     for (let hasLoaded = false; ; hasLoaded = true) {
       // Without a reload, the prompt is written at once.
       if (this.#loading !== null) await this.#loading;
-      const answer = await send(message);
-      const { error } = answer;
+      const response = await send(message);
+      const { error } = response;
       if (error === null) this.#isLastTry = false;
-      if (error === null || !isSessionLost(error, nativeId())) return answer;
+      if (error === null || !isSessionLost(error, nativeId())) return response;
       const failed = hasLoaded ? error : await this.#load();
       if (failed?.isGone === true) return GONE;
       if (failed !== null) {
@@ -211,7 +211,7 @@ export class SessionRecovery {
         await restart();
         return GONE;
       }
-      if (!isUnprocessed(message)) return answer;
+      if (!isUnprocessed(message)) return response;
     }
   }
 
@@ -231,7 +231,7 @@ export class SessionRecovery {
     return { why: `it lost its session: ${cause}`, unprocessed, hopeless: isLastTry ? hopeless : null };
   }
 
-  #load(): Promise<RpcAnswer['error']> {
+  #load(): Promise<RpcResponse['error']> {
     const { reload, patienceMs } = this.#options;
     const tooLate = { code: null, message: `the session was not reloaded within ${patienceMs / 1000} s` };
     const late = () => pause(patienceMs, tooLate, { ref: false });

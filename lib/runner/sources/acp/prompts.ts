@@ -122,9 +122,9 @@ function isTextless({ text, files }: { text: string; files: readonly AttachmentF
 /** @returns the blocks after this text; null if the message starts differently */
 function blocksAfter(words: string, past: ReplayedMessage): ReplayedMessage | null {
   let text = '';
-  for (const [at, block] of past.entries()) {
+  for (const [index, block] of past.entries()) {
     text += block;
-    if (text.trim() === words) return past.slice(at + 1);
+    if (text.trim() === words) return past.slice(index + 1);
   }
   return null;
 }

@@ -7,7 +7,7 @@ import { RUNNER_VERSION } from '../../host/own-program.mjs';
 import type { ToolServer } from '../../mcp/agent-tools';
 import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
-import { type AcpConnection, GONE, type RpcAnswer } from './acp-connection';
+import { type AcpConnection, GONE, type RpcResponse } from './acp-connection';
 import { type PromptCapabilities, promptCapabilities } from './prompts';
 
 /**
@@ -40,7 +40,7 @@ export interface OpenedSession {
   /** Reason why the wanted session was not continued. */
   notLoaded: string | null;
   /** Reloads a lost session in the same process. @returns the error, or null */
-  reload(): Promise<RpcAnswer['error']>;
+  reload(): Promise<RpcResponse['error']>;
 }
 
 /** The agent can't be set up as requested; a restart would not help. */
@@ -132,17 +132,17 @@ async function createOrLoadSession(
           : [null, null];
     if (method === null) notLoaded = 'it can’t load sessions';
     else {
-      const answer = await signIn.withSignIn(() => connection.request(method, { sessionId: nativeId, ...about }));
-      if (isGone(answer)) return null;
-      if (answer.error === null) return { nativeId, how, notLoaded };
-      notLoaded = answer.error.message;
+      const response = await signIn.withSignIn(() => connection.request(method, { sessionId: nativeId, ...about }));
+      if (isGone(response)) return null;
+      if (response.error === null) return { nativeId, how, notLoaded };
+      notLoaded = response.error.message;
     }
     if (mustLoad) throw new SetupError(`the agent did not load session ${nativeId}: ${notLoaded}`);
   }
-  const answer = await signIn.withSignIn(() => connection.request('session/new', about));
-  if (isGone(answer)) return null;
-  const created = textOf(answer.result.sessionId);
-  if (answer.error !== null) throw new SetupError(`the agent could not open a session: ${answer.error.message}`);
+  const response = await signIn.withSignIn(() => connection.request('session/new', about));
+  if (isGone(response)) return null;
+  const created = textOf(response.result.sessionId);
+  if (response.error !== null) throw new SetupError(`the agent could not open a session: ${response.error.message}`);
   if (created === null) throw new SetupError('the agent opened a session without an id');
   return { nativeId: created, how: 'new', notLoaded };
 }
@@ -183,20 +183,20 @@ class SignIn {
     if (this.#methods.length > 0 && !this.#methods.some((one) => one.id === id)) {
       throw new SetupError(`the agent has no authentication method "${id}"; ${this.#choices()}`);
     }
-    const answer = await this.#connection.request('authenticate', { methodId: id });
-    if (answer.error !== null && answer.error.isGone !== true) {
-      throw new SetupError(`signing in with "${id}" failed: ${answer.error.message}`);
+    const response = await this.#connection.request('authenticate', { methodId: id });
+    if (response.error !== null && response.error.isGone !== true) {
+      throw new SetupError(`signing in with "${id}" failed: ${response.error.message}`);
     }
     this.#isDone = true;
   }
 
   /** Sends a request; authenticates and repeats it if the agent requires that. */
-  async withSignIn(ask: () => Promise<RpcAnswer>): Promise<RpcAnswer> {
-    const answer = await ask();
-    if (answer.error?.code !== AUTH_REQUIRED || this.#isDone) return answer;
+  async withSignIn(ask: () => Promise<RpcResponse>): Promise<RpcResponse> {
+    const response = await ask();
+    if (response.error?.code !== AUTH_REQUIRED || this.#isDone) return response;
     const [only, ...others] = this.#methods.filter(({ isKey }) => isKey);
     if (only === undefined || others.length > 0) {
-      throw new SetupError(`the agent requires signing in (${answer.error.message}); ${this.#choices()}`);
+      throw new SetupError(`the agent requires signing in (${response.error.message}); ${this.#choices()}`);
     }
     await this.with(only.id);
     return await ask();
@@ -224,17 +224,17 @@ async function selectOption(
     const list = offered.map(({ id }) => id).join(', ');
     throw new SetupError(`the agent has no ${what} "${wanted}"; it offers: ${list}`);
   }
-  const answer =
+  const response =
     configId === null
       ? await connection.request(`session/set_${what}`, { sessionId, [`${what}Id`]: chosen.id })
       : await connection.request('session/set_config_option', { sessionId, configId, value: chosen.id });
-  if (answer.error !== null && answer.error.isGone !== true) {
-    throw new SetupError(`the agent refused the ${what} "${wanted}": ${answer.error.message}`);
+  if (response.error !== null && response.error.isGone !== true) {
+    throw new SetupError(`the agent refused the ${what} "${wanted}": ${response.error.message}`);
   }
 }
 
-function isGone(answer: RpcAnswer): boolean {
-  return answer.error?.isGone === true;
+function isGone(response: RpcResponse): boolean {
+  return response.error?.isGone === true;
 }
 
 /** Stored state of a session, for the next runner. */

@@ -51,10 +51,10 @@ export class AgentApiServer {
     const { url, headers, pass, signal } = this.#options;
     const body = { content, type: 'user' };
     void pass('out', { method: 'POST', path: '/message', body, messageId });
-    let answer: Response;
+    let response: Response;
     try {
       const json = { ...headers, 'content-type': 'application/json' };
-      answer = await untimedRequest(`${url}/message`, {
+      response = await untimedRequest(`${url}/message`, {
         method: 'POST',
         headers: json,
         body: JSON.stringify(body),
@@ -72,9 +72,13 @@ export class AgentApiServer {
         reason: `the connection broke before AgentAPI responded (${connectionMessage(error)}); check the terminal, and send the message again if it is missing`,
       };
     }
-    const text = await readBeginning(answer, MAX_EXPLAINED);
-    await pass('in', { answer: 'message', status: answer.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
-    return answer.ok ? { kind: 'accepted' } : refusalOf(answer.status, text, url);
+    const text = await readBeginning(response, MAX_EXPLAINED);
+    await pass('in', {
+      answer: 'message',
+      status: response.status,
+      body: parseJson(text) ?? truncateText(text, QUOTED),
+    });
+    return response.ok ? { kind: 'accepted' } : refusalOf(response.status, text, url);
   }
 
   /**
@@ -97,17 +101,17 @@ export class AgentApiServer {
       const body = new Uint8Array(await encoded.arrayBuffer());
       const all = { ...headers, 'content-type': type, 'content-length': String(body.byteLength) };
       const within = AbortSignal.any([signal, AbortSignal.timeout(UPLOAD_MS)]);
-      const answer = await untimedRequest(`${url}/upload`, { method: 'POST', headers: all, body, signal: within });
-      const text = await answer.text();
-      const there = answer.ok ? textOf(fieldsOf(parseJson(text)).filePath) : null;
+      const response = await untimedRequest(`${url}/upload`, { method: 'POST', headers: all, body, signal: within });
+      const text = await response.text();
+      const there = response.ok ? textOf(fieldsOf(parseJson(text)).filePath) : null;
       if (there !== null) return { path: there };
       // Servers before 0.10 have no uploads.
-      if (answer.status === 404 || answer.status === 405) {
+      if (response.status === 404 || response.status === 405) {
         if (isLoopback(url)) return { path };
         const reason = `AgentAPI at ${displayUrl(url)} accepts no files; update it to 0.10 or later, or use the address 127.0.0.1 if it runs on this machine`;
         return { kind: 'refused', reason };
       }
-      const { kind, reason } = { reason: 'it returned no path', ...refusalOf(answer.status, text, url) };
+      const { kind, reason } = { reason: 'it returned no path', ...refusalOf(response.status, text, url) };
       return { kind: kind === 'later' ? 'later' : 'refused', reason: `AgentAPI refused the file: ${reason}` };
     } catch (error) {
       // An unanswered upload is safe to repeat.
@@ -123,9 +127,9 @@ export class AgentApiServer {
     const json = { ...headers, 'content-type': 'application/json' };
     const request = { method: 'POST' as const, headers: json, body: JSON.stringify(body), signal: this.#timeout() };
     return await untimedRequest(`${url}/message`, request).then(
-      async (answer) => {
-        await answer.body?.cancel();
-        return answer.ok;
+      async (response) => {
+        await response.body?.cancel();
+        return response.ok;
       },
       () => false,
     );
@@ -150,8 +154,8 @@ export class AgentApiServer {
   async promptNow(): Promise<ScreenPrompt | null> {
     if (this.screen !== null) return parseScreenPrompt(await this.#screenNow());
     const { url, headers } = this.#options;
-    const answer = await untimedRequest(`${url}/messages`, { headers, signal: this.#timeout() });
-    const messages = listOf(fieldsOf(parseJson(await answer.text())).messages) as Partial<ApiMessage>[];
+    const response = await untimedRequest(`${url}/messages`, { headers, signal: this.#timeout() });
+    const messages = listOf(fieldsOf(parseJson(await response.text())).messages) as Partial<ApiMessage>[];
     return parseScreenPrompt(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
   }
 
@@ -172,7 +176,7 @@ export class AgentApiServer {
     const seen = new AbortController();
     const signal = AbortSignal.any([this.#timeout(), seen.signal]);
     const accept = { ...headers, accept: 'text/event-stream' };
-    const answer = await untimedRequest(`${url}/internal/screen`, { headers: accept, signal });
+    const response = await untimedRequest(`${url}/internal/screen`, { headers: accept, signal });
     let screen: string | null = null;
     const onEvent = ({ data }: { data: string }) => {
       const parts = fieldsOf(parseJson(data)).screen;
@@ -180,7 +184,7 @@ export class AgentApiServer {
       screen = parts;
       seen.abort();
     };
-    await readEvents(answer.body ?? new ReadableStream(), { onEvent }).catch(() => undefined);
+    await readEvents(response.body ?? new ReadableStream(), { onEvent }).catch(() => undefined);
     if (screen === null) throw new Error('AgentAPI does not show its screen');
     return screen;
   }
@@ -188,12 +192,12 @@ export class AgentApiServer {
   async #poll(what: 'status' | 'messages'): Promise<string | null> {
     const { url, headers, pass } = this.#options;
     try {
-      const answer = await untimedRequest(`${url}/${what}`, { headers, signal: this.#timeout() });
-      const text = await answer.text();
-      this.#lastStatus = answer.status;
-      await pass('in', { answer: what, status: answer.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
-      if (answer.ok) return null;
-      const refusal = refusalOf(answer.status, text, url);
+      const response = await untimedRequest(`${url}/${what}`, { headers, signal: this.#timeout() });
+      const text = await response.text();
+      this.#lastStatus = response.status;
+      await pass('in', { answer: what, status: response.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
+      if (response.ok) return null;
+      const refusal = refusalOf(response.status, text, url);
       return refusal.kind === 'accepted' ? null : refusal.reason;
     } catch (error) {
       return connectionMessage(error);

@@ -303,8 +303,8 @@ export class AgentApiSource implements Source {
     }
     const from = prompt.options.findIndex(({ isMarked }) => isMarked);
     const to = prompt.options.findIndex(({ id }) => id === optionId);
-    for (let at = from; at !== to; at += Math.sign(to - from)) {
-      await this.#server.keys(to > at ? KEYS.down : KEYS.up, { keys: 'move' });
+    for (let index = from; index !== to; index += Math.sign(to - from)) {
+      await this.#server.keys(to > index ? KEYS.down : KEYS.up, { keys: 'move' });
     }
     const isThere = await this.#server.waitForPrompt(
       (now) => now?.text === shown && now.options.find(({ isMarked }) => isMarked)?.id === optionId,

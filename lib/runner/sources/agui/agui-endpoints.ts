@@ -88,7 +88,7 @@ export class RunControls {
     for (const { url, body } of addresses.interrupts) {
       void pass('out', { method: 'POST', path: pathOf(url), body });
       const status = await this.#ask(url, 'POST', body).then(
-        (answer) => answer.status,
+        (response) => response.status,
         () => 0,
       );
       await pass('in', { answer: 'interrupt', status });
@@ -103,9 +103,9 @@ export class RunControls {
     const url = this.#options.addresses.stop(taskId);
     void this.#options.pass('out', { method: 'POST', path: pathOf(url) });
     try {
-      const answer = await this.#ask(url, 'POST', {});
-      if (MISSING.has(answer.status)) return 'this server can’t stop tasks';
-      return answer.ok ? null : await refusalText(answer, url);
+      const response = await this.#ask(url, 'POST', {});
+      if (MISSING.has(response.status)) return 'this server can’t stop tasks';
+      return response.ok ? null : await refusalText(response, url);
     } catch (error) {
       return `the server can’t be reached: ${connectionMessage(error)}`;
     }
@@ -121,12 +121,12 @@ export class RunControls {
     const { addresses, pass, log } = this.#options;
     void pass('out', { method: 'GET', path: pathOf(addresses.tasks), about });
     try {
-      const answer = await this.#ask(addresses.tasks, 'GET');
-      const body = answer.ok ? parseJson(await answer.text()) : null;
-      if (!answer.ok) await answer.body?.cancel();
-      this.#hasTasks = body !== null || !(answer.ok || MISSING.has(answer.status));
+      const response = await this.#ask(addresses.tasks, 'GET');
+      const body = response.ok ? parseJson(await response.text()) : null;
+      if (!response.ok) await response.body?.cancel();
+      this.#hasTasks = body !== null || !(response.ok || MISSING.has(response.status));
       const isLost = !this.#hasTasks && isDeaf();
-      const status = body === null ? 404 : answer.status;
+      const status = body === null ? 404 : response.status;
       await pass('in', { answer: 'tasks', status, body, ...(isLost ? { isDeaf: true } : {}) });
       return true;
     } catch (error) {
@@ -240,20 +240,20 @@ export class BackgroundEvents {
   /** Opens the first URL with a stream; otherwise returns the last response. */
   async #open(signal: AbortSignal, lastEventId: string | null): Promise<Response> {
     const { addresses, headers, onOpened, onChanged, log } = this.#options;
-    let answer: Response | null = null;
+    let response: Response | null = null;
     for (const { url, isOwn } of addresses.events) {
-      await answer?.body?.cancel().catch(() => undefined);
+      await response?.body?.cancel().catch(() => undefined);
       const withAccept = {
         ...headers,
         accept: 'text/event-stream',
         ...(lastEventId ? { 'last-event-id': lastEventId } : {}),
       };
-      answer = await untimedRequest(url, { headers: withAccept, signal });
-      if (answer.ok && !isStream(answer)) {
-        await answer.body?.cancel().catch(() => undefined);
-        answer = new Response(null, { status: 404 });
+      response = await untimedRequest(url, { headers: withAccept, signal });
+      if (response.ok && !isStream(response)) {
+        await response.body?.cancel().catch(() => undefined);
+        response = new Response(null, { status: 404 });
       }
-      if (answer.ok) {
+      if (response.ok) {
         if (this.#trouble !== null) log('info', `events between turns arrive again (${displayUrl(url)})`);
         this.#isOpen = true;
         this.#isMissing = false;
@@ -262,11 +262,11 @@ export class BackgroundEvents {
         this.#wasEverOpen = true;
         onOpened(new URL(url).pathname, isOwn, this.#endInterruption());
         onChanged();
-        return answer;
+        return response;
       }
-      if (!MISSING.has(answer.status)) return answer;
+      if (!MISSING.has(response.status)) return response;
     }
-    return answer ?? new Response(null, { status: 404 });
+    return response ?? new Response(null, { status: 404 });
   }
 
   /** @returns start of the interruption, if it needs a notice */

@@ -189,9 +189,9 @@ export class AgUiSource implements Source {
   async reach(): Promise<string | null> {
     const { url, headers } = this.#options;
     const status = await statusBehindGateway(this.#background.lastStatus, async (withinMs) => {
-      const answer = await untimedRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
-      await answer.body?.cancel();
-      return answer;
+      const response = await untimedRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
+      await response.body?.cancel();
+      return response;
     });
     const refusal = await unreachableReason(url, status);
     // A stopping server refuses connections but finishes its runs.
@@ -294,8 +294,8 @@ export class AgUiSource implements Source {
 
   #advance(): void {
     if (this.#posting !== null || this.#closing !== null) return;
-    const at = this.#queue.findIndex(({ messageId }) => messageId === null || !this.#answers.isWaiting);
-    const [next] = at < 0 ? [] : this.#queue.splice(at, 1);
+    const index = this.#queue.findIndex(({ messageId }) => messageId === null || !this.#answers.isWaiting);
+    const [next] = index < 0 ? [] : this.#queue.splice(index, 1);
     if (next === undefined) return;
     this.#posting = this.#post(next).finally(() => {
       this.#posting = null;

@@ -150,10 +150,10 @@ export class RunHistory {
   #put(message: HistoryMessage, last: string | null = null): void {
     const isSame = (known: HistoryMessage) =>
       known.id === message.id || (message.toolCallId !== undefined && known.toolCallId === message.toolCallId);
-    const at = this.#messages.findIndex(isSame);
+    const index = this.#messages.findIndex(isSame);
     const after = last === null ? -1 : this.#messages.findLastIndex(({ id }) => id === last);
-    if (at < 0) this.#messages.splice(after < 0 ? this.#messages.length : after + 1, 0, message);
-    else if (message.content !== '') this.#messages[at] = message;
+    if (index < 0) this.#messages.splice(after < 0 ? this.#messages.length : after + 1, 0, message);
+    else if (message.content !== '') this.#messages[index] = message;
   }
 
   #call(id: string, name: string, parent: string | null): void {

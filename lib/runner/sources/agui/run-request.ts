@@ -75,7 +75,7 @@ export class RunRequest {
     const { url, headers, pass } = this.#options;
     const body = { ...input, runId: this.id };
     void pass('out', { method: 'POST', path: new URL(url).pathname, body });
-    let answer: Response;
+    let response: Response;
     try {
       const accept = { 'content-type': 'application/json', accept: 'text/event-stream', ...headers };
       const request = {
@@ -84,7 +84,7 @@ export class RunRequest {
         body: JSON.stringify(body),
         signal: this.#cut.signal,
       };
-      answer = await untimedRequest(url, request);
+      response = await untimedRequest(url, request);
     } catch (error) {
       if (this.#hasStarted) return { kind: 'accepted' };
       const reason = this.#reasonOf(error);
@@ -93,18 +93,18 @@ export class RunRequest {
         return { kind: 'later', reason: `the agent can’t be reached at ${displayUrl(url)} (${reason})` };
       return { kind: 'unknown', reason: `the connection broke before the agent responded (${reason})` };
     }
-    if (answer.ok && isStream(answer)) {
-      this.#answer = answer;
-      await pass('in', { stream: 'run', runId: this.id, status: answer.status });
+    if (response.ok && isStream(response)) {
+      this.#answer = response;
+      await pass('in', { stream: 'run', runId: this.id, status: response.status });
       return { kind: 'accepted' };
     }
-    const reason = await refusalText(answer, url);
-    const mayStart = answer.ok && this.#options.isStreamOpen();
+    const reason = await refusalText(response, url);
+    const mayStart = response.ok && this.#options.isStreamOpen();
     if (mayStart) await this.#waitForStart();
     if (this.#hasStarted) return { kind: 'accepted' };
-    await this.#refused(answer.ok ? 415 : answer.status, reason);
+    await this.#refused(response.ok ? 415 : response.status, reason);
     if (mayStart) return { kind: 'unknown', reason: `${reason}; no event of the run arrived on the event stream` };
-    return { kind: LATER.has(answer.status) ? 'later' : 'refused', reason };
+    return { kind: LATER.has(response.status) ? 'later' : 'refused', reason };
   }
 
   async #waitForStart(): Promise<void> {
@@ -173,11 +173,11 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** Reason of a refusal: `http://… answered 422: messages: field required`. */
-export async function refusalText(answer: Response, url: string): Promise<string> {
-  const text = truncateText((await readBeginning(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
-  if (answer.ok)
-    return `${displayUrl(url)} answered with ${answer.headers.get('content-type')}, not with an event stream`;
+export async function refusalText(response: Response, url: string): Promise<string> {
+  const text = truncateText((await readBeginning(response, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
+  if (response.ok)
+    return `${displayUrl(url)} answered with ${response.headers.get('content-type')}, not with an event stream`;
   const { detail, message, error } = fieldsOf(parseJson(text));
   const detailText = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
-  return `${displayUrl(url)} answered ${answer.status}${detailText === '' ? '' : `: ${truncateText(detailText, QUOTED)}`}`;
+  return `${displayUrl(url)} answered ${response.status}${detailText === '' ? '' : `: ${truncateText(detailText, QUOTED)}`}`;
 }

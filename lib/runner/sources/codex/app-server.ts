@@ -51,9 +51,9 @@ export class AppServer {
         this.#waiting.delete(id);
         resolve({ error: `Codex did not answer within ${this.#waitMs / 1_000} s`, code: null, isGone: false });
       }, this.#waitMs);
-      const settle = (answer: RpcResult) => {
+      const settle = (response: RpcResult) => {
         clearTimeout(timer);
-        resolve(answer);
+        resolve(response);
       };
       this.#waiting.set(id, { settle, threadId: params.threadId ?? null });
     });

@@ -249,8 +249,8 @@ function createWake(name: string, tasks: readonly EndedTask[]): Wake {
     const how = exitCode === null ? `ended (${status})` : `ended with exit code ${exitCode}`;
     return `The background command \`${description}\` ${how}.`;
   });
-  const outputs = tasks.flatMap(({ output }, at) => {
-    const name = `background_command_output${tasks.length === 1 ? '' : `_${at + 1}`}`;
+  const outputs = tasks.flatMap(({ output }, index) => {
+    const name = `background_command_output${tasks.length === 1 ? '' : `_${index + 1}`}`;
     const context = { kind: 'untrusted' as const, value: output, name };
     return output === '' ? [] : [[name, context] as const];
   });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WaitAnswer, WaitCall } from '../../host/control-port';
+import type { WaitCall, WaitResponse } from '../../host/control-port';
 import { agentCommand } from '../../host/own-program.mjs';
 import type { MessageInbox } from './message-inbox';
 import { pendingReplyPrompt } from './message-inbox';
@@ -48,7 +48,7 @@ export class IdleDelivery {
   }
 
   /** @returns null if no process of the caller belongs to a terminal */
-  wait(call: WaitCall): Promise<WaitAnswer> | null {
+  wait(call: WaitCall): Promise<WaitResponse> | null {
     for (const pid of call.pids) {
       const mirror = [...this.#options.mirrors.values()].findLast((one) => !one.isLeft && one.process?.pid === pid);
       if (mirror !== undefined) return this.#waits.listen(mirror.sessionId, call);
@@ -162,15 +162,15 @@ interface Handoff {
 interface Listener {
   waitId: string;
   /** Null between two calls. */
-  answer: ((answer: WaitAnswer) => void) | null;
+  answer: ((answer: WaitResponse) => void) | null;
 }
 
 /** Longest gap between two calls of a wait. */
 const GAP_MS = 5_000;
 /** Longest time between a handoff and its confirmation. */
 const SHOWN_MS = 5_000;
-const POLL_AGAIN: WaitAnswer = { kind: 'again' };
-const OTHER_WAIT: WaitAnswer = { kind: 'over', reason: 'another wait already listens for this session' };
+const POLL_AGAIN: WaitResponse = { kind: 'again' };
+const OTHER_WAIT: WaitResponse = { kind: 'over', reason: 'another wait already listens for this session' };
 
 class WaitRegistry {
   readonly #options: WaitRegistryOptions;
@@ -186,7 +186,7 @@ class WaitRegistry {
     return this.#listeners.has(sessionId);
   }
 
-  listen(sessionId: string, { waitId, withinMs, signal }: Omit<WaitCall, 'pids'>): Promise<WaitAnswer> {
+  listen(sessionId: string, { waitId, withinMs, signal }: Omit<WaitCall, 'pids'>): Promise<WaitResponse> {
     if (this.#isClosed) return new Promise((resolve) => signal.addEventListener('abort', () => resolve(POLL_AGAIN)));
     const known = this.#listeners.get(sessionId);
     if (known !== undefined && known.waitId !== waitId) return Promise.resolve(OTHER_WAIT);

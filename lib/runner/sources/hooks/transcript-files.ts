@@ -254,10 +254,10 @@ export async function readOn(
     const end = Math.min(size, upTo);
     const { bytes, skipped } = await wholeLines(file, offset, end);
     const lines: FileLine[] = [];
-    for (let at = 0; at < bytes.length; ) {
-      const newline = bytes.indexOf(NEWLINE, at);
-      lines.push({ text: bytes.toString('utf8', at, newline), offset: offset + skipped + at });
-      at = newline + 1;
+    for (let index = 0; index < bytes.length; ) {
+      const newline = bytes.indexOf(NEWLINE, index);
+      lines.push({ text: bytes.toString('utf8', index, newline), offset: offset + skipped + index });
+      index = newline + 1;
     }
     const read = offset + skipped + bytes.length;
     return { lines, position: { ino, offset: read }, restarted, more: bytes.length > 0 && read < end };

@@ -288,10 +288,10 @@ class CatchUp {
       const here = atWork.filter((root) => sessions.directoryOf(root) === directory);
       // The history already has the end of a turn that has just ended.
       if (here.some((root) => !Object.hasOwn(busy, root))) await this.read(here);
-      for (const [at, path] of paths.entries()) {
+      for (const [index, path] of paths.entries()) {
         await this.#pass([
           { dir: 'out', msg: { method: 'GET', path } },
-          { dir: 'in', msg: answers[at] },
+          { dir: 'in', msg: answers[index] },
         ]);
       }
     }
@@ -314,8 +314,8 @@ class CatchUp {
   async #emit(root: string, entries: readonly HistoryEntry[]): Promise<void> {
     const { memory, sessions } = this.#options;
     const fresh = entries.filter(({ event }) => !memory.wasEmitted(event));
-    for (let at = 0; at < fresh.length; at += MOST_AT_ONCE) {
-      const some = fresh.slice(at, at + MOST_AT_ONCE);
+    for (let index = 0; index < fresh.length; index += MOST_AT_ONCE) {
+      const some = fresh.slice(index, index + MOST_AT_ONCE);
       const cursors = new Map<string, Cursor>();
       for (const { event } of some) for (const cursor of memory.of(event)) cursors.set(cursor.name, cursor);
       const answer: WireFrame = { dir: 'in', msg: { status: 200, body: some.map(({ raw }) => raw) } };

@@ -171,8 +171,10 @@ function clientRejected(cause: unknown): AppError {
 /** Messages of an error and its causes, on one line. */
 function causesOf(error: unknown): string {
   const messages: string[] = [];
-  for (let at = error; at instanceof Error && messages.length < 4; at = at.cause) {
-    messages.push(at instanceof ResponseBodyError ? `${at.error} ${at.error_description ?? ''}`.trim() : at.message);
+  for (let index = error; index instanceof Error && messages.length < 4; index = index.cause) {
+    messages.push(
+      index instanceof ResponseBodyError ? `${index.error} ${index.error_description ?? ''}`.trim() : index.message,
+    );
   }
   return onOneLine(messages.join(', '));
 }
