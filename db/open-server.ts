@@ -111,7 +111,11 @@ function limitedFetch(
     if (encoding !== null) request.headers.set('accept-encoding', encoding);
     try {
       const { body, status, statusText, headers } = await fetch(request, { signal });
-      return new JsonResponse(body === null ? null : await new Response(body).arrayBuffer(), { status, statusText, headers });
+      return new JsonResponse(body === null ? null : await new Response(body).arrayBuffer(), {
+        status,
+        statusText,
+        headers,
+      });
     } catch (error) {
       // An incomplete body counts as no response.
       if (!signal.aborted) throw new TypeError('fetch failed', { cause: error });

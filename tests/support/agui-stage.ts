@@ -21,7 +21,7 @@ export async function startAgUiSource(options: Partial<AgUiSourceOptions> = {}, 
     history: 'all',
     headers: {},
     random: () => 0,
-    waits: { longestMs: 20, missingMs: 50, beginMs: 50, trailMs: 50 },
+    waits: { longestMs: 20, missingMs: 50, beginMs: 5_000, trailMs: 50 },
     ...options,
   });
   await source.start();

@@ -83,8 +83,10 @@ const form = () => screen.getByRole('form', { name: 'Composer' });
 const pasted = (types: string[], ...files: File[]) =>
   fireEvent.paste(screen.getByRole('textbox'), { clipboardData: { files, types } });
 const attach = async (name: string) => {
+  const { length } = HeldRequest.all;
   pasted(['Files'], fileOf(name));
   await screen.findByText(name);
+  await HeldRequest.at(length);
 };
 const press = (field: HTMLElement) => fireEvent.keyDown(field, { key: 'Enter' });
 const write = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } });

@@ -125,7 +125,7 @@ describe('a message', () => {
   });
 
   test('is refused with the error of the server', async () => {
-    const { server, say, turns } = await startAgUiSource();
+    const { server, say, turns } = await startAgUiSource({ waits: { beginMs: 50 } });
     server.refusal = { status: 422, body: '{"detail":"messages: field required"}' };
     expect(await say('one')).toEqual({
       state: 'failed',
@@ -238,7 +238,7 @@ describe('a run on the event stream', () => {
     ['JSON that names no run', 200, '{}'],
     ['an error of something in between', 504, 'upstream timed out'],
   ])('is accepted when its POST is answered with %s', async (_what, status, body) => {
-    const { server, say, turns, around } = await startAgUiSource({ waits: { longestMs: 20, beginMs: 5_000 } });
+    const { server, say, turns, around } = await startAgUiSource();
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status, body, isHeld: status === 504 };
     const saying = say('one');
@@ -255,7 +255,7 @@ describe('a run on the event stream', () => {
   });
 
   test('has an unknown outcome when its POST returns JSON and no event follows', async () => {
-    const { server, say, turns } = await startAgUiSource();
+    const { server, say, turns } = await startAgUiSource({ waits: { beginMs: 50 } });
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status: 202, body: '{}' };
     expect(await say('one')).toMatchObject({
