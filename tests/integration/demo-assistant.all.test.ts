@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import type { SessionList, TaskList } from '@interlude/protocol/read-models';
 import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
+import { FLEET } from '@interlude/runner/cli/demo/demo-source';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { askForTests, assistantStage } from '../support/assistant-stage';
 import { startCli } from '../support/cli';
@@ -72,3 +74,21 @@ async function sessionIds(): Promise<string[]> {
   });
   return ((await response.json()) as { sessions: { id: string }[] }).sessions.map(({ id }) => id);
 }
+
+test('the demo’s recordings report no unreadable output, because their files are on another machine', async () => {
+  const env = { INTERLUDE_DATA_DIR: await tempDir(), INTERLUDE_URL: dashboard.url, INTERLUDE_TOKEN: dashboard.token };
+  const demo = startCli(['demo', '--speed', '100'], env);
+  onTestFinished(() => void demo.process.kill('SIGKILL'));
+  const ended = async () => {
+    const { sessions } = await dashboard.request<SessionList>('/sessions');
+    const recorded = sessions.filter((one) => FLEET.some(({ agentId }) => agentId === one.agentId));
+    const lists = await Promise.all(
+      recorded.map(({ id }) => dashboard.request<TaskList>(`/sessions/${encodeURIComponent(id)}/tasks`)),
+    );
+    return lists.flatMap(({ tasks }) => tasks.filter(({ outputFile, endedAt }) => outputFile && endedAt));
+  };
+  await expect.poll(async () => (await ended()).length).toBeGreaterThan(3);
+  demo.process.kill('SIGINT');
+  await demo.ended;
+  expect((await ended()).filter(({ hasOutput }) => hasOutput)).toEqual([]);
+});

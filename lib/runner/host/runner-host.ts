@@ -327,7 +327,7 @@ export class RunnerHost {
     if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
     const cursors = [...given, ...own, ...counted, ...(changed === null ? [] : [changed])];
     const done = this.#sink.accept(this.#recordsOf(sessionId, events), cursors);
-    this.#outputs.observe(sessionId, events);
+    if (this.#source?.isRecorded !== true) this.#outputs.observe(sessionId, events);
     return done;
   }
 

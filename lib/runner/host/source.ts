@@ -25,6 +25,8 @@ export interface Source extends CommandHandlers {
   close(deadlineMs: number, reason: string): Promise<void>;
   /** The current sessions. */
   readonly sessions: readonly SessionFacts[];
+  /** True for a recording: its output files are on another machine, so task output is not read. */
+  readonly isRecorded?: boolean;
   /** Reasons for missing handlers, shown when a command is refused. */
   readonly refusals?: Partial<Record<CommandType, string>>;
   /** Refuses commands for unknown sessions. If absent, the handlers refuse them. */

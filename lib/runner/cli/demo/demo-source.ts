@@ -31,6 +31,7 @@ export class DemoSource implements Source {
   #running: Promise<void> = Promise.resolve();
   #sessionId: string | null = null;
 
+  readonly isRecorded = true;
   readonly refusals = {
     message: 'this agent replays a recording and can’t answer messages',
     interrupt: 'this agent replays a recording; its turns end as recorded',
