@@ -23,7 +23,7 @@ import { LOG_LEVELS } from './vocabulary';
 
 export const Sender = z
   .object({ kind: z.enum(['person', 'agent']), id: z.string() })
-  .describe('Author of a message, who is owed its reply.');
+  .describe('Author of a message, who waits for its reply.');
 export type Sender = z.infer<typeof Sender>;
 
 /** The author of the operator's messages while everyone who signs in is the same person. */

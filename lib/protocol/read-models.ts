@@ -496,7 +496,7 @@ export const Obligation = z
     reason: z.string().nullable().describe('Why it was waived.'),
     position: Position.describe('End of the message. Pending replies are ordered by it.'),
   })
-  .describe('A reply that an agent owes or owed, known by `sessionId` and `messageId`.');
+  .describe('A pending or settled reply, identified by `sessionId` and `messageId`.');
 export type Obligation = z.infer<typeof Obligation>;
 
 export const SessionObligations = z.object({

@@ -147,7 +147,7 @@ export const STATE = [
     test: 'tests/unit/projections/obligations.test.ts',
   },
   {
-    name: 'owes a second reply for a repeated message',
+    name: 'opens a second obligation for a repeated message',
     file: 'lib/protocol/projections/obligations.ts',
     find: 'if (this.#find(messageId) !== undefined) return;',
     replace: '',

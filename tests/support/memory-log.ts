@@ -41,7 +41,7 @@ export class MemoryLog {
   readonly tasks = new Map<string, Task>();
   readonly obligations = new Map<string, Obligation>();
   places: TurnPlaces = NO_PLACES;
-  #owed: ObligationFold = NO_OBLIGATIONS;
+  #obligations: ObligationFold = NO_OBLIGATIONS;
   #position = 0;
   #removed: RemovedHistory | undefined;
 
@@ -74,9 +74,9 @@ export class MemoryLog {
       for (const id of removedTurnIds) this.headers.delete(id);
       for (const { entityId: folded, type, fromPosition } of folds) this.#fold(folded, type, fromPosition);
     }
-    const owed = foldObligations(this.#owed, [...this.obligations.values()], placements, OWNER);
-    this.#owed = owed.fold;
-    for (const { after } of owed.changes) this.obligations.set(after.messageId, after);
+    const folded = foldObligations(this.#obligations, [...this.obligations.values()], placements, OWNER);
+    this.#obligations = folded.fold;
+    for (const { after } of folded.changes) this.obligations.set(after.messageId, after);
     const ids = entries.flatMap(({ event }) => mentionedTasks(event).map(({ id }) => id));
     const everyone = entries.some(({ event }) => touchesEveryTask(event) || startsWithoutCause(event));
     const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));

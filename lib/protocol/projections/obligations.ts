@@ -21,8 +21,7 @@ import type { EventEntry, Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
 
 /*
- * Pending replies (obligations). A message from a person or another agent is owed a reply from the end of the message
- * until
+ * Obligations. The reply to a message of a person or another agent is pending from the end of the message until
  * - a turn that names it finishes,
  * - a text that names it in `replyTo` ends, in a turn that finishes, or
  * - a person waives it.
@@ -30,7 +29,7 @@ import { snapshotParts } from './snapshot-parts';
  * names. In other turns, a text answers only messages the agent held at the start of the turn (outside a turn: of the
  * text), because earlier text cannot answer a message the agent had not seen.
  *
- * Candidates: the last text of a finished turn may answer a message that is still owed, if the agent held the message
+ * Candidates: the last text of a finished turn may answer a message without a reply, if the agent held the message
  * when the text started and neither text nor turn names other messages. A person can accept it until a later turn
  * provides another.
  */
@@ -53,7 +52,7 @@ export interface ObligationFold {
   };
   /** Messages queued by the server, with the position of their arrival at the agent; null before. */
   sent?: Sent[];
-  /** For owed messages before this position that are not in `sent`, their arrival is unknown. */
+  /** The arrival of an unanswered message before this position is unknown, unless `sent` has it. */
   sentUnknownBefore?: Position;
 }
 
@@ -98,7 +97,7 @@ export class ObligationLedger {
 
   /**
    * @param known the stored obligations that the placements may change, settled ones included, because a repeated message
-   *   is not owed again
+   *   does not open a second obligation
    */
   constructor(fold: ObligationFold, known: readonly Obligation[], owner: { sessionId: string; agentId: string }) {
     this.fold = fold;
@@ -124,7 +123,7 @@ export class ObligationLedger {
       }
       if (event.type === 'RUN_STARTED') {
         for (const { id, text } of inputUserMessages(event))
-          this.#owe(id, { kind: 'person', id: 'user' }, text, placement.entry);
+          this.#open(id, { kind: 'person', id: 'user' }, text, placement.entry);
       }
     }
     for (const turn of placement.turns) {
@@ -163,20 +162,17 @@ export class ObligationLedger {
       if (text !== null) this.fold = { ...this.fold, drafts: [...others, { ...draft, text }] };
     } else if (event.type === 'TEXT_MESSAGE_END' && draft !== undefined) {
       this.fold = { ...this.fold, drafts: others };
-      this.#owe(id, draft.from, draft.text, { ...entry, occurredAt: draft.at });
+      this.#open(id, draft.from, draft.text, { ...entry, occurredAt: draft.at });
     }
   }
 
-  /**
-   * Applies a chunk. It may be a whole message, so the reply is owed from the first chunk on; later chunks extend the
-   * text.
-   */
+  /** Applies a chunk. The first one may be the whole message, so it opens the obligation; later ones extend the text. */
   #applyChunk(id: string, entry: EventEntry, isFirst: boolean): void {
     const delta = contentText(entry.event.delta);
     const known = this.#find(id);
     if (isFirst) {
       this.#arrive(id, entry.position);
-      this.#owe(id, senderOf(entry), delta, entry);
+      this.#open(id, senderOf(entry), delta, entry);
     } else if (known?.state === 'owed' && known.text.length < MAX_OBLIGATION_TEXT) {
       this.#after.set(id, { ...known, text: truncateText(known.text + delta, MAX_OBLIGATION_TEXT) });
     }
@@ -234,7 +230,7 @@ export class ObligationLedger {
     this.fold = fold;
   }
 
-  /** Marks replies owed for too long as overdue, if their agent can reply. */
+  /** Marks replies pending for too long as overdue, if their agent can reply. */
   setOverdue(messageIds: Iterable<string>, canReply: boolean): void {
     for (const id of messageIds) {
       const obligation = this.#find(id);
@@ -326,7 +322,7 @@ export class ObligationLedger {
     this.fold = { ...this.fold, sentUnknownBefore: at };
   }
 
-  #owe(messageId: string, from: Sender, text: string, { occurredAt, receivedAt, position }: EventEntry): void {
+  #open(messageId: string, from: Sender, text: string, { occurredAt, receivedAt, position }: EventEntry): void {
     if (this.#find(messageId) !== undefined) return;
     this.#after.set(messageId, {
       messageId,

@@ -179,7 +179,7 @@ export class SessionLedger {
     const { answerBy } = this.#open;
     if (answerBy === undefined) delete next.summary.answerBy;
     else next.summary.answerBy = answerBy;
-    next.summary.owedCount += owedDelta(obligations);
+    next.summary.owedCount += openDelta(obligations);
     next.summary.overdueCount += overdueDelta(obligations);
     const at = now ?? this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince;
     next.summary.pendingRequestCount = this.#open.count;
@@ -205,8 +205,8 @@ export function isReportDue({ summary, observed }: SessionFold): boolean {
   return reportTurnNow(summary.turnCount, observed) !== observed.reportTurn;
 }
 
-/** Change in the number of owed replies. */
-export function owedDelta(changes: readonly ObligationChange[]): number {
+/** Change in the number of pending replies. */
+export function openDelta(changes: readonly ObligationChange[]): number {
   return countDelta(changes, ({ state }) => state === 'owed');
 }
 

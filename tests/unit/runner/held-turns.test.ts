@@ -261,7 +261,7 @@ describe('a turn that failed at the model API', () => {
     const inbox = new MessageInbox();
     const router = {
       mirror: () => mirror,
-      owed: () => [],
+      obligations: () => [],
       inbox,
       permissions,
       offer: () => null,
