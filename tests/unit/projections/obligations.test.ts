@@ -154,7 +154,7 @@ describe('an obligation', () => {
       ['while one of another cause is open', [runStarts('r1', byTimer), userSays('u1', 'And?'), answering('m', 'u1')]],
       ['and had not arrived', [queued, runStarts('r1', byTimer), answering('m', 'u1')]],
       ['and arrived in mid-turn', [queued, runStarts('r1', byTimer), arrives, answering('m', 'u1')]],
-    ] as [string, AgUiEvent[][]][])('%s, is not given by that turn’s text, but by its own turn', (_, chapters) => {
+    ] as [string, AgUiEvent[][]][])('is answered by its own turn, not by a text of the wake-up: %s', (_, chapters) => {
       expect(given(...chapters, runEnds('r1'))).toBeNull();
       expect(given(...chapters, runEnds('r1'), own)).toBe('r2');
     });
@@ -244,7 +244,7 @@ describe('an obligation', () => {
           runEnds('r2'),
         ],
       ],
-    ] as [string, AgUiEvent[][]][])('is not given where %s', (_, chapters) => {
+    ] as [string, AgUiEvent[][]][])('is not answered where %s', (_, chapters) => {
       expect(obligationsAfter(...chapters, later)[0]).toMatchObject({ messageId: 'u1', state: 'owed' });
     });
 
@@ -252,7 +252,7 @@ describe('an obligation', () => {
       ['the message had arrived', [queued, arrives, answering('m', 'u1')]],
       ['the agent itself had told of the message', [queued, userSays('u1', 'And?'), answering('m', 'u1')]],
       ['another text had begun before it arrived', [queued, says('n', 'Hm'), arrives, answering('m', 'u1')]],
-    ] as [string, AgUiEvent[][]][])('is given where %s', (_, chapters) => {
+    ] as [string, AgUiEvent[][]][])('is answered where %s', (_, chapters) => {
       expect(obligationsAfter(...chapters)[0]).toMatchObject({ messageId: 'u1', state: 'answered' });
     });
   });
