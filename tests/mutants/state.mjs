@@ -170,8 +170,8 @@ export const STATE = [
   {
     name: 'shows working for an undelivered message',
     file: 'lib/protocol/projections/observe.ts',
-    find: 'if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);',
-    replace: 'if (isNews) this.#isOnItsWay(at);',
+    find: 'if (isNew && !this.#memory.waiting.includes(id)) this.#observeMessage(at);',
+    replace: 'if (isNew) this.#observeMessage(at);',
     test: 'tests/unit/commands/send-message.test.ts',
   },
   {

@@ -6,7 +6,7 @@ import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from 
 import { hasEnded, isActiveState } from '../session-predicates';
 import { truncateText } from '../text';
 import type { ObligationChange } from './obligations';
-import { NO_OBSERVATION_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
+import { NO_OBSERVATION_MEMORY, type ObservationMemory, Observer, observationMemory, reportTurnNow } from './observe';
 import { type OpenRequest, OpenRequests } from './open-requests';
 import type { Placement } from './placement';
 import type { ReportedStatus } from './reported-status';
@@ -106,7 +106,7 @@ export class SessionLedger {
 
   /** @param heardAt time of receipt, epoch milliseconds; null if the events don't come from the agent's runner */
   constructor(fold: SessionFold, heardAt: number | null) {
-    const observed = { ...NO_OBSERVATION_MEMORY, ...fold.observed };
+    const observed = observationMemory(fold.observed);
     this.#next = { ...fold, observed, summary: { ...fold.summary } };
     this.#open = new OpenRequests(fold.pendingRequests, fold.hasMorePending);
     this.#observer = new Observer(this.#next.summary, observed);
@@ -202,7 +202,7 @@ export class SessionLedger {
 
 /** True if a repeated report counts as new, because another turn has started since. */
 export function isReportDue({ summary, observed }: SessionFold): boolean {
-  return reportTurnNow(summary.turnCount, observed) !== observed.reportTurn;
+  return reportTurnNow(summary.turnCount, observationMemory(observed)) !== observed.reportTurn;
 }
 
 /** Change in the number of pending replies. */
@@ -240,7 +240,6 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
   const { summary } = fold;
   // Command output and retention do not show progress of the agent.
   if (customName(entry.event) === CUSTOM.taskOutput) return;
-
   if (customName(entry.event) === CUSTOM.taskGoesOn) return;
   if (customName(entry.event) === CUSTOM.removed) {
     const { removed } = readInterlude(entry.event);
@@ -256,12 +255,12 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
       if (isNew) summary.turnCount += 1;
       summary.openTurnId = turn.id;
       summary.lastTurnKind = turn.kind;
-      if (isNew) observer.turnBegan(turn.id, entry.receivedAt);
+      if (isNew) observer.turnStarted(turn.id, entry.receivedAt);
     } else {
       if (summary.openTurnId === turn.id) summary.openTurnId = null;
       observer.turnEnded(turn.id, turn.state, turn.error?.message ?? null, entry.receivedAt);
     }
-    observer.claimed(turn);
+    observer.applyClaim(turn);
   }
   observer.applyEvent(placement);
   if (placement.turnId?.startsWith('task:') !== true) applyText(fold, placement);
