@@ -100,15 +100,15 @@ export const STATE = [
   {
     name: 'keeps tasks presumed lost after their runner returns',
     file: 'lib/protocol/projections/tasks.ts',
-    find: 'if (name === CUSTOM.runnerBack) yield* this.markHeard();',
+    find: 'if (name === CUSTOM.runnerBack) yield* this.revertUnheard();',
     replace: '',
     test: 'tests/unit/commands/runner-absence.test.ts',
   },
   {
     name: 'shows a between-run turn as an answer to a person',
     file: 'lib/protocol/projections/turns.ts',
-    find: "const kind = given ?? (isSelfStarted ? 'between-run' : 'user');",
-    replace: "const kind = given ?? 'user';",
+    find: "const kind = declaredKind ?? (isSelfStarted ? 'between-run' : 'user');",
+    replace: "const kind = declaredKind ?? 'user';",
     test: 'tests/unit/projections/turns.test.ts',
   },
   {
@@ -184,8 +184,8 @@ export const STATE = [
   {
     name: 'reports a result as undelivered whose task ended in a turn',
     file: 'lib/protocol/projections/tasks.ts',
-    find: "const isAlone = !isReportedEnd(task.status) && turnId?.startsWith('none:') === true;",
-    replace: 'const isAlone = !isReportedEnd(task.status) && turnId !== null;',
+    find: "const isOutsideTurn = !isReportedEnd(task.status) && turnId?.startsWith('none:') === true;",
+    replace: 'const isOutsideTurn = !isReportedEnd(task.status) && turnId !== null;',
     test: 'tests/unit/commands/undelivered-results.test.ts',
   },
   {

@@ -14,7 +14,7 @@ import {
 } from '../event-fields';
 import { textOf } from '../fields';
 import { readInterlude } from '../interlude-metadata';
-import { CALL_SILENCE_MS, PROGRESS_MS, USUAL_SILENCES } from '../limits';
+import { CALL_SILENCE_MS, PROGRESS_MS, SILENCE_FACTOR } from '../limits';
 import type { SessionSummary } from '../read-models';
 import { truncateText } from '../text';
 import type { TurnHeader } from '../turn-places';
@@ -245,7 +245,7 @@ export class Observer {
   noteSilence(at: number, usualMs: number): void {
     const call = this.#memory.calls.at(-1)?.name;
     const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;
-    const limitMs = Math.max(isUnseen ? CALL_SILENCE_MS : PROGRESS_MS, USUAL_SILENCES * usualMs);
+    const limitMs = Math.max(isUnseen ? CALL_SILENCE_MS : PROGRESS_MS, SILENCE_FACTOR * usualMs);
     this.#put('silence', { observedAt: at, turnId: null, value: { limitMs, ...(call === undefined ? {} : { call }) } });
   }
 
