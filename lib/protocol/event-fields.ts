@@ -156,7 +156,7 @@ export const CUSTOM = {
    * `{ up_to, turns }`. Written by the server.
    */
   removed: 'interlude:removed',
-  /** A running task whose turn was removed continues at this place. `value` is `{ task_id, run_id? }`. */
+  /** The place of a running task whose turn was removed. `value` is `{ task_id, run_id? }`. */
   taskGoesOn: 'interlude:task-goes-on',
   /** Something worth a line in the transcript. `value` is `{ text, tone? }`. */
   notice: 'interlude:notice',

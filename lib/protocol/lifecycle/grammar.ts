@@ -261,7 +261,7 @@ export type InputOf<K extends Kind> = {
   bracket: Extract<TextInput, 'start' | 'end'>;
 }[K];
 
-/** States in which the end is still to come. An inferred end counts as an end. */
+/** The open states. An inferred end counts as an end. */
 export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
   turn: new Set(['held', 'open'] as const),
   text: new Set(['open'] as const),

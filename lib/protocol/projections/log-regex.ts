@@ -41,7 +41,9 @@ export function compileLogRegex(source: string): RegexOutcome {
   }
   const size = compiled.programSize();
   if (size > MAX_REGEX_PROGRAM) {
-    return refused(`it is too big: ${size} steps, of ${MAX_REGEX_PROGRAM}. Repeat less, or search for a part of it`);
+    return refused(
+      `it is too big: ${size} steps of at most ${MAX_REGEX_PROGRAM}. Use smaller repetitions, or search for a part of it`,
+    );
   }
   const { dfa } = compiled.re2();
   dfa.stateBudget = dfa.memBudget = MAX_STATES_BYTES;
