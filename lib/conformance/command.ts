@@ -75,10 +75,8 @@ async function conformance(argv: string[], env: Environment): Promise<ExitCode> 
   if (mode === 'ours') return await runOurs(env);
   if (mode === 'server') return await checkServer(readOptions('conformance server', rest, env), env);
   if (mode === 'runner') return await checkRunner(readOptions('conformance runner', rest, env));
-  throw usageError(
-    mode === undefined ? 'name what to check: server or runner' : `cannot check "${mode}"; check server or runner`,
-    'conformance',
-  );
+  const problem = mode === undefined ? 'nothing to check' : `cannot check "${mode}"`;
+  throw usageError(`${problem}; name server or runner`, 'conformance');
 }
 
 async function checkServer(options: Options, env: Environment): Promise<ExitCode> {
@@ -144,10 +142,7 @@ async function check<Target>(
 async function runOurs(env: Environment): Promise<ExitCode> {
   const { INTERLUDE_URL: url, INTERLUDE_TOKEN: token, CONFORMANCE_AGENT: agent } = env;
   if (url === undefined || agent === undefined)
-    throw usageError(
-      '"ours" needs INTERLUDE_URL and CONFORMANCE_AGENT; run "conformance runner --ours", which sets them',
-      'conformance',
-    );
+    throw usageError('run "conformance runner --ours", which sets the environment of "ours"', 'conformance');
   const { ends: signal, release } = stopSignals();
   try {
     const reason = await runTrivialRunner({ url, token, agent, env, signal, dataDir: openDataDir(env) });

@@ -201,7 +201,7 @@ export function parseTaskEnd(status: string | null): TaskEnd | null {
 
 /** The end of a task by one of its `task:*` events; null if it names none. */
 export function taskEndOf(event: AgUiEvent): TaskEnd | null {
-  // output does not end a task, whatever status it carries
+  // Output does not end a task, whatever its status.
   if (customName(event) === CUSTOM.taskOutput) return null;
   const end = parseTaskEnd(pickText(customValue(event), 'status'));
   return end ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);

@@ -59,9 +59,7 @@ export const InboxItem = InboxMarks.extend({
   messageId: z.string().nullable().describe('For an overdue reply: the message.'),
   from: Sender.nullable().describe('For an overdue reply: who waits.'),
   task: InboxTask.optional().describe('For an undelivered result: the run of the task.'),
-  since: z
-    .number()
-    .describe('When it came up. If the item grows or recurs, the time is updated and all marks are cleared.'),
+  since: z.number().describe('When it came up. Updated, with all marks cleared, if the item grows or recurs.'),
   openedPosition: Position.describe(
     'Where it came up. Unlike `updatedPosition`, it stays when the item is marked or comes back unchanged.',
   ),

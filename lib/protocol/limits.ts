@@ -181,7 +181,7 @@ export const ACTIVITY_KEPT_MINUTES = 24 * 60;
 export const WEBHOOK_CALL_MS = 10_000;
 /** Lease of a webhook call to one server instance. */
 export const WEBHOOK_LEASE_MS = 3 * WEBHOOK_CALL_MS;
-/** Age of an inbox item before the webhook reports it, because it may be resolved at once. */
+/** Age of an inbox item before the webhook reports it, because it may be resolved immediately. */
 export const WEBHOOK_SETTLE_MS = 3_000;
 /** First and longest delay before a webhook call is retried. */
 export const WEBHOOK_FIRST_RETRY_MS = 5_000;

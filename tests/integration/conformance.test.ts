@@ -38,7 +38,7 @@ describe('the command', () => {
   });
 
   test.each([
-    [['conformance'], /name what to check: server or runner/],
+    [['conformance'], /name server or runner/],
     [['conformance', 'clients'], /cannot check "clients"/],
     [['conformance', 'runner'], /put the command of the runner after --/],
     [['conformance', 'runner', '--ours', '--', 'x'], /pass either a command or --ours/],

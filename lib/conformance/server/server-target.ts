@@ -36,7 +36,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
  * The server under test, and the agents that the checks simulate. All ids carry a prefix unique to this run.
  *
  * Failure: `close` always ends the streams, ends and archives the simulated sessions and retires their agents.
- * Stored events stay, because Interlude never deletes any.
+ * Stored events stay, because no route deletes them.
  */
 export class ServerTarget {
   readonly server: Server;

@@ -26,9 +26,9 @@ export interface ShownItems {
 export class ItemDraft {
   readonly #items: Item[];
   readonly #index = new Map<string, number>();
-  /** Index of the first newest item. Of earlier items, only `#olderRequests` are shown. */
+  /** Index of the first newest item. Of the earlier items, only `#olderRequests` are shown. */
   #first = 0;
-  /** Their indexes, ascending. */
+  /** Indexes of the shown requests before `#first`, ascending. */
   #olderRequests: number[] = [];
   #text = 0;
   #omitted: number;

@@ -12,8 +12,8 @@ export interface ReportedStatus {
   report: { value: SelfReport; turnId: string | null; at: number | null } | null;
   /** Undefined if not reported. */
   agent: NonNullable<Observations['agent']>['value'] | undefined;
-  /** The agent's process: its exit, `there`, or null if not reported. */
-  process: ProcessExit | 'there' | null;
+  /** The agent's process: its exit, `present`, or null if not reported. */
+  process: ProcessExit | 'present' | null;
   /** An outage: its start on the runner's clock and its duration so far. Null if the agent is reachable. */
   unreachable: { since: number; durationMs: number; reason: string | null; last: ActiveState | null } | null;
   /** True if a message reaches the idle agent; null if not reported. */
@@ -76,7 +76,7 @@ export function parseReportedStatus(status: AgentStatus, at: number): ReportedSt
         ? null
         : process.state === 'exited'
           ? { code: process.exitCode, signal: caption(process.signal ?? null), reason: null }
-          : ('there' as const),
+          : ('present' as const),
     unreachable:
       unreachable === undefined
         ? null
@@ -97,7 +97,7 @@ export function parseReportedStatus(status: AgentStatus, at: number): ReportedSt
   if (isEmpty && parsed.isWakeable === null && lists === null) return null;
   const { isAhead, unreachable: away, ...rest } = parsed;
   const observed = away === null ? rest : { ...rest, unreachableSince: away.since };
-  const isEndAhead = isAhead && parsed.process !== null && parsed.process !== 'there';
+  const isEndAhead = isAhead && parsed.process !== null && parsed.process !== 'present';
   const key = JSON.stringify([observed, openTurnId ?? null, ...(isEndAhead ? [isAhead] : [])]);
   return { ...parsed, lists, key, listsKey: fingerprint(JSON.stringify([lists, isAhead])) };
 }

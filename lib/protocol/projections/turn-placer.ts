@@ -146,7 +146,7 @@ export class TurnPlacer {
     this.#claimMessages(placement, userMessageIds);
   }
 
-  /** @param isSelfStarted true if the agent started the run by itself */
+  /** @param isSelfStarted true if the agent itself started the run */
   inferTrigger(isSelfStarted: boolean): TurnTrigger {
     return inferredTrigger(isSelfStarted ? this.#places.endedTasks : []);
   }
@@ -185,7 +185,7 @@ export class TurnPlacer {
     this.#close(placement, end.state, end.error, metadata.inferred);
   }
 
-  /** Places a person's message in a turn of its own until a turn answers it. */
+  /** Places a person's message in a `none` turn until a turn answers it. */
   openUserMessage(placement: Placement, id: string): void {
     if (this.#hasPlace(id)) this.startEntity(placement, 'text', id, null);
     else this.#placeUserMessage(placement, id);
