@@ -1,4 +1,4 @@
-import { outsideTurn } from '@interlude/protocol/projections/placement';
+import { noneTurn } from '@interlude/protocol/projections/placement';
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { MessageItem, Turn } from '@interlude/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
@@ -43,5 +43,5 @@ function turnOf({ clientId, text, replyTo, attachments, at }: OutgoingMessage, p
     clientId,
     ...(attachments === undefined ? {} : { attachments: [...attachments] }),
   };
-  return { ...outsideTurn(`outgoing:${clientId}`, position, at), items: [item] };
+  return { ...noneTurn(`outgoing:${clientId}`, position, at), items: [item] };
 }

@@ -19,7 +19,7 @@ import { itemTitle, KIND_GLYPH } from './inbox-labels';
 import { ItemActions, type Mark } from './item-actions';
 import { hasRequest, type RequestedItem } from './item-request';
 
-const owedCode = new CodeOnDemand(async () => (await import('./retry-here')).OwedHere);
+const obligationCode = new CodeOnDemand(async () => (await import('./retry-here')).ObligationHere);
 const wakeCode = new CodeOnDemand(async () => (await import('@/components/tasks/wake-here')).WakeHere);
 const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
 
@@ -117,7 +117,7 @@ export const InboxRow = memo(function InboxRow(props: {
             <OnDemand code={requestCode} name="The request" props={{ item }} />
           ) : kind === 'overdue-reply' ? (
             <OnDemand
-              code={owedCode}
+              code={obligationCode}
               name="The reply"
               props={{
                 sessionId: sessionId ?? '',

@@ -58,7 +58,7 @@ function lastUserMessage({ turns }: TranscriptPage): { text: string; isCut: bool
 }
 
 /** An overdue reply: the message, a candidate for its reply, and “No reply needed”. */
-export function OwedHere(props: { sessionId: string; messageId: string; updatedPosition: Position }) {
+export function ObligationHere(props: { sessionId: string; messageId: string; updatedPosition: Position }) {
   const { sessionId, messageId, updatedPosition } = props;
   const { data, error, refetch } = useSessionObligations({ id: sessionId, updatedPosition });
   if (data === undefined) {
@@ -73,15 +73,15 @@ export function OwedHere(props: { sessionId: string; messageId: string; updatedP
       </p>
     );
   }
-  const owed = data.owed.find((one) => one.messageId === messageId);
-  if (owed === undefined) return <p className="py-2 text-ink-3 text-xs">No reply is pending here anymore.</p>;
+  const obligation = data.owed.find((one) => one.messageId === messageId);
+  if (obligation === undefined) return <p className="py-2 text-ink-3 text-xs">No reply is pending here anymore.</p>;
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2">
       <p dir="auto" className="wrap-break-word line-clamp-6 text-xs">
-        <Words text={toPlainText(owed.text)} />
+        <Words text={toPlainText(obligation.text)} />
       </p>
-      {owed.candidate !== null && (
-        <AcceptReply sessionId={sessionId} messageId={messageId} candidate={owed.candidate} />
+      {obligation.candidate !== null && (
+        <AcceptReply sessionId={sessionId} messageId={messageId} candidate={obligation.candidate} />
       )}
       <WaiveReply sessionId={sessionId} messageId={messageId} />
     </div>

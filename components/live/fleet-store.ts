@@ -23,7 +23,10 @@ import { Store } from './store';
 export const ALL = '';
 
 /** A pending reply, or a settled one. */
-export type OwedReply = Pick<Obligation, 'messageId' | 'sessionId' | 'agentId' | 'from' | 'text' | 'sentAt' | 'state'> &
+export type ObligationRow = Pick<
+  Obligation,
+  'messageId' | 'sessionId' | 'agentId' | 'from' | 'text' | 'sentAt' | 'state'
+> &
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
 /** The loaded sessions and the number of all. */
@@ -62,7 +65,7 @@ export class FleetStore extends Store {
     keepsAll: false,
   });
   /** Lists: one per agent, including replies settled since. */
-  readonly obligations = new RowTable<OwedReply>({
+  readonly obligations = new RowTable<ObligationRow>({
     idOf: ({ sessionId, messageId }) => JSON.stringify([sessionId, messageId]),
     listsOf: ({ agentId }) => [agentId],
     keepsAll: false,

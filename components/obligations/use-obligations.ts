@@ -5,11 +5,11 @@ import type { ObligationList, SessionObligations, SessionSummary } from '@interl
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
-import type { OwedReply } from '@/components/live/fleet-store';
+import type { ObligationRow } from '@/components/live/fleet-store';
 import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
 
 /** Pending replies of a session, oldest first; undefined until loaded. @param enabled loads them */
-export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>, enabled: boolean) {
+export function useOpenObligations({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>, enabled: boolean) {
   const query = useFleetQuery({
     table: 'obligations',
     kind: 'list',
@@ -19,22 +19,22 @@ export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>,
     enabled,
   });
   const list = useFleet((fleet) => fleet.obligations.list(agentId));
-  const owed = useMemo(() => list && owedIn(list.rows, id), [list, id]);
-  return { owed, query };
+  const obligations = useMemo(() => list && openObligationsIn(list.rows, id), [list, id]);
+  return { obligations, query };
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** Messages whose reply is pending and not in progress: while a turn is open, its agent may be writing it. */
-export function useOwedMessages(session: SessionSummary): ReadonlySet<string> {
-  const isLookedFor = session.owedCount > 0 && (session.openTurnId === null || session.away !== null);
-  const { owed } = useOwed(session, isLookedFor);
-  const ids = isLookedFor && owed ? JSON.stringify(owed.map(({ messageId }) => messageId)) : '[]';
+export function useUnansweredMessages(session: SessionSummary): ReadonlySet<string> {
+  const isNeeded = session.owedCount > 0 && (session.openTurnId === null || session.away !== null);
+  const { obligations } = useOpenObligations(session, isNeeded);
+  const ids = isNeeded && obligations ? JSON.stringify(obligations.map(({ messageId }) => messageId)) : '[]';
   return useMemo(() => (ids === '[]' ? NOTHING : new Set(JSON.parse(ids) as string[])), [ids]);
 }
 
 /** Pending replies among the rows, oldest first. */
-export function owedIn(rows: readonly OwedReply[], sessionId: string): OwedReply[] {
+export function openObligationsIn(rows: readonly ObligationRow[], sessionId: string): ObligationRow[] {
   return rows
     .filter((row) => row.sessionId === sessionId && row.state === 'owed')
     .sort((a, b) => comparePositions(a.position ?? ORIGIN, b.position ?? ORIGIN));

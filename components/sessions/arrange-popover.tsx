@@ -3,7 +3,7 @@
 import type { Arrange, CommandResponse, WakeRule, WakeRuleResponse } from '@interlude/protocol/commands';
 import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
 import type { ArrangementResponse, SessionSummary } from '@interlude/protocol/read-models';
-import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
+import { isSeen, seenStateOf } from '@interlude/protocol/session-predicates';
 import { clsx } from 'clsx';
 import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
@@ -89,7 +89,7 @@ export function ArrangePopover(props: {
           <button
             type="button"
             disabled={isAsking}
-            onClick={() => void arrange({ seenState: isSeen(session) ? null : reviewedSince(session) })}
+            onClick={() => void arrange({ seenState: isSeen(session) ? null : seenStateOf(session) })}
             className={ACTION}
           >
             {isSeen(session) ? 'Mark as unseen' : 'Mark as seen'}

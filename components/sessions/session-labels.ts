@@ -166,7 +166,7 @@ export function failuresInWords(of: Pick<SessionSummary, 'insightCount' | 'other
 
 /** A short remark beside the agent's name. */
 export interface SessionMark {
-  kind: 'note' | 'unreachable' | 'failures' | 'lost' | 'quarantined' | 'owed' | 'tasks' | 'woken';
+  kind: 'note' | 'unreachable' | 'failures' | 'lost' | 'quarantined' | 'obligations' | 'tasks' | 'woken';
   text: string;
   /** Shown as `since 10:22`. Epoch milliseconds. */
   since?: number;
@@ -192,7 +192,7 @@ export function marksOf(session: SessionSummary): SessionMark[] {
       overdueCount > 0
         ? `${plural(overdueCount, 'reply', 'replies')} overdue`
         : plural(owedCount, 'pending reply', 'pending replies');
-    marks.push({ kind: 'owed', text, title: `${plural(owedCount, 'message')} without a reply` });
+    marks.push({ kind: 'obligations', text, title: `${plural(owedCount, 'message')} without a reply` });
   }
   if (runningTaskCount > 0 && away === null) marks.push({ kind: 'tasks', text: plural(runningTaskCount, 'task') });
   return marks;

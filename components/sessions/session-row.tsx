@@ -124,7 +124,7 @@ const COLOUR: Record<SessionMark['kind'], string> = {
   failures: 'text-failed',
   lost: 'text-waiting',
   quarantined: 'text-waiting',
-  owed: '',
+  obligations: '',
   tasks: 'text-ink-2',
 };
 

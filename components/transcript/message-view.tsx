@@ -54,7 +54,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
         <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
         {item.attachments !== undefined && <MessageAttachments attachments={item.attachments} />}
         {item.delivery !== null && slots.renderDelivery(item)}
-        {slots.renderOwed(item)}
+        {slots.renderObligation(item)}
         {queued && item.delivery === null && (
           <p className="mt-1 flex items-center gap-1.5 text-2xs text-waiting">
             <Glyph name="waiting" />

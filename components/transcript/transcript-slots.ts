@@ -20,7 +20,7 @@ export interface TranscriptSlots {
   /** Delivery state of a message sent from Interlude. */
   renderDelivery(item: MessageItem): ReactNode;
   /** Marks a message that still waits for its reply. */
-  renderOwed(item: MessageItem): ReactNode;
+  renderObligation(item: MessageItem): ReactNode;
   /** The message's first words; null if it is not loaded. */
   quoteOf(messageId: string): string | null;
   /** URL of an attachment's bytes; null if unknown. */
@@ -38,7 +38,7 @@ const SlotsContext = createContext<TranscriptSlots>({
   renderTask: () => null,
   renderRequest: () => null,
   renderDelivery: () => null,
-  renderOwed: () => null,
+  renderObligation: () => null,
   quoteOf: () => null,
   hrefOf: () => null,
   replyTo: null,

@@ -1,7 +1,7 @@
 import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 
 /**
- * Checks, the loop that runs a table of them, and the report.
+ * A table of checks, the loop that runs it, and the report.
  *
  * Ordering: checks run one at a time, in table order. Slow checks mostly wait: they all start with the run, and their
  * results are reported in table order.
@@ -128,7 +128,7 @@ export async function waitFor<Found>(
   timeout: Timeout,
   expected: string,
   find: () => Maybe<Found> | Promise<Maybe<Found>>,
-  { todo, timeoutMs = timeout.timeoutMs, seen = () => 'nothing that matches', progress = () => 0 }: WaitOptions = {},
+  { todo, timeoutMs = timeout.timeoutMs, seen = () => 'no match', progress = () => 0 }: WaitOptions = {},
 ): Promise<Found> {
   let deadline = performance.now() + timeoutMs;
   let most = progress();
@@ -186,7 +186,7 @@ export async function runChecks<Target>(
   const slow = new Map(chosen.flatMap((check) => (check.isSlow ? [[check, run(check)] as const] : [])));
   for (const check of chosen) {
     const { group, name, why } = check;
-    if (signal.aborted) abortReason ??= 'the run was stopped first';
+    if (signal.aborted) abortReason ??= 'the run was interrupted';
     if (performance.now() > deadline) abortReason ??= `${timeoutMs / 1_000} s passed first`;
     const result: CheckResult =
       abortReason === null

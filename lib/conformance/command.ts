@@ -45,14 +45,14 @@ explains how to write a runner that can be checked.
 
   server           simulate correct and faulty runners against a live server, under separate ids (conformance-…).
                    Their records stay stored; their sessions are ended and archived, and their agents retired
-  runner           start a runner with <command> in front of an Interlude that misbehaves, and kill and restart it
+  runner           start a runner with <command> in front of a misbehaving Interlude, and kill and restart it
                    several times. Its environment has INTERLUDE_URL, INTERLUDE_TOKEN, INTERLUDE_DATA_DIR (an empty
                    folder) and CONFORMANCE_AGENT, the command line of the agent to run
   agent            run that agent by hand: it reads and writes JSON lines
 
   --only GROUP     check this group only; may be repeated: ${GROUPS.join(', ')}
   --timeout S      wait this many seconds for each expected reaction; default 20
-  --json           print one JSON document at the end, and nothing else
+  --json           print only one JSON document, at the end
   --ours           runner only: check Interlude's own runner
   --url URL        server only: the server; default: INTERLUDE_URL, else the one on this machine
   --token-file F   server only: read the owner's token from this file; default: INTERLUDE_TOKEN, else this machine's
@@ -75,12 +75,14 @@ async function conformance(argv: string[], env: Environment): Promise<ExitCode> 
   if (mode === 'ours') return await runOurs(env);
   if (mode === 'server') return await checkServer(readOptions('conformance server', rest, env), env);
   if (mode === 'runner') return await checkRunner(readOptions('conformance runner', rest, env));
-  throw usageError(mode === undefined ? 'name server or runner' : `cannot check "${mode}"`, 'conformance');
+  const problem = mode === undefined ? 'nothing to check' : `cannot check "${mode}"`;
+  throw usageError(`${problem}; name server or runner`, 'conformance');
 }
 
 async function checkServer(options: Options, env: Environment): Promise<ExitCode> {
   const { timeoutMs, command, ours } = options;
-  if (ours || command.length > 0) throw usageError('a command and --ours are for runner', 'conformance server');
+  if (ours || command.length > 0)
+    throw usageError('a command and --ours belong to "conformance runner"', 'conformance server');
   const { url, token } = await serverEndpoint(options, env, undefined, 'owner')();
   if (token === undefined)
     throw new CliError(EXIT.failed, `no token for ${url}; pass its owner’s with --token-file or INTERLUDE_TOKEN`);
@@ -92,14 +94,15 @@ async function checkServer(options: Options, env: Environment): Promise<ExitCode
   } finally {
     const failed = await target.close();
     release();
-    if (failed.length > 0) say(`could not end and archive: ${failed.join(', ')}`);
+    if (failed.length > 0)
+      say(`could not end and archive these sessions; archive them in the dashboard: ${failed.join(', ')}`);
   }
 }
 
 async function checkRunner(options: Options): Promise<ExitCode> {
   const { timeoutMs, ours } = options;
   const command = ours ? [process.execPath, program, 'conformance', 'ours'] : options.command;
-  if (ours && options.command.length > 0) throw usageError('give a command or --ours', 'conformance runner');
+  if (ours && options.command.length > 0) throw usageError('pass either a command or --ours', 'conformance runner');
   if (command.length === 0) throw usageError('put the command of the runner after --', 'conformance runner');
   const { ends: signal, release } = stopSignals();
   const target = await RunnerTarget.open(command, { timeoutMs, signal });
@@ -139,7 +142,7 @@ async function check<Target>(
 async function runOurs(env: Environment): Promise<ExitCode> {
   const { INTERLUDE_URL: url, INTERLUDE_TOKEN: token, CONFORMANCE_AGENT: agent } = env;
   if (url === undefined || agent === undefined)
-    throw usageError('run "conformance runner --ours", which starts it', 'conformance');
+    throw usageError('run "conformance runner --ours", which sets the environment of "ours"', 'conformance');
   const { ends: signal, release } = stopSignals();
   try {
     const reason = await runTrivialRunner({ url, token, agent, env, signal, dataDir: openDataDir(env) });
@@ -167,7 +170,8 @@ function readOptions(name: string, argv: string[], env: Environment) {
     ...SERVER_FLAGS,
   } as const;
   const { values, positionals } = readFlags(name, own, flags, env);
-  if (positionals.length > 0) throw usageError(`unexpected argument "${positionals[0]}"`, name);
+  if (positionals.length > 0)
+    throw usageError(`unexpected argument "${positionals[0]}"; put the command of the runner after --`, name);
   const { only = [], timeout = '20', json = false, ours = false, url, 'token-file': tokenFile } = values;
   const isGroup = (one: string): one is Group => GROUPS.some((group) => group === one);
   if (!only.every(isGroup)) throw usageError(`--only must be one of ${GROUPS.join(', ')}`, name);

@@ -1,7 +1,7 @@
 /**
  * The trivial agent: `node trivial-agent.mjs [--journal FILE]`. Obeys the commands in its messages, and does what makes
- * agents hard to connect: turns of its own, background tasks, requests, interrupts, crashes, very long texts.
- * docs/conformance.md documents its JSON lines. Plain JavaScript without packages, so that it starts at once.
+ * agents hard to connect: turns that it starts itself, background tasks, requests, interrupts, crashes, very long texts.
+ * docs/conformance.md documents its JSON lines. Plain JavaScript without packages, so that it starts quickly.
  *
  * Ordering: one turn at a time. The turn for a task that ended comes before the turns for waiting messages.
  * Failure: exits when stdin closes, whatever it is doing, so that it never outlives a killed runner.

@@ -79,7 +79,7 @@ interface TrivialSourceOptions {
 }
 
 /**
- * Ordering: one reader emits the agent's lines in order for as long as the agent's process lives.
+ * Ordering: one reader emits the agent's lines in order while the agent's process runs.
  * Failure: work left open by a killed runner is closed before the agent starts. An agent that exits is started again,
  * and receives the messages it had not started on.
  */
@@ -91,8 +91,8 @@ class TrivialSource implements Source {
   readonly #supervisor: AgentSupervisor;
   readonly refusals = {
     'session.end': 'the trivial agent ends with its runner',
-    'task.wake': 'the trivial agent wakes up by itself when a task ends',
-    'wake-rule.set': 'the trivial agent wakes up by itself when a task ends',
+    'task.wake': 'the trivial agent wakes up on its own when a task ends',
+    'wake-rule.set': 'the trivial agent wakes up on its own when a task ends',
   };
   #unstarted: InFlightMessages | null = null;
   #agent: AgentProcess | null = null;

@@ -139,7 +139,7 @@ function enforceBodyTimeout(request, response, knows, timeoutMs) {
 const INTERNAL = {
   status: 500,
   code: 'internal',
-  message: 'Interlude failed to handle this request; its own log has the cause. Try again.',
+  message: 'Interlude failed to handle this request. Try again. Its log has the cause.',
 };
 /** @type {Refusal} */
 const METHOD = {

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { idSchema } from './field-schemas';
 import { MEMBER_ROLES, ROLES, type Scope as ScopeType } from './scope';
 
-/** Credentials, members and the audit: requests and answers. @see PROTOCOL.md, Access */
+/** Credentials, members and the audit: requests and responses. @see PROTOCOL.md, Access */
 
-/** Longest lifetime of an embed token. */
+/** Longest lifetime of an embed token, in seconds. */
 const MAX_EMBED_SECONDS = 15 * 60;
 const MAX_NAME = 100;
 

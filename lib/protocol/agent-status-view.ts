@@ -48,7 +48,7 @@ export function commandsOf(status: Status): NamedCommand[] {
     if (commands.size === MAX_COMMANDS) break;
     const { name: given, description } = fieldsOf(entry);
     const name = (textOf(given) ?? '').replace(/^\//, '');
-    // a message ends the name at the first space
+    // In a message, the name ends at the first space.
     if (name === '' || /\s/.test(name) || name.length > MAX_COMMAND_NAME || commands.has(name)) continue;
     commands.set(name, { name, description: sentenceOf(description) ?? '' });
   }

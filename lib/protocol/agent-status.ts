@@ -194,7 +194,7 @@ export const TurnObserved = z
 
 export const Silence = z
   .object({
-    limitMs: z.number().describe('A silence this long counts as no progress.'),
+    limitMs: z.number().describe('A silence of this length counts as no progress.'),
     call: z.string().optional().describe('Name of the running tool call.'),
   })
   .describe('A working agent’s silence of at least ten minutes.');
@@ -205,7 +205,7 @@ export const Observations = z
     session: observed(z.null()).describe('The session is known.'),
     process: observed(ProcessExit).optional().describe('The agent’s process has ended.'),
     request: observed(z.string()).optional().describe('The agent waits for an answer to this request.'),
-    message: observed(z.null()).optional().describe('A message newer than anything the agent sent.'),
+    message: observed(z.null()).optional().describe('A person’s message that is newer than everything from the agent.'),
     report: observed(SelfReport)
       .extend({
         isOutdated: z

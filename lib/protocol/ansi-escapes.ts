@@ -16,7 +16,7 @@ const CONTROL_SEQUENCE = /(?:\x1b\[|\x9b)([0-?]*)([ -/]*)([@-~])/y;
 const STRING_OPENER = /\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]/y;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
 const STRING_END = /[\x07\x1b\x9c]/g;
-// any other escape of two bytes
+// Any other escape of two bytes.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
 const TWO_BYTES = /\x1b[ -/]*[0-~]?/y;
 
@@ -39,7 +39,7 @@ export function* findEscapes(output: string): Generator<Escape> {
     if (sequence) {
       index = from + sequence[0].length;
       const [, parameters = '', between, final] = sequence;
-      // with intermediate bytes or private parameters, a final `m` does not set a colour
+      // With intermediate bytes or private parameters, a final `m` does not set a colour.
       const isColour = final === 'm' && between === '' && /^[\d;:]*$/.test(parameters);
       yield { from, to: index, colour: isColour ? parameters : null };
       continue;

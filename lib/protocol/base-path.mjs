@@ -14,7 +14,7 @@ export const BASE_PATH = typeof process === 'undefined' ? '' : (process.env.INTE
  * @returns {string} the path that browsers request
  */
 export function withBasePath(path) {
-  // read again, because the build replaces the variable: without a base path, bundles drop the rest
+  // The build inlines the variable, so bundles without a base path drop the call.
   return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? prependBasePath(path, BASE_PATH) : path;
 }
 

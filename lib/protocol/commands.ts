@@ -23,7 +23,7 @@ import { LOG_LEVELS } from './vocabulary';
 
 export const Sender = z
   .object({ kind: z.enum(['person', 'agent']), id: z.string() })
-  .describe('Author of a message, who is owed its reply.');
+  .describe('Author of a message, who waits for its reply.');
 export type Sender = z.infer<typeof Sender>;
 
 /** The author of the operator's messages while everyone who signs in is the same person. */
@@ -84,7 +84,7 @@ const bodies = {
       .number()
       .optional()
       .describe('Seconds from when the command is sent until the runner returns to its default.'),
-    expiresAt: z.number().optional().describe('The same moment on the server’s clock.'),
+    expiresAt: z.number().optional().describe('The end of that time, on the server’s clock.'),
     by: z.string().describe('The person or credential that requested it.'),
     requestId: z.string().describe('Stable across retries and runner restarts, so that the level is set once.'),
   }),
@@ -309,7 +309,7 @@ export const Sending = z
     z.object({ kind: z.literal('allowed'), reason: z.null() }),
     z.object({ kind: z.literal('warned'), reason: z.string() }).describe('It may never be read.'),
     z.object({ kind: z.literal('queued'), reason: z.string() }).describe('It waits until the agent accepts it.'),
-    z.object({ kind: z.literal('refused'), reason: z.string() }).describe('It can never be delivered.'),
+    z.object({ kind: z.literal('refused'), reason: z.string() }).describe('It can’t be delivered.'),
   ])
   .describe('The handling of a message sent now. `reason` is a sentence.');
 export type Sending = z.infer<typeof Sending>;
@@ -320,7 +320,7 @@ export const MessageResponse = z
     delivery: MessageDelivery.describe('Current delivery state.'),
     sending: Sending.describe('As the session was when the message was first sent.'),
   })
-  .describe('202, and the same answer for every repetition with the same `clientId`.');
+  .describe('202, and the same response for every repetition with the same `clientId`.');
 export type MessageResponse = z.infer<typeof MessageResponse>;
 
 export const CommandResponse = z.object({ commandId: z.string(), state: CommandState });
@@ -331,7 +331,7 @@ export type WakeRuleResponse = z.infer<typeof WakeRuleResponse>;
 
 export const DesiredLogLevel = z
   .object({
-    level: LogLevel.nullable().describe('Null: the runner’s default. Once confirmed, nothing is requested any more.'),
+    level: LogLevel.nullable().describe('Null: the runner’s default. Once it is confirmed, nothing is requested.'),
     requestedAt: z.number(),
     requestedBy: z.string(),
     expiresAt: z.number().nullable().describe('When the runner returns to its default; null: never.'),
@@ -372,7 +372,7 @@ export const ParkedResponse = z
     settled: z.number().describe('Records settled: all that one session reported about one run of the task.'),
     left: z.number().describe('Records that exceeded one request and are still parked.'),
   })
-  .describe('Answer to assigning or discarding parked records.');
+  .describe('Response to assigning or discarding parked records.');
 export type ParkedResponse = z.infer<typeof ParkedResponse>;
 
 const upToDate = z.object({ position: Position }).describe('Everything before this position has been sent.');

@@ -4,7 +4,7 @@ import { idSchema, Position, textUpTo, timeSchema } from './field-schemas';
 import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST } from './limits';
 import { LOG_LEVELS, REJECTION_CODES } from './vocabulary';
 
-/** Requests and answers of `POST /events`. @see PROTOCOL.md, Ingest */
+/** Requests and responses of `POST /events`. @see PROTOCOL.md, Ingest */
 
 const base = { seq: z.number().int().min(1), agentId: idSchema, occurredAt: timeSchema };
 

@@ -4,7 +4,7 @@ import { serverLog } from './server-log.mjs';
  * Every error of the wire: one code, one status, one body shape.
  *
  * Failure: expected outcomes (`duplicate`, `gap`, `fenced`) are data and become an AppError only at the edge. A request
- * answered with an error status has stored nothing.
+ * with an error response has stored nothing.
  */
 export const ERROR_STATUS = {
   malformed: 400,
@@ -80,7 +80,7 @@ export function toResponse(error: unknown, request?: Request): Response {
 function unexpected(error: unknown, request: Request | undefined): AppError {
   const requestId = request === undefined ? crypto.randomUUID() : requestIdOf(request);
   serverLog('error', 'unexpected error', { error, requestId });
-  return new AppError('internal', 'Interlude failed to handle this request; its own log has the cause. Try again.', {
+  return new AppError('internal', 'Interlude failed to handle this request. Try again. Its log has the cause.', {
     cause: error,
     details: { requestId },
   });

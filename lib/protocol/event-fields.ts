@@ -156,7 +156,7 @@ export const CUSTOM = {
    * `{ up_to, turns }`. Written by the server.
    */
   removed: 'interlude:removed',
-  /** A running task whose turn was removed continues at this place. `value` is `{ task_id, run_id? }`. */
+  /** The place of a running task whose turn was removed. `value` is `{ task_id, run_id? }`. */
   taskGoesOn: 'interlude:task-goes-on',
   /** Something worth a line in the transcript. `value` is `{ text, tone? }`. */
   notice: 'interlude:notice',
@@ -201,7 +201,7 @@ export function parseTaskEnd(status: string | null): TaskEnd | null {
 
 /** The end of a task by one of its `task:*` events; null if it names none. */
 export function taskEndOf(event: AgUiEvent): TaskEnd | null {
-  // output does not end a task, whatever status it carries
+  // Output does not end a task, whatever its status.
   if (customName(event) === CUSTOM.taskOutput) return null;
   const end = parseTaskEnd(pickText(customValue(event), 'status'));
   return end ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);

@@ -52,14 +52,14 @@ export const InboxItem = InboxMarks.extend({
     .string()
     .nullable()
     .describe('The request, message or problem, in the agent’s or the server’s words; null if the kind is enough.'),
-  count: z.number().describe('Failures, missing or parked records that it stands for; else 1.'),
+  count: z.number().describe('Number of its failures, missing or parked records; else 1.'),
   request: InboxRequest.nullable().describe(
     'For a permission or question. `GET /sessions/:id/requests/:requestId` has the rest.',
   ),
   messageId: z.string().nullable().describe('For an overdue reply: the message.'),
   from: Sender.nullable().describe('For an overdue reply: who waits.'),
   task: InboxTask.optional().describe('For an undelivered result: the run of the task.'),
-  since: z.number().describe('When it came up. If it grows or recurs, this moves on and all marks are cleared.'),
+  since: z.number().describe('When it came up. Updated, with all marks cleared, if the item grows or recurs.'),
   openedPosition: Position.describe(
     'Where it came up. Unlike `updatedPosition`, it stays when the item is marked or comes back unchanged.',
   ),
@@ -142,5 +142,5 @@ export type WebhookDeliveries = z.infer<typeof WebhookDeliveries>;
 
 export const WebhookTest = z
   .object({ delivered: z.boolean(), status: z.number().nullable(), error: z.string().nullable() })
-  .describe('Result of the call. The status of this answer is 200 even if the call failed.');
+  .describe('Result of the call. The status of this response is 200 even if the call failed.');
 export type WebhookTest = z.infer<typeof WebhookTest>;

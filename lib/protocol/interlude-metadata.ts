@@ -60,7 +60,7 @@ function triggerOf(fields: Fields): TurnTrigger {
   }
   for (const key of ['taskRunIds', 'ofSessionIds'] as const) {
     const ids = fields[key];
-    // index by index: some tasks may have been dropped
+    // By index, because some tasks may have been dropped.
     if (Array.isArray(ids)) trigger[key] = tasks.map(({ at }) => idOrNull(ids[at]));
   }
   return trigger;

@@ -118,17 +118,17 @@ export const MAX_PLAN_ENTRIES = 500;
 export const DELIVERING_MS = 60_000;
 /** An agent that reported its work as done and then runs this long counts as resumed. */
 export const RESUMED_MS = 5_000;
-/** Time for which a report of work counts once the agent is still. */
-export const BELIEVED_MS = 10_000;
+/** Time for which a `working` report counts after the agent stopped. */
+export const WORK_REPORT_MS = 10_000;
 /** A status record from an outbox with older unsent records than this may arrive before earlier events. */
 export const AHEAD_MS = 2_000;
 /** Longest time for which a new session may go unobserved. */
 export const STARTING_MS = 60_000;
 /** Shortest silence without processor time that counts as no progress… */
 export const PROGRESS_MS = 10 * 60_000;
-/** …as a multiple of the 99th percentile of silences of its kind… */
-export const USUAL_SILENCES = 3;
-/** …and while a call runs whose processor time is unknown: a silent command may be working. */
+/** …or, if longer, this multiple of the 99th percentile of silences of its kind… */
+export const SILENCE_FACTOR = 3;
+/** …and at least this long while a call runs and processor time is unknown: a silent command may be working. */
 export const CALL_SILENCE_MS = 60 * 60_000;
 /** Default time for a turn to take up the result of a task that ended while its agent was idle. */
 export const UNDELIVERED_MS = 60_000;
@@ -181,7 +181,7 @@ export const ACTIVITY_KEPT_MINUTES = 24 * 60;
 export const WEBHOOK_CALL_MS = 10_000;
 /** Lease of a webhook call to one server instance. */
 export const WEBHOOK_LEASE_MS = 3 * WEBHOOK_CALL_MS;
-/** Age of an inbox item before the webhook reports it, because it may be resolved at once. */
+/** Age of an inbox item before the webhook reports it, because it may be resolved immediately. */
 export const WEBHOOK_SETTLE_MS = 3_000;
 /** First and longest delay before a webhook call is retried. */
 export const WEBHOOK_FIRST_RETRY_MS = 5_000;

@@ -40,12 +40,12 @@ const limit = (byDefault: number, most: number) =>
       .meta({ type: 'integer', minimum: 1, maximum: most }),
   )
     .default(byDefault)
-    .meta({ description: 'Most rows to return.' });
+    .meta({ description: 'Maximum number of rows.' });
 
 const position = one(
   z
     .string()
-    .refine(isPosition, { message: 'a position, as another answer gave it' })
+    .refine(isPosition, { message: 'a position from another response' })
     .transform(positionToNumber)
     .meta({ type: 'string', pattern: '^(0|[1-9][0-9]{0,15})$' }),
 );

@@ -7,7 +7,7 @@ import { Attachment, LogLevel, Position, SessionState } from './field-schemas';
 import { TurnHeader, TurnPlaces } from './turn-places';
 
 /**
- * Models that pages show and GET routes answer. Times are epoch milliseconds. Import only types where zod must not be loaded:
+ * Models that pages show and GET routes return. Times are epoch milliseconds. Import only types where zod must not be loaded:
  * in the browser and in projections.
  */
 
@@ -165,7 +165,7 @@ export const Turn = TurnHeader.extend({
 export type Turn = z.infer<typeof Turn>;
 
 export const RemovedHistory = RemovedTurns.extend({ at: z.number() }).describe(
-  'The oldest turns of a session, removed by retention, and when it last did.',
+  'The oldest turns of a session, removed by retention, and the time of the last removal.',
 );
 export type RemovedHistory = z.infer<typeof RemovedHistory>;
 
@@ -235,7 +235,7 @@ export const Task = z
     reportedBy: z
       .string()
       .nullable()
-      .describe('The session whose runner reported the end, if another one and the task’s own has not confirmed it.'),
+      .describe('The session whose runner reported the end, unless it is the task’s own or that one has confirmed it.'),
     assignedBy: z
       .string()
       .nullable()
@@ -496,7 +496,7 @@ export const Obligation = z
     reason: z.string().nullable().describe('Why it was waived.'),
     position: Position.describe('End of the message. Pending replies are ordered by it.'),
   })
-  .describe('A reply that an agent owes or owed, known by `sessionId` and `messageId`.');
+  .describe('A pending or settled reply, identified by `sessionId` and `messageId`.');
 export type Obligation = z.infer<typeof Obligation>;
 
 export const SessionObligations = z.object({
@@ -692,7 +692,7 @@ export const LogPage = z.object({
   lines: z.array(LogLine).describe('Oldest first.'),
   log: LogExtent.describe('The whole log, whatever the filter.'),
   searchedTo: Position.optional().describe(
-    'Where a search stopped that ran out of time: continue with this position as `before` or `after`.',
+    'Where the search ran out of time: continue with this position as `before` or `after`.',
   ),
 });
 export type LogPage = z.infer<typeof LogPage>;
@@ -717,7 +717,7 @@ export const Activity = z.object({
   position: Position,
   at: z.number().describe('When it was read, on the server’s clock.'),
   since: z.number().describe('Start of the first minute in `events`.'),
-  events: z.array(z.number()).describe('Events received in each minute from `since`; the last minute is not over.'),
+  events: z.array(z.number()).describe('Events received in each minute from `since`; the last minute is incomplete.'),
   tasks: z.array(DurationStep).describe(`Durations of the last ended tasks, up to ${MAX_MEASURED}.`),
   answers: z.array(DurationStep).describe(`Waits for the last replies of people and agents, up to ${MAX_MEASURED}.`),
 });

@@ -8,7 +8,7 @@ type Listener = Pick<AgentSummary, 'connection' | 'connectedSince'>;
 export function sendingTo(session: Addressee, agent: Listener | null): Sending {
   const end = session.observations.process;
   const connectedSince = agent?.connection === 'connected' ? agent.connectedSince : null;
-  // a runner that connected after the end may have resumed the session
+  // A runner that connected after the end may have resumed the session.
   if (end !== undefined && !(connectedSince !== null && connectedSince >= end.observedAt)) {
     const why = end.value.reason === null ? '' : ` (${end.value.reason})`;
     return {
@@ -54,7 +54,7 @@ function stageOf({ state, evidence, observations: { agent, turn, report } }: Add
   const isUnobserved = agent === undefined && turn === undefined;
   if (evidence.note !== 'delivering')
     return state === 'starting' ? 'starting' : state === 'working' ? 'running' : 'still';
-  // the state is `working` only because a message is on its way
+  // The state is `working` only because a message is on its way.
   if (!isUnobserved) return 'still';
   return report === undefined ? 'starting' : report.value.state === 'working' ? 'running' : 'still';
 }

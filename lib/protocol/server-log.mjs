@@ -89,7 +89,7 @@ function lowest({ INTERLUDE_LOG_LEVEL = 'info' }) {
 function line(level, message, { error, ...fields }, env) {
   const described = error === undefined ? {} : { error: errorFields(error, MAX_CAUSES) };
   const time = new Date().toISOString();
-  // only in the text format, an error follows a colon
+  // Only in the text format, an error follows a colon.
   const all = { time, level, message: message.replace(/:?\s*$/, ''), ...fields, ...described };
   return JSON.stringify(all, (_, value) => (typeof value === 'string' ? withoutSecrets(value, env) : value));
 }
@@ -117,7 +117,7 @@ function errorFields(error, causes) {
 function errorText(error, causes) {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack = '', cause } = error;
-  // some engines omit the message from the stack
+  // Some engines omit the message from the stack.
   const text = stack.includes(message) ? stack : `${name}: ${message}\n${stack}`;
   const code = 'code' in error && typeof error.code === 'string' ? `\n    code: ${error.code}` : '';
   const because = cause === undefined || causes <= 1 ? '' : `\n  cause: ${errorText(cause, causes - 1)}`;

@@ -73,11 +73,11 @@ function reportsFailure({ report }: SessionSummary['observations']): boolean {
 }
 
 /** The value of `seenState` that marks the current state as seen: when it failed, else when the state began. */
-export function reviewedSince(session: StateOf): number {
+export function seenStateOf(session: StateOf): number {
   return failedSince(session) ?? session.stateSince;
 }
 
 /** True if a person has seen the current state. */
 export function isSeen(session: StateOf & Pick<SessionSummary, 'arrangement'>): boolean {
-  return session.arrangement.seenState === reviewedSince(session);
+  return session.arrangement.seenState === seenStateOf(session);
 }

@@ -17,7 +17,7 @@ export type CommandFrame = {
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function encodeFrame(frame: Frame | CommandFrame): string {
-  // one data line suffices: JSON.stringify escapes line breaks
+  // One data line suffices, because JSON.stringify escapes line breaks.
   const data = JSON.stringify(frame.data);
   return frame.id === undefined
     ? `event: ${frame.event}\ndata: ${data}\n\n`
@@ -29,7 +29,7 @@ export const HEARTBEAT = ': hb\n\n';
 
 export const SSE_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // no-transform keeps compressing proxies (and Next's own gzip) from buffering the stream
+  // `no-transform` keeps compressing proxies (and Next's own gzip) from buffering the stream.
   'cache-control': 'no-cache, no-store, no-transform',
   'x-accel-buffering': 'no',
 } as const;

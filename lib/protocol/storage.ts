@@ -32,7 +32,7 @@ export const RetentionRules = z
     days: z
       .record(SessionState, z.number().nullable())
       .describe('Days since a turn was received, by the state of its session; null: forever.'),
-    elsewhereDays: z.number().nullable().describe('The same for what belongs to no session.'),
+    elsewhereDays: z.number().nullable().describe('The same, for rows without a session.'),
     auditDays: z.number().nullable().describe('Days since an audit entry was written; null: forever.'),
     maxBytes: z
       .number()
@@ -64,7 +64,7 @@ const sizes = z.object({
   method: z
     .enum(['measured', 'estimated'])
     .describe('`measured`: page by page. `estimated`: from sampled rows, so that only the sum is exact.'),
-  parts: z.array(StoragePart).describe('Largest first. Together with the free space they are the whole.'),
+  parts: z.array(StoragePart).describe('Largest first. Their sum and the free space make up the total.'),
 });
 export type StorageSizes = z.infer<typeof sizes>;
 

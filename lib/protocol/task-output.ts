@@ -158,7 +158,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 function lastBytes(text: string, most: number): string {
   const bytes = encoder.encode(text);
   let from = bytes.length - most;
-  // not within a character
+  // Not within a character.
   while (from < bytes.length && ((bytes[from] as number) & 0xc0) === 0x80) from += 1;
   return decoder.decode(bytes.subarray(from));
 }

@@ -62,7 +62,7 @@ export const Unanswered = z
     isToldElsewhere: z
       .literal(true)
       .optional()
-      .describe('For a task’s end: another session’s agent was informed, which woke no turn here.'),
+      .describe('For a task’s end: it was reported to another session’s agent and woke no turn here.'),
   })
   .describe('A user message or task end that no turn has answered yet.');
 export type Unanswered = z.infer<typeof Unanswered>;
@@ -76,9 +76,7 @@ export const TurnPlaces = z
     awaitsMessage: z
       .literal(true)
       .optional()
-      .describe(
-        'The open turn has named no message and shown nothing yet: the next user message in it is what it answers.',
-      ),
+      .describe('The open turn has named no message and shown nothing yet: it answers the next user message in it.'),
     outside: TurnHeader.nullable().describe('The `none` turn that collects events until the next turn opens.'),
     homes: z.record(z.string(), Home),
     chunks: z
@@ -101,6 +99,6 @@ export const TurnPlaces = z
       .describe('The newest start or end of the newest tasks: a repetition only updates the task’s card.'),
   })
   .describe(
-    'Memory of the turn projection between two events. Its size depends on what is open, not on how much has happened.',
+    'Memory of the turn projection between two events. Its size depends on the open work, not on the length of the session.',
   );
 export type TurnPlaces = z.infer<typeof TurnPlaces>;

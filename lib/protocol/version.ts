@@ -20,6 +20,6 @@ export const USED_PAGE = 'used';
 
 /**
  * The person who composed a request, by the `id` of `GET /me`. If another one sends it from a shared browser, the server
- * answers `other_principal`. The dashboard's pages send it with every request; programs may omit it.
+ * responds with `other_principal`. The dashboard's pages send it with every request; programs may omit it.
  */
 export const PRINCIPAL_HEADER = 'x-interlude-principal';

@@ -24,7 +24,6 @@ import { COMMANDS, DECISIONS } from '@/lib/server/commands/command-table';
 import { putLogLevel, putWakeRule } from '@/lib/server/commands/desired-state';
 import { postInsightsSeen, postMarks } from '@/lib/server/commands/mark-inbox';
 import { postAssign, postDiscard } from '@/lib/server/commands/parked-records';
-import { postAcceptReply, postWaive } from '@/lib/server/commands/pending-replies';
 import {
   postInterrupt,
   postMessage,
@@ -33,6 +32,7 @@ import {
   postTaskWake,
 } from '@/lib/server/commands/session-commands';
 import { postAck } from '@/lib/server/commands/settle-command';
+import { postAcceptReply, postWaive } from '@/lib/server/commands/settle-obligations';
 import { getStream } from '@/lib/server/fan-out/get-stream';
 import { postEvents } from '@/lib/server/ingest/post-events';
 import { healthz, type Readiness, readyz } from '@/lib/server/queries/health';

@@ -25,9 +25,11 @@ const replyTo =
     const text = results.at(-1)?.text ?? '';
     if (text.includes('shown to its sender')) return quickStep([say('That is all.')]);
     const list = text.includes('[') ? text.slice(text.indexOf('['), text.lastIndexOf(']') + 1) : '[]';
-    const owed = (JSON.parse(list) as { messageId: string; text: string }[]).find((one) => one.text === question);
-    if (owed === undefined) return quickStep([tool('mcp__interlude__list_obligations', {})], { wait: 200 });
-    return quickStep([tool('mcp__interlude__reply', { messageId: owed.messageId, text: 'Answered with the tool.' })]);
+    const obligation = (JSON.parse(list) as { messageId: string; text: string }[]).find((one) => one.text === question);
+    if (obligation === undefined) return quickStep([tool('mcp__interlude__list_obligations', {})], { wait: 200 });
+    return quickStep([
+      tool('mcp__interlude__reply', { messageId: obligation.messageId, text: 'Answered with the tool.' }),
+    ]);
   };
 const talk = (turns: readonly Turn[]) => messages(turns, 'assistant').map(({ text }) => text);
 const reported = async (agentId: string) => {

@@ -34,9 +34,9 @@ function brain<Reply extends { text?: string }>(call: Call<Reply>, spawn: Reply 
     const result = plain(results.at(-1) ?? '');
     heard?.push(result);
     if (result.includes('Waiting for a reply')) {
-      const owed = JSON.parse(result.slice(result.indexOf('['), result.lastIndexOf(']') + 1)) as Owed[];
+      const obligations = JSON.parse(result.slice(result.indexOf('['), result.lastIndexOf(']') + 1)) as Obligation[];
       // A message answered in this turn may still be listed briefly.
-      const asked = owed.find(({ text }) => text.startsWith('ANSWER'));
+      const asked = obligations.find(({ text }) => text.startsWith('ANSWER'));
       return asked === undefined
         ? call('list_obligations', {})
         : call('reply', { messageId: asked.messageId, text: `Answer to ${asked.text}` });
@@ -52,7 +52,7 @@ function brain<Reply extends { text?: string }>(call: Call<Reply>, spawn: Reply 
   };
 }
 
-interface Owed {
+interface Obligation {
   messageId: string;
   text: string;
 }

@@ -8,7 +8,7 @@ import { note, percentile, report } from './report';
  * `GET /agents/:id/reply-obligations` with a thousand and with a million messages and the same few pending replies.
  * Both alternate, so that other load affects both.
  */
-const OWED = 5;
+const OPEN = 5;
 const WARM_UP = 500;
 const MEASURED = 4000;
 
@@ -40,7 +40,7 @@ async function databaseWith(count: number) {
           INSERT INTO obligations (session_id, message_id, position, agent_id, state, body, updated_position)
           SELECT 's' || (n % 100), 'm' || n, n, 'agent-1', iif(n % (?1 / ?2) = 0, 'owed', 'answered'), ${body}, n
           FROM numbers`,
-        args: [count, OWED],
+        args: [count, OPEN],
       },
       { sql: 'INSERT INTO counter (id, position) VALUES (1, ?)', args: [count] },
     ]),
@@ -54,6 +54,6 @@ async function ask(database: Database): Promise<number> {
   const response = await callRoute(context, 'GET', '/agents/agent-1/reply-obligations');
   const { obligations } = (await response.json()) as { obligations: unknown[] };
   const took = performance.now() - startedAt;
-  if (obligations.length !== OWED) throw new Error(`${obligations.length} pending replies, expected ${OWED}`);
+  if (obligations.length !== OPEN) throw new Error(`${obligations.length} pending replies, expected ${OPEN}`);
   return took;
 }

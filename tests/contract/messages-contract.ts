@@ -34,7 +34,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
       );
     const read = async (path: string) => (await target.get(`/api/v1${path}`)).json();
     const transcript = (): Promise<TranscriptPage> => read(`/sessions/${id}/transcript`);
-    const owed = async () => {
+    const openMessages = async () => {
       const { obligations }: ObligationList = await read(`/agents/${id}/reply-obligations`);
       return obligations.map(({ messageId, text }) => [messageId, text]);
     };
@@ -59,15 +59,15 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
     const chunk = (delta: string, more: object = {}): AgUiEvent => ({ type: 'TEXT_MESSAGE_CHUNK', delta, ...more });
 
     describe('a person’s message in one chunk', () => {
-      test('is owed, claimed by the turn that names it, and answered by its end', async () => {
+      test('has a pending reply, is claimed by the turn that names it, and is answered by its end', async () => {
         await send(chunk('please deploy', { messageId: 'u1', role: 'user' }));
-        expect(await owed()).toEqual([['u1', 'please deploy']]);
+        expect(await openMessages()).toEqual([['u1', 'please deploy']]);
         expect(await turns()).toEqual([['none', 'none', 'user: please deploy']]);
         await send(starts('r1', 'u1'));
         expect(await turns()).toEqual([['user', 'r1', 'user: please deploy']]);
         await send(chunk('Done.', { messageId: 'a1', role: 'assistant' }), ends('r1'));
         expect(await turns()).toEqual([['user', 'r1', 'user: please deploy', 'assistant: Done.']]);
-        expect(await owed()).toEqual([]);
+        expect(await openMessages()).toEqual([]);
       });
     });
 
@@ -102,7 +102,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           if (isOneRequest) await send(...events);
           else for (const event of events) await send(event);
           expect(await turns()).toEqual([...whole, ['user', 'r2']]);
-          expect(await owed()).toEqual([]);
+          expect(await openMessages()).toEqual([]);
         });
       }
 
@@ -126,7 +126,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           ['user', 'r2', 'user: long ago', 'system: Be brief.', 'Bash {}: null', 'thinks: hm', 'assistant: last'],
         ];
         expect(await turns()).toEqual(after);
-        expect(await owed()).toEqual([]);
+        expect(await openMessages()).toEqual([]);
         const page = await transcript();
         expect(foldTranscript(live, frames).turns).toEqual(page.turns);
         const again = await framesOf(page.position, update);
@@ -165,7 +165,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
             await send(snapshot(...renamed, { id: 'x-a2', role: 'assistant', content: 'Done.' }), ends('r2'));
             expect(await turns()).toEqual([expected, ['user', 'r2', 'assistant: Done.']]);
             expect(foldTranscript(live, frames).turns.length).toBe(2);
-            expect(await owed()).toEqual([]);
+            expect(await openMessages()).toEqual([]);
           });
         }
 
@@ -239,7 +239,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         });
         await send({ type: 'MESSAGES_SNAPSHOT', messages: 'none' });
         expect(await turns()).toEqual([['user', 'r1', 'user: hi', 'Bash {"a":1}: null', 'assistant: yes']]);
-        expect(await owed()).toEqual([['u1', 'hi']]);
+        expect(await openMessages()).toEqual([['u1', 'hi']]);
       });
 
       test('adds nothing to messages streamed in pieces, however often a request repeats it', async () => {
@@ -277,7 +277,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
       expect(await turns()).toEqual([['user', 'r1', 'assistant: ab', 'Bash {"a":1}: null', 'thinks: hm']]);
       await send(chunk('please', { messageId: 'u1', role: 'user' }));
       await send(chunk(' deploy'));
-      expect(await owed()).toEqual([['u1', 'please deploy']]);
+      expect(await openMessages()).toEqual([['u1', 'please deploy']]);
     });
   });
 }

@@ -43,8 +43,8 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
     ];
     const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
     const read = async (path: string) => (await target.get(`/api/v1${path}`)).json();
-    const owed = (): Promise<ObligationList> => read(`/agents/${id}/reply-obligations`);
-    const idsOwed = async () => (await owed()).obligations.map((obligation) => obligation.messageId);
+    const openObligations = (): Promise<ObligationList> => read(`/agents/${id}/reply-obligations`);
+    const openIds = async () => (await openObligations()).obligations.map((obligation) => obligation.messageId);
     const counts = async () => [
       (await read(`/sessions/${id}`)).session.owedCount,
       (await read(`/agents/${id}`)).agent.owedCount,
@@ -52,7 +52,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
 
     test('lists pending replies oldest first until they are answered', async () => {
       await send(...prompts('u1', 'First?'), ...prompts('u2', 'Second?'));
-      const { position, obligations } = await owed();
+      const { position, obligations } = await openObligations();
       expect(obligations).toMatchObject([
         { messageId: 'u1', sessionId: id, from: { kind: 'person', id: 'Ada' }, text: 'First?' },
         { messageId: 'u2', sessionId: id, from: { kind: 'person', id: 'Ada' }, text: 'Second?' },
@@ -60,9 +60,9 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect(Number(position)).toBeGreaterThan(0);
       expect(await counts()).toEqual([2, 2]);
       await send(...turn('r1', 'u1'));
-      expect(await idsOwed()).toEqual(['u2']);
+      expect(await openIds()).toEqual(['u2']);
       await send(custom('obligation:waived', { message_id: 'u2', reason: 'settled in person' }));
-      expect(await idsOwed()).toEqual([]);
+      expect(await openIds()).toEqual([]);
       expect(await counts()).toEqual([0, 0]);
     });
 
@@ -79,7 +79,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect([waived.status, await waived.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
       const again = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
       expect([again.status, await again.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
-      expect(await idsOwed()).toEqual(['u2']);
+      expect(await openIds()).toEqual(['u2']);
       expect(await counts()).toEqual([1, 1]);
       const { turns } = (await read(`/sessions/${id}/transcript`)) as TranscriptPage;
       const notices = turns.flatMap(({ items }) => items).filter((item) => item.kind === 'notice');
@@ -95,13 +95,13 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       }
     });
 
-    test('waives a reply owed by a failed turn or an ended agent', async () => {
+    test('waives a pending reply of a failed turn or an ended agent', async () => {
       const failed = { type: 'RUN_ERROR', message: 'No credit' };
       await send(...prompts('u1', 'Well?'), ...turn('r1', 'u1').slice(0, 1), failed);
       await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
-      expect(await idsOwed()).toEqual(['u1']);
+      expect(await openIds()).toEqual(['u1']);
       expect((await waive('u1')).status).toBe(200);
-      expect(await idsOwed()).toEqual([]);
+      expect(await openIds()).toEqual([]);
     });
 
     test('refuses to waive an answered or unknown reply, or without a sign-in', async () => {
@@ -138,7 +138,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         ...prompts('u2', 'And which host?'),
         ...betweenRun('r1', ...writes('m1', 'Port 80.')),
       );
-      expect((await owed()).obligations).toMatchObject([
+      expect((await openObligations()).obligations).toMatchObject([
         { messageId: 'u1', candidate: { messageId: 'm1', turnId: 'r1', text: 'Port 80.' }, isOverdue: false },
         { messageId: 'u2', candidate: { messageId: 'm1' } },
       ]);
@@ -153,7 +153,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         expect([accepted.status, await accepted.json()]).toEqual([200, { messageId: 'u1', state: 'answered' }]);
       }
       expect(await errorOf(await accept('u1', { candidateId: 'm2' }))).toMatchObject({ reason: 'obligation_settled' });
-      expect(await idsOwed()).toEqual(['u2']);
+      expect(await openIds()).toEqual(['u2']);
       expect(await counts()).toEqual([1, 1]);
       const { turns } = (await read(`/sessions/${id}/transcript`)) as TranscriptPage;
       const notices = turns.flatMap(({ items }) => items).filter((item) => item.kind === 'notice');
@@ -167,7 +167,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
 
     test('refuses a text that was replaced under the shown text’s id', async () => {
       await send(...prompts('u1', 'May I?'), ...betweenRun('r1', ...writes('m1', 'No.')));
-      const [candidateOwner] = (await owed()).obligations;
+      const [candidateOwner] = (await openObligations()).obligations;
       const candidatePosition = candidateOwner?.candidate?.position;
       await send(...betweenRun('r2', ...writes('m1', 'Yes.')));
       const late = await accept('u1', { candidateId: 'm1', candidatePosition });
@@ -175,7 +175,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         409,
         { reason: 'candidate_changed', candidate: { messageId: 'm1', text: 'Yes.' } },
       ]);
-      const [now] = (await owed()).obligations;
+      const [now] = (await openObligations()).obligations;
       const accepted = await accept('u1', { candidateId: 'm1', candidatePosition: now?.candidate?.position });
       expect(accepted.status).toBe(200);
     });
@@ -198,11 +198,11 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
     });
 
     test('returns an empty list for an unknown agent, because its runner asks before its first record', async () => {
-      expect((await owed()).obligations).toEqual([]);
+      expect((await openObligations()).obligations).toEqual([]);
     });
 
     test('updates the fleet when a reply becomes pending and when it is settled', async () => {
-      const { position } = await owed();
+      const { position } = await openObligations();
       const reader = await target.stream(`topic=fleet&after=${position}`);
       const updates = () =>
         reader.frames.flatMap((frame) =>
@@ -220,10 +220,10 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
 
     test('counts a message repeated over many requests once', async () => {
       for (const event of [...prompts('u1', 'Well?'), ...prompts('u1', 'Well?')]) await send(event);
-      expect([await idsOwed(), await counts()]).toEqual([['u1'], [1, 1]]);
+      expect([await openIds(), await counts()]).toEqual([['u1'], [1, 1]]);
       await send(...turn('r1', 'u1'));
       await send(...prompts('u1', 'Well?'));
-      expect([await idsOwed(), await counts()]).toEqual([[], [0, 0]]);
+      expect([await openIds(), await counts()]).toEqual([[], [0, 0]]);
     });
 
     test('parks a producer’s records for another agent’s session, whichever agents it writes for', async () => {

@@ -72,11 +72,11 @@ test('an overdue reply names who waits, and is settled with the agent’s text i
   page = await it.load('/sessions/owes');
   await live(page);
   await page.getByRole('button', { name: '1 reply overdue' }).click();
-  const owed = page.getByRole('dialog', { name: 'Pending replies' });
-  await owed.getByText('overdue').waitFor();
-  await owed.getByRole('region', { name: 'Recently settled' }).getByText('accepted as reply').waitFor();
+  const dialog = page.getByRole('dialog', { name: 'Pending replies' });
+  await dialog.getByText('overdue').waitFor();
+  await dialog.getByRole('region', { name: 'Recently settled' }).getByText('accepted as reply').waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
-  await press(owed.getByRole('button', { name: 'Accept as reply' }));
-  await owed.waitFor({ state: 'detached' });
+  await press(dialog.getByRole('button', { name: 'Accept as reply' }));
+  await dialog.waitFor({ state: 'detached' });
   await page.close();
 });

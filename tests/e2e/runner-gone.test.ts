@@ -66,7 +66,7 @@ test('every page with a working session shows that its runner has gone, and that
   await it.leave(page);
 });
 
-test('a reply owed by a failed turn is waived at its message or in the list, and the transcript says so', async () => {
+test('a pending reply of a failed turn is waived at its message or in the list, and the transcript says so', async () => {
   const agent = new EventWriter(it.server, 'gone-debtor');
   const question = (id: string, text: string, runId: string) => [
     ...message(id, text, 'user'),
@@ -80,23 +80,23 @@ test('a reply owed by a failed turn is waived at its message or in the list, and
   ];
   await agent.write('gone-debtor-session', [...question('u1', 'First?', 'r1'), ...question('u2', 'Second?', 'r2')]);
   const page = await it.open('/sessions/gone-debtor-session');
-  const owedMessage = transcriptOf(page).locator('[id="message-u1"]');
-  const drop = owedMessage.getByRole('button', { name: 'No reply needed', exact: true });
+  const firstMessage = transcriptOf(page).locator('[id="message-u1"]');
+  const drop = firstMessage.getByRole('button', { name: 'No reply needed', exact: true });
   await drop.focus();
   await untilPressable(drop);
   await page.keyboard.press('Enter');
-  const confirm = owedMessage.getByRole('button', { name: 'Press again: no reply needed' });
+  const confirm = firstMessage.getByRole('button', { name: 'Press again: no reply needed' });
   await untilPressable(confirm);
   await page.keyboard.press('Enter');
   await confirm.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByText('The reply to “First?” was waived by operator.').waitFor();
 
   await page.getByRole('button', { name: /^1 reply/ }).click();
-  const owed = page.getByRole('dialog', { name: 'Pending replies' });
-  await press(owed.getByRole('button', { name: 'No reply needed', exact: true }));
-  await press(owed.getByRole('button', { name: 'Press again: no reply needed' }));
+  const dialog = page.getByRole('dialog', { name: 'Pending replies' });
+  await press(dialog.getByRole('button', { name: 'No reply needed', exact: true }));
+  await press(dialog.getByRole('button', { name: 'Press again: no reply needed' }));
   await transcriptOf(page).getByText('The reply to “Second?” was waived by operator.').waitFor();
-  await page.getByRole('button', { name: /owes/ }).waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: /^1 reply/ }).waitFor({ state: 'hidden' });
   await page.reload();
   await transcriptOf(page).getByText('The reply to “Second?” was waived by operator.').waitFor();
   expect(await page.getByRole('button', { name: 'No reply needed' }).count()).toBe(0);

@@ -12,7 +12,7 @@ afterAll(() => dashboard.close());
 
 describe('an agent with Interlude’s tools', () => {
   test('reports, reads its pending replies and replies in its own session through `interlude mcp`', async () => {
-    const { folder, emit, ask, owed, texts, report } = await toolCallingAgent(dashboard);
+    const { folder, emit, ask, obligations, texts, report } = await toolCallingAgent(dashboard);
     const client = await connectStdio(folder);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(['report_status', 'list_obligations', 'reply']);
@@ -34,14 +34,14 @@ describe('an agent with Interlude’s tools', () => {
     });
     await pollValue(report).toMatchObject({ state: 'working', summary: 'Half way.', turnId: 'r1' });
     await pollValue(texts).toMatchObject([{ text: 'Half way.' }]);
-    expect(await owed()).toEqual([messageId]);
+    expect(await obligations()).toEqual([messageId]);
     await emit({ type: 'RUN_FINISHED', threadId: 's', runId: 'r1', outcome: { type: 'success' } });
-    await pollValue(owed).toEqual([]);
+    await pollValue(obligations).toEqual([]);
     expect(await texts()).toHaveLength(1);
   });
 
   test('has replied when its turn ends, also when a task woke it and the message arrived meanwhile', async () => {
-    const { emit, ask, owed, callTool } = await toolCallingAgent(dashboard);
+    const { emit, ask, obligations, callTool } = await toolCallingAgent(dashboard);
     await emit({
       ...{ type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
       metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] }, userMessageIds: [] } },
@@ -50,7 +50,7 @@ describe('an agent with Interlude’s tools', () => {
     const reply = { messageId, text: 'The poll has failed.' };
     expect(await callTool('reply', reply, { client: null, ids: [] })).toMatchObject({ isError: false });
     await emit({ type: 'RUN_FINISHED', threadId: 's', runId: 'r1', outcome: { type: 'success' } });
-    await pollValue(owed).toEqual([]);
+    await pollValue(obligations).toEqual([]);
   });
 
   test('has the same tools in the runner’s process', async () => {

@@ -33,7 +33,7 @@ describe('the command', () => {
     const { exitCode, stdout } = await callCli(['conformance', 'runner', '--timeout', '2', '--', ...ends]);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^turns\n {2}✗ a turn names its message/);
-    expect(stdout).toMatch(/the runner has ended by itself: no/);
+    expect(stdout).toMatch(/the runner exited: no/);
     expect(stdout).toMatch(/\n0 passed, \d+ failed\n$/);
   });
 
@@ -41,7 +41,7 @@ describe('the command', () => {
     [['conformance'], /name server or runner/],
     [['conformance', 'clients'], /cannot check "clients"/],
     [['conformance', 'runner'], /put the command of the runner after --/],
-    [['conformance', 'runner', '--ours', '--', 'x'], /give a command or --ours/],
+    [['conformance', 'runner', '--ours', '--', 'x'], /pass either a command or --ours/],
     [['conformance', 'server', '--only', 'manners'], /--only must be one of outbox, answers/],
     [['conformance', 'server', '--timeout', '0'], /--timeout must be a number of seconds/],
   ])('refuses %j with what to do', async (args, message) => {
@@ -55,7 +55,7 @@ describe('the command', () => {
     const { exitCode, stderr } = await callCli(args, { INTERLUDE_TOKEN: 'a-token-for-nobody' });
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
-      /^interlude: http:\/\/127\.0\.0\.1:9 does not answer \(.*\); start it, or name another with --url\n$/,
+      /^interlude: http:\/\/127\.0\.0\.1:9 does not answer \(.*\)\. Start it, or name another with --url\n$/,
     );
   });
 });

@@ -45,7 +45,7 @@ beforeEach(async () => {
 
 const toolsOf = (sessionId: string): SessionTools => ({
   report: async (report) => void calls.push(['report', sessionId, report]),
-  owed: () => [],
+  obligations: () => [],
   reply: async () => null,
 });
 

@@ -104,8 +104,8 @@ describe('a message from the dashboard', () => {
     expect(messages.find(({ id }) => id === messageId)).toMatchObject({ delivery: 'seen' });
     expect(messages.find(({ text }) => text === 'Yes, Mara.')).toMatchObject({ replyTo: [messageId] });
     expect(messages.find(({ text }) => text === 'It is built.')?.replyTo).toEqual([]);
-    const owed = await read(`/agents/${encodeURIComponent(agentId)}/reply-obligations`);
-    expect(owed).toMatchObject({ obligations: [] });
+    const list = await read(`/agents/${encodeURIComponent(agentId)}/reply-obligations`);
+    expect(list).toMatchObject({ obligations: [] });
   });
 
   test('a message is delivered and answered when another companion reads that the agent was held with it', async () => {
@@ -133,9 +133,9 @@ describe('a message from the dashboard', () => {
 
   test('does not hold the agent when a tool replied in mid-turn, and is answered when the turn ends', async () => {
     const agentId = randomUUID();
-    const { sessionId, home, hook, say, assistant, owed } = await atWork(agentId);
+    const { sessionId, home, hook, say, assistant, obligations } = await atWork(agentId);
     const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: 'How far?', clientId: 'c1' });
-    await eventually(async () => JSON.stringify(await owed()).includes(`${messageId}`));
+    await eventually(async () => JSON.stringify(await obligations()).includes(`${messageId}`));
     const control = await readControlFile(controlPath(home, 'hooks'));
     const called = await fetch(`${control?.url}/tools/reply?pid=2147483000,${process.pid}`, {
       method: 'POST',
@@ -151,21 +151,21 @@ describe('a message from the dashboard', () => {
     expect(await hook('Stop', { stop_hook_active: false })).toBe('');
     say({ type: 'system', subtype: 'turn_duration', durationMs: 9 });
     await eventually(async () => (await turnsOf(sessionId)).every(({ state }) => state !== 'open'));
-    const stillOwed = async () =>
+    const openObligations = async () =>
       ((await read(`/agents/${agentId}/reply-obligations`)) as { obligations: { messageId: string }[] }).obligations;
-    await eventually(async () => (await stillOwed()).every((one) => one.messageId !== messageId));
+    await eventually(async () => (await openObligations()).every((one) => one.messageId !== messageId));
     expect((await all()).filter(({ text }) => text === 'Half way.')).toMatchObject([{ replyTo: [messageId] }]);
   });
 
   test('does not hold the agent twice in a row, nor for a prompt of the terminal', async () => {
-    const { sessionId, hook, owed } = await atWork();
-    const owedAtServer = async () => ((await read(`/sessions/${sessionId}/obligations`)) as SessionObligations).owed;
+    const { sessionId, hook, obligations } = await atWork();
+    const openAtServer = async () => ((await read(`/sessions/${sessionId}/obligations`)) as SessionObligations).owed;
     // For the server, the person's own prompt awaits a reply.
-    await eventually(async () => (await owedAtServer()).length === 1);
+    await eventually(async () => (await openAtServer()).length === 1);
     expect(await hook('Stop', { stop_hook_active: false })).toBe('');
     await hook('UserPromptSubmit', { prompt: 'more' });
     await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
-    await eventually(async () => JSON.stringify(await owed()).includes('Well?'));
+    await eventually(async () => JSON.stringify(await obligations()).includes('Well?'));
     expect(await hook('Stop', { stop_hook_active: true })).toBe('');
     const output = await hook('Stop', { stop_hook_active: false });
     expect(output).toContain('Well?');
@@ -175,33 +175,33 @@ describe('a message from the dashboard', () => {
 
   test('holds the agent for a pending reply, and not for one that a person waived', async () => {
     const agentId = randomUUID();
-    const { sessionId, hook, owed } = await atWork(agentId);
+    const { sessionId, hook, obligations } = await atWork(agentId);
     const prompts = (messageId: string, delta: string) => [
       { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
       { type: 'TEXT_MESSAGE_END', messageId },
     ];
-    const events = [...prompts('m1', 'Is it waived?'), ...prompts('m2', 'Is it owed?')];
+    const events = [...prompts('m1', 'Is it waived?'), ...prompts('m2', 'Is it pending?')];
     const records = events.map((event, index) => record(index + 1, { agentId, sessionId, event }));
     await ingest(server(), records, 1, `peer of ${agentId}`);
     await post(`/sessions/${sessionId}/obligations/m1/waive`, {}, 200);
     // A command for the agent makes its runner fetch pending replies.
     await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
-    await eventually(async () => JSON.stringify(await owed()).includes('Is it owed?'));
+    await eventually(async () => JSON.stringify(await obligations()).includes('Is it pending?'));
     const output = await hook('Stop', { stop_hook_active: false });
-    expect(output).toContain('Is it owed?');
+    expect(output).toContain('Is it pending?');
     expect(output).not.toContain('Is it waived?');
   });
 
   test('is refused with the reason when the terminal is idle, and when its turn ends without it', async () => {
-    const { sessionId, hook, say, prompt, owed } = await atWork();
+    const { sessionId, hook, say, prompt, obligations } = await atWork();
     const failed = async (id: string | undefined) => {
       const all = (await turnsOf(sessionId)).flatMap(({ items }) => items) as MessageItem[];
       const message = all.find((item) => item.id === id);
       return message?.delivery === 'failed' && message.deliveryReason;
     };
     const { messageId: late } = await post(`/sessions/${sessionId}/messages`, { text: 'One', clientId: 'c1' });
-    await eventually(async () => JSON.stringify(await owed()).includes('One'));
+    await eventually(async () => JSON.stringify(await obligations()).includes('One'));
     // Interrupted in the terminal: no stop hook runs.
     say({
       type: 'user',

@@ -133,8 +133,8 @@ describe('a runner’s token', () => {
     }
     const message = { method: 'POST', headers: json(token), body: '{"text":"go on","clientId":"c"}' };
     expect((await server.send('/api/v1/sessions/my-session/messages', message)).status).toBe(403);
-    const owed = await server.send('/api/v1/agents/mine/reply-obligations', { headers: json(token) });
-    expect([owed.status, await owed.json()]).toEqual([200, expect.objectContaining({ obligations: [] })]);
+    const response = await server.send('/api/v1/agents/mine/reply-obligations', { headers: json(token) });
+    expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ obligations: [] })]);
     expect((await server.send('/api/v1/agents/theirs/reply-obligations', { headers: json(token) })).status).toBe(404);
     const theirs = await server.send('/api/v1/agents/theirs/commands?runner=r&startedAt=1', { headers: json(token) });
     expect(theirs.status).toBe(404);

@@ -18,7 +18,7 @@ async function runners(owners: Record<string, ToolOwner['at'] | { at: number; re
   const reported: string[] = [];
   const asked: ToolCaller[] = [];
   for (const [name, answer] of Object.entries(owners)) {
-    const tools = { report: async () => void reported.push(name), owed: () => [], reply: async () => null };
+    const tools = { report: async () => void reported.push(name), obligations: () => [], reply: async () => null };
     const owner: ToolOwner =
       answer === null
         ? { at: null, refusal: 'not followed' }

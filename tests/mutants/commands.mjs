@@ -162,14 +162,14 @@ export const COMMANDS = [
   },
   {
     name: 'waives a settled reply',
-    file: 'lib/server/commands/pending-replies.ts',
+    file: 'lib/server/commands/settle-obligations.ts',
     find: "if (state === 'owed') return obligation;",
     replace: "if (state !== 'waived') return obligation;",
     test: 'tests/unit/commands/preconditions.test.ts',
   },
   {
     name: 'accepts a text other than the shown one',
-    file: 'lib/server/commands/pending-replies.ts',
+    file: 'lib/server/commands/settle-obligations.ts',
     find: 'if (candidate?.messageId !== candidateId || !isShown) {',
     replace: 'if (candidate === null) {',
     test: 'tests/unit/commands/preconditions.test.ts',

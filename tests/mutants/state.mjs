@@ -100,15 +100,15 @@ export const STATE = [
   {
     name: 'keeps tasks presumed lost after their runner returns',
     file: 'lib/protocol/projections/tasks.ts',
-    find: 'if (name === CUSTOM.runnerBack) yield* this.markHeard();',
+    find: 'if (name === CUSTOM.runnerBack) yield* this.revertUnheard();',
     replace: '',
     test: 'tests/unit/commands/runner-absence.test.ts',
   },
   {
     name: 'shows a between-run turn as an answer to a person',
     file: 'lib/protocol/projections/turns.ts',
-    find: "const kind = given ?? (isSelfStarted ? 'between-run' : 'user');",
-    replace: "const kind = given ?? 'user';",
+    find: "const kind = declaredKind ?? (isSelfStarted ? 'between-run' : 'user');",
+    replace: "const kind = declaredKind ?? 'user';",
     test: 'tests/unit/projections/turns.test.ts',
   },
   {
@@ -147,7 +147,7 @@ export const STATE = [
     test: 'tests/unit/projections/obligations.test.ts',
   },
   {
-    name: 'owes a second reply for a repeated message',
+    name: 'opens a second obligation for a repeated message',
     file: 'lib/protocol/projections/obligations.ts',
     find: 'if (this.#find(messageId) !== undefined) return;',
     replace: '',
@@ -170,8 +170,8 @@ export const STATE = [
   {
     name: 'shows working for an undelivered message',
     file: 'lib/protocol/projections/observe.ts',
-    find: 'if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);',
-    replace: 'if (isNews) this.#isOnItsWay(at);',
+    find: 'if (isNew && !this.#memory.waiting.includes(id)) this.#observeMessage(at);',
+    replace: 'if (isNew) this.#observeMessage(at);',
     test: 'tests/unit/commands/send-message.test.ts',
   },
   {
@@ -184,8 +184,8 @@ export const STATE = [
   {
     name: 'reports a result as undelivered whose task ended in a turn',
     file: 'lib/protocol/projections/tasks.ts',
-    find: "const isAlone = !isReportedEnd(task.status) && turnId?.startsWith('none:') === true;",
-    replace: 'const isAlone = !isReportedEnd(task.status) && turnId !== null;',
+    find: "const isOutsideTurn = !isReportedEnd(task.status) && turnId?.startsWith('none:') === true;",
+    replace: 'const isOutsideTurn = !isReportedEnd(task.status) && turnId !== null;',
     test: 'tests/unit/commands/undelivered-results.test.ts',
   },
   {

@@ -23,15 +23,15 @@ export const STORAGE = [
   {
     name: 'removes a message with a pending reply',
     file: 'lib/server/retention/remove-turns.ts',
-    find: 'owed?.rows[0]?.position, commands?.rows[0]?.position]',
+    find: 'obligations?.rows[0]?.position, commands?.rows[0]?.position]',
     replace: 'commands?.rows[0]?.position]',
     test: 'tests/unit/retention/remove-history.test.ts',
   },
   {
     name: 'removes an undelivered command',
     file: 'lib/server/retention/remove-turns.ts',
-    find: 'owed?.rows[0]?.position, commands?.rows[0]?.position]',
-    replace: 'owed?.rows[0]?.position]',
+    find: 'obligations?.rows[0]?.position, commands?.rows[0]?.position]',
+    replace: 'obligations?.rows[0]?.position]',
     test: 'tests/unit/retention/remove-history.test.ts',
   },
   {

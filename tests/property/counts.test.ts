@@ -211,12 +211,12 @@ async function check(target: InProcessTarget): Promise<void> {
 }
 
 const OPEN_TASKS = "(SELECT count(*) FROM tasks WHERE status = 'running' AND";
-const OWED = "(SELECT count(*) FROM obligations WHERE state = 'owed' AND";
+const OPEN_OBLIGATIONS = "(SELECT count(*) FROM obligations WHERE state = 'owed' AND";
 const UNSETTLED = "(SELECT count(*) FROM quarantine WHERE ifnull(parked, 'parked') = 'parked' AND";
 const OF_SESSION = `SELECT
   (SELECT ifnull(sum(payload->>'$.value.count'), 0) FROM events WHERE session_id = ?1 AND name = 'interlude:lost') AS lostCount,
   ${UNSETTLED} session_id = ?1 AND agent_id = substr(?1, 1, 1)) AS quarantinedCount,
-  ${OWED} session_id = ?1) AS owedCount, ${OWED} session_id = ?1 AND is_overdue) AS overdueCount,
+  ${OPEN_OBLIGATIONS} session_id = ?1) AS owedCount, ${OPEN_OBLIGATIONS} session_id = ?1 AND is_overdue) AS overdueCount,
   ${OPEN_TASKS} session_id = ?1) AS runningTaskCount`;
 /** Conditions on the session's state, by request. The count isn't stored in rows. */
 const MARKS_OF_SESSION = `WITH unseen AS (
@@ -227,7 +227,7 @@ const OF_AGENT = `SELECT
   (SELECT count(*) FROM sessions WHERE agent_id = ?1) AS sessionCount,
   ${UNSETTLED} agent_id = ?1) AS quarantinedCount,
   (SELECT count(*) FROM quarantine WHERE parked = 'parked' AND agent_id = ?1) AS parkedCount,
-  ${OWED} agent_id = ?1) AS owedCount, ${OWED} agent_id = ?1 AND is_overdue) AS overdueCount,
+  ${OPEN_OBLIGATIONS} agent_id = ?1) AS owedCount, ${OPEN_OBLIGATIONS} agent_id = ?1 AND is_overdue) AS overdueCount,
   ${OPEN_TASKS} agent_id = ?1) AS runningTaskCount,
   (SELECT count(*) FROM insights WHERE is_failure AND seen_at IS NULL AND agent_id = ?1) AS insightCount`;
 

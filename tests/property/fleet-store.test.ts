@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { ALL, FleetStore } from '@/components/live/fleet-store';
 import { countByState } from '@/components/live/row-counts';
 import type { RowFrame } from '@/components/live/row-frame';
-import { owedIn } from '@/components/obligations/use-obligations';
+import { openObligationsIn } from '@/components/obligations/use-obligations';
 import { aSession, aTask } from '../ui/rows';
 
 const SESSIONS = ['s1', 's2', 's3', 's4'];
@@ -73,9 +73,9 @@ class Server {
       const status = step.to === 0 ? 'running' : 'completed';
       this.versions.push({ event: 'task', id, data: aTask({ sessionId, position, status, summary: id }) });
     } else {
-      const owed = this.rows('obligation').find((one) => one.sessionId === sessionId && one.state === 'owed');
+      const open = this.rows('obligation').find((one) => one.sessionId === sessionId && one.state === 'owed');
       const fresh = { messageId: id, sessionId, agentId, position: id, text: '', sentAt: 1, state: 'owed' as const };
-      const data = owed && step.to > 1 ? { ...owed, state: 'answered' as const } : fresh;
+      const data = open && step.to > 1 ? { ...open, state: 'answered' as const } : fresh;
       this.versions.push({ event: 'obligation', id, data: data as Obligation });
     }
   }
@@ -265,9 +265,9 @@ it('the fleet store equals a reload with requests, frames and responses in any o
       if (scene.isRead('obligations')) {
         const rows = fleet.obligations.list('a1')?.rows ?? [];
         for (const sessionId of SESSIONS.filter((id) => agentOf(id) === 'a1')) {
-          const owed = server.rows('obligation').filter((one) => one.sessionId === sessionId && one.state === 'owed');
-          const ids = owed.sort((a, b) => comparePositions(a.position, b.position)).map(({ messageId }) => messageId);
-          expect(owedIn(rows, sessionId).map(({ messageId }) => messageId)).toEqual(ids);
+          const open = server.rows('obligation').filter((one) => one.sessionId === sessionId && one.state === 'owed');
+          const ids = open.sort((a, b) => comparePositions(a.position, b.position)).map(({ messageId }) => messageId);
+          expect(openObligationsIn(rows, sessionId).map(({ messageId }) => messageId)).toEqual(ids);
         }
       }
       expect(fleet.agents.list(ALL)).toBeUndefined();

@@ -40,7 +40,7 @@ it('ingest gives the same turns, texts, tasks and obligations as the projections
     {
       numRuns: 150,
       examples: [
-        // A user message restarted by the agent as its own is owed once.
+        // A user message restarted by the agent as its own is one obligation.
         [
           [
             { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm3', role: 'user', delta: '' },

@@ -180,7 +180,7 @@ class World {
     const [session] = await this.rows('SELECT places, memory FROM sessions WHERE id = ?', sessionId);
     if (session === undefined) return;
     const open: { id: string }[] = JSON.parse(String(session.memory)).fold?.pendingRequests ?? [];
-    const owed = await this.rows(
+    const obligations = await this.rows(
       `SELECT message_id AS id FROM obligations WHERE session_id = ? AND state = 'owed'`,
       sessionId,
     );
@@ -191,7 +191,7 @@ class World {
       [
         { type: 'RUN_FINISHED' },
         ...open.map(({ id }) => ({ type: 'CUSTOM', name: 'request:resolved', value: { request_id: id } })),
-        ...owed.map(({ id }) => ({ type: 'CUSTOM', name: 'obligation:waived', value: { message_id: id } })),
+        ...obligations.map(({ id }) => ({ type: 'CUSTOM', name: 'obligation:waived', value: { message_id: id } })),
         ...running.map(({ id, run_id }) => ({
           type: 'CUSTOM',
           name: 'task:completed',
@@ -270,7 +270,7 @@ class World {
       items: turns
         .flatMap(({ items }) => items)
         .filter((item) => item.kind === 'request' && requests.some(({ id }) => id === item.id)),
-      owed: await ask(`SELECT * FROM obligations WHERE session_id = ? AND state = 'owed' ORDER BY position`),
+      obligations: await ask(`SELECT * FROM obligations WHERE session_id = ? AND state = 'owed' ORDER BY position`),
       running: (
         await ask(`SELECT id, run_id, position, body FROM tasks WHERE session_id = ? AND status = 'running'`)
       ).map(({ body, ...row }) => {
@@ -289,7 +289,7 @@ class World {
   async #expectedCut(
     sessionId: string,
     limit: number,
-    { turn, requests, owed }: Awaited<ReturnType<World['open']>>,
+    { turn, requests, obligations }: Awaited<ReturnType<World['open']>>,
   ): Promise<string> {
     const [session] = await this.rows('SELECT removed_up_to FROM sessions WHERE id = ?', sessionId);
     const turns = await this.rows(
@@ -297,7 +297,11 @@ class World {
         FROM turns WHERE session_id = ?`,
       sessionId,
     );
-    const open = [turn?.position, ...requests.map((each) => each.openedPosition), ...owed.map((each) => each.position)]
+    const open = [
+      turn?.position,
+      ...requests.map((each) => each.openedPosition),
+      ...obligations.map((each) => each.position),
+    ]
       .filter((position) => position != null)
       .map(Number);
     const starts = [...turns.map(({ position }) => Number(position)), ...open].filter((position) => position <= limit);

@@ -325,7 +325,7 @@ async function fullRows(server: Server): Promise<void> {
     await agent.failHook('Stop', 'exit 4', `${name}-full`);
     await agent.lose(`${name}-full`, 1_234);
     await agent.puzzle(`${name}-full`);
-    await owe(server, `${name}-full`, 3);
+    await addObligations(server, `${name}-full`, 3);
     await agent.write(`${name}-plain`, userTurn('r1', title, words));
     await agent.write(`${name}-failed`, [
       ...userTurn('r1', title, words),
@@ -348,7 +348,7 @@ async function longLog(server: Server): Promise<void> {
   ]);
 }
 
-async function owe(server: Server, sessionId: string, count: number): Promise<void> {
+async function addObligations(server: Server, sessionId: string, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     const response = await fetch(`${server.url}/api/v1/sessions/${sessionId}/messages`, {
       method: 'POST',

@@ -11,7 +11,7 @@ import {
 import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { NO_PLACES, type Placement } from '@interlude/protocol/projections/placement';
 import { type SessionFold, SessionLedger } from '@interlude/protocol/projections/session-summary';
-import { startsWithoutCause, TaskLedger, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import { affectsEveryTask, startsWithoutCause, TaskLedger } from '@interlude/protocol/projections/tasks';
 import { settleTurn } from '@interlude/protocol/projections/transcript';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Obligation, RemovedHistory, Task, TranscriptPage, Turn } from '@interlude/protocol/read-models';
@@ -41,7 +41,7 @@ export class MemoryLog {
   readonly tasks = new Map<string, Task>();
   readonly obligations = new Map<string, Obligation>();
   places: TurnPlaces = NO_PLACES;
-  #owed: ObligationFold = NO_OBLIGATIONS;
+  #obligations: ObligationFold = NO_OBLIGATIONS;
   #position = 0;
   #removed: RemovedHistory | undefined;
 
@@ -74,11 +74,11 @@ export class MemoryLog {
       for (const id of removedTurnIds) this.headers.delete(id);
       for (const { entityId: folded, type, fromPosition } of folds) this.#fold(folded, type, fromPosition);
     }
-    const owed = foldObligations(this.#owed, [...this.obligations.values()], placements, OWNER);
-    this.#owed = owed.fold;
-    for (const { after } of owed.changes) this.obligations.set(after.messageId, after);
+    const folded = foldObligations(this.#obligations, [...this.obligations.values()], placements, OWNER);
+    this.#obligations = folded.fold;
+    for (const { after } of folded.changes) this.obligations.set(after.messageId, after);
     const ids = entries.flatMap(({ event }) => mentionedTasks(event).map(({ id }) => id));
-    const everyone = entries.some(({ event }) => touchesEveryTask(event) || startsWithoutCause(event));
+    const everyone = entries.some(({ event }) => affectsEveryTask(event) || startsWithoutCause(event));
     const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));
     for (const task of foldTasks(touched, placements, OWNER)) this.tasks.set(task.position, task);
     return placements.map(({ entry }) => entry);

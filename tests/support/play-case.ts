@@ -171,7 +171,13 @@ export class SteppedTerminal {
       log: () => undefined,
     });
     const permissions = new PermissionHooks({ onChange() {}, onAnswered() {}, onReleased() {} });
-    this.#around = { owed: () => [], inbox: new MessageInbox(), permissions, offer: () => null, log: () => undefined };
+    this.#around = {
+      obligations: () => [],
+      inbox: new MessageInbox(),
+      permissions,
+      offer: () => null,
+      log: () => undefined,
+    };
   }
 
   async pass(ms: number): Promise<void> {

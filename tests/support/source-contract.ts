@@ -3,7 +3,7 @@ import { COMMAND_TYPES } from '@interlude/protocol/commands';
 import { eventRecordSchema } from '@interlude/protocol/envelope';
 import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
-import type { PendingReply } from '@interlude/runner/host/pending-replies';
+import type { OpenObligation } from '@interlude/runner/host/obligations';
 import {
   type CommandHandlers,
   type CommandOf,
@@ -196,12 +196,12 @@ export class MemorySourceContext implements SourceContext {
   readonly stored: Map<string, string>;
   onTold = () => {};
   readonly #open: Map<string, OpenWork>;
-  readonly #owed: () => PendingReply[];
+  readonly #obligations: () => OpenObligation[];
   #isDeaf = false;
 
   /** @param before the context of a killed process */
-  constructor(owed: () => PendingReply[] = () => [], before?: MemorySourceContext) {
-    this.#owed = owed;
+  constructor(obligations: () => OpenObligation[] = () => [], before?: MemorySourceContext) {
+    this.#obligations = obligations;
     this.told = [...(before?.told ?? [])];
     this.stored = new Map(before?.stored);
     this.#open = new Map(before === undefined ? [] : before.#open);
@@ -238,7 +238,7 @@ export class MemorySourceContext implements SourceContext {
   readonly resolveFiles: SourceContext['resolveFiles'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
   /** Paths of attachment files of pending messages. */
   filesHere: ((files: AttachmentFile[]) => AttachmentFile[]) | null = null;
-  readonly pendingReplies = () => this.#owed();
+  readonly obligations = () => this.#obligations();
   readonly toolServer = () => null;
   readonly callTool = () => async () => ({ text: '', isError: false });
   /** Final command results by id. */

@@ -28,7 +28,7 @@ interface Terminal {
    */
   hook(event: string, input: Record<string, unknown>, pid?: number, within?: number): Promise<string>;
   /** Pending replies according to the companion. */
-  owed(): Promise<unknown>;
+  obligations(): Promise<unknown>;
 }
 
 /**
@@ -85,7 +85,7 @@ export function scriptedTerminals() {
         expect(response.status).toBe(200);
         return await response.text();
       },
-      async owed() {
+      async obligations() {
         const control = await readControlFile(controlFile);
         const headers = { authorization: `Bearer ${control?.secret}` };
         return await (await fetch(`${control?.url}/reply-obligations`, { headers })).json();

@@ -64,10 +64,10 @@ export async function toolCallingAgent(dashboard: LocalDashboard, callers?: Call
       const body = { text, clientId: text };
       const sent = await dashboard.request<{ messageId: string }>(`/sessions/${sessionId}/messages`, body);
       const { messageId } = sent;
-      await pollValue(() => surroundings.pendingReplies().map((one) => one.messageId)).toContain(messageId);
+      await pollValue(() => surroundings.obligations().map((one) => one.messageId)).toContain(messageId);
       return messageId;
     },
-    owed: async () =>
+    obligations: async () =>
       (await dashboard.request<ObligationList>(`/agents/${agentId}/reply-obligations`)).obligations.map(
         ({ messageId }) => messageId,
       ),

@@ -126,7 +126,7 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
         {
           hrefOf: () => '/api/file',
           renderDelivery: () => null,
-          renderOwed: () => null,
+          renderObligation: () => null,
           replyTo: null,
         } as unknown as TranscriptSlots
       }

@@ -24,7 +24,7 @@ const page: Attachment = { hash: 'b'.repeat(64), name: 'a\u202Egpj.html', mediaT
 const slots = {
   hrefOf: ({ hash: of }: Attachment) => `/api/${of}`,
   renderDelivery: () => null,
-  renderOwed: () => null,
+  renderObligation: () => null,
   replyTo: null,
 } as unknown as TranscriptSlots;
 const show = (item: MessageItem) =>

@@ -213,13 +213,17 @@ it('shows who waits for an overdue reply, and settles it with the agent’s text
   layOut();
   const from = { kind: 'person' as const, id: 'Grace' };
   const title = 'Which **port** is it?';
-  const owed: Obligation = {
+  const obligation: Obligation = {
     ...{ messageId: 'w1', sessionId: 's1', agentId: 'builder', from, text: title, sentAt: 1, owedSince: 1 },
     ...{ isOverdue: true, state: 'owed', settledAt: null, clearedBy: null, answeredInTurnId: null, reason: null },
     candidate: { messageId: 'm9', turnId: 'r2', position: '7', text: 'It listens on port 8080.' },
     position: '5',
   };
-  answers['/sessions/s1/obligations'] = { position: '10', owed: [owed], settled: [] } satisfies SessionObligations;
+  answers['/sessions/s1/obligations'] = {
+    position: '10',
+    owed: [obligation],
+    settled: [],
+  } satisfies SessionObligations;
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
   expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” is waiting$/ })).toBeDefined();

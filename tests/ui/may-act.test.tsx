@@ -42,7 +42,7 @@ const pressable = () => [
 const aQuestion = aRequest({ id: 'q', requestKind: 'question' });
 const candidate = { messageId: 'm2', position: '2', text: 'Done', at: 1 } as never;
 const controls: [string, ReactNode][] = [
-  ['dropping an owed reply', <WaiveReply key="" sessionId="s" messageId="m" />],
+  ['waiving a pending reply', <WaiveReply key="" sessionId="s" messageId="m" />],
   ['accepting a reply', <AcceptReply key="" sessionId="s" messageId="m" candidate={candidate} />],
   ['arranging a session', <SessionMenu key="" session={aSession()} />],
   ['the level of a log', <LevelSwitch key="" agent={anAgent({ connection: 'connected', connectedSince: 1 })} />],

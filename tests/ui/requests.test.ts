@@ -2,7 +2,7 @@ import type { Obligation } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
 import { outboxFacts } from '@/components/agents/board-agent';
 import { FleetStore } from '@/components/live/fleet-store';
-import { owedIn } from '@/components/obligations/use-obligations';
+import { openObligationsIn } from '@/components/obligations/use-obligations';
 import { answersOf, displayable, isLonger, questionsOf } from '@/components/requests/question-answer';
 import { explicitReplies } from '@/components/transcript/reply-link';
 import { aMessage } from './rows';
@@ -95,14 +95,15 @@ describe('pending replies', () => {
     let position = 11;
     const take = (...rows: Obligation[]) =>
       fleet.takeFrames(rows.map((data) => ({ event: 'obligation', id: String(++position), data })));
-    const owed = () => owedIn(fleet.obligations.list('a')?.rows ?? [], 's').map(({ messageId }) => messageId);
+    const openIds = () =>
+      openObligationsIn(fleet.obligations.list('a')?.rows ?? [], 's').map(({ messageId }) => messageId);
     fleet.takeObligations('a', { position: '11', obligations: [] });
     take(row('m2', 'owed', '11'), row('m1', 'owed', '9'));
-    expect(owed()).toEqual(['m1', 'm2']);
+    expect(openIds()).toEqual(['m1', 'm2']);
     take(row('m1', 'answered', '9'), row('m3', 'owed', '12'));
-    expect(owed()).toEqual(['m2', 'm3']);
+    expect(openIds()).toEqual(['m2', 'm3']);
     take(row('m2', 'waived', '11'), row('m3', 'answered', '12'));
-    expect(owed()).toEqual([]);
+    expect(openIds()).toEqual([]);
   });
 });
 

@@ -22,7 +22,7 @@ const slots: TranscriptSlots = {
   ),
   renderRequest: () => null,
   renderDelivery: () => null,
-  renderOwed: () => null,
+  renderObligation: () => null,
   quoteOf: () => null,
   hrefOf: () => null,
   replyTo: null,

@@ -13,7 +13,7 @@ const REFUSED_MS = 1_200;
 const FENCED_MS = 1_500;
 /** Tolerance for timestamps taken on both sides of a socket. */
 const EARLY_MS = 50;
-/** A runner backs off for up to this long after 401. */
+/** Longest back-off of a runner after 401. */
 const MAX_BACKOFF_MS = 35_000;
 
 export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
@@ -24,7 +24,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
       await runner.ensureRunning();
       const { fake } = runner;
       const [duplicates, faults] = [fake.log.duplicates, fake.log.faults.length];
-      const script: Fault[] = [{ kind: 'cut-after-storing' }, { kind: 'half-an-answer' }];
+      const script: Fault[] = [{ kind: 'cut-after-storing' }, { kind: 'half-a-response' }];
       const texts = await fake.during(
         () => script.shift() ?? null,
         async () => {
@@ -75,7 +75,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
         },
       );
       assert(tries() <= 20, 'a few tries', `${tries()} in ${REFUSED_MS} ms`);
-      // A new stream shows a runner that backs off that the server accepts it again.
+      // A runner that backs off may retry as soon as its new stream is accepted.
       fake.commands.endStreams(BYE);
       const turn = await runner.answer(message, Math.max(runner.timeout.timeoutMs, MAX_BACKOFF_MS));
       assertMatch('the texts', textsIn(turn), numbers(20));
@@ -115,7 +115,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
   },
   'a slow response is awaited: one request at a time': {
     why: '3, Ingest',
-    todo: 'Wait for the answer before sending the next request.',
+    todo: 'Wait for the response before you send the next request.',
     async run(runner) {
       await runner.ensureRunning();
       const { fake } = runner;
@@ -156,7 +156,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
 });
 
 const OUTAGE_MS = 2_500;
-/** The runner must store the agent's output within this time to keep it through a kill. */
+/** Output that the agent wrote this long before a kill must be stored. */
 const STORED_MS = 1_500;
 const FORGOTTEN_RECORDS = 5;
 
@@ -365,7 +365,7 @@ export const NEVER_IN_THE_WAY = checksOf<RunnerTarget>('never in the way', '8, I
     },
   },
   'a slow server does not block the agent': {
-    todo: 'Read the agent while an answer is pending.',
+    todo: 'Keep reading the agent while a response is pending.',
     async run(runner) {
       await runner.ensureRunning();
       const message = await runner.fake.during(

@@ -117,13 +117,13 @@ export class FakeEventLog {
     return dropped;
   }
 
-  /** Appends an event of the server's own. @returns its position */
+  /** Appends a server event. @returns its position */
   emit(sessionId: string, event: AgUiEvent): string {
     this.#position += 1;
     return this.#append(sessionId, Date.now(), event);
   }
 
-  /** The events of a session, including the server's own. */
+  /** The events of a session, including those of the server. */
   entries(sessionId: string): readonly EventEntry[] {
     return this.#entries.get(sessionId) ?? [];
   }

@@ -12,13 +12,13 @@ import { type EventsRequest, errorResponse, FakeEventLog, type FakeResponse } fr
 export type Fault =
   /** Cuts the connection; nothing is stored. */
   | { kind: 'cut' }
-  /** Stores the records and cuts the connection before the answer. */
+  /** Stores the records and cuts the connection before the response. */
   | { kind: 'cut-after-storing' }
-  /** Stores the records and cuts the connection in the middle of the answer. */
-  | { kind: 'half-an-answer' }
-  /** Stores the records and delays the answer. */
+  /** Stores the records and cuts the connection in the middle of the response. */
+  | { kind: 'half-a-response' }
+  /** Stores the records and delays the response. */
   | { kind: 'slow'; ms: number }
-  /** Answers with an error; nothing is stored. */
+  /** Responds with an error and stores nothing. */
   | { kind: 'refuse'; status: number; code: string; retryAfter?: number };
 
 /** A request to `POST /events`. */
@@ -29,7 +29,7 @@ export interface SeenRequest {
   records: Fields[];
   /** Null while it is in progress, and if the connection was cut. */
   status: number | null;
-  /** When it was answered or cut. */
+  /** Time of the response or of the cut. */
   endedAt: number | null;
 }
 
@@ -40,11 +40,11 @@ function send(response: ServerResponse, { status, body }: FakeResponse, headers:
 }
 
 /**
- * An Interlude that misbehaves on demand in front of one runner, and otherwise stores what a correct server stores.
+ * A fake Interlude for one runner: misbehaves on demand, and otherwise stores what a correct server stores.
  *
  * Ordering: requests are handled in order of arrival. Commands are sent in the order they were queued, and every new
  * stream starts with the open ones.
- * Failure: `requests` lists every request, whatever fault was applied to it, so a runner is judged by its requests.
+ * Failure: `requests` lists every request, whatever fault was applied to it, so checks can assert on it.
  */
 export class FakeInterlude {
   readonly log = new FakeEventLog();
@@ -123,8 +123,8 @@ export class FakeInterlude {
     if (route === 'POST /events') return await this.#events(raw, request.headers['content-encoding'], response);
     const [, commandId] = /^POST \/agents\/[^/]+\/commands\/([^/]+)\/ack$/.exec(route) ?? [];
     if (commandId !== undefined) {
-      const answer = this.commands.acknowledge(decodeURIComponent(commandId), fieldsOf(parseJson(`${raw}`)));
-      return send(response, answer);
+      const result = this.commands.acknowledge(decodeURIComponent(commandId), fieldsOf(parseJson(`${raw}`)));
+      return send(response, result);
     }
     if (/^GET \/agents\/[^/]+\/commands$/.test(route)) {
       return this.commands.open(searchParams, textOf(request.headers['last-event-id']), response);
@@ -147,9 +147,9 @@ export class FakeInterlude {
     this.requests.push(seen);
     this.log.inspect(body);
     const fault = records[0]?.kind === 'probe' ? null : this.faultFor(seen);
-    const end = (answer: FakeResponse, headers: Record<string, string> = {}) => {
-      [seen.status, seen.endedAt] = [answer.status, Date.now()];
-      send(response, answer, headers);
+    const end = (result: FakeResponse, headers: Record<string, string> = {}) => {
+      [seen.status, seen.endedAt] = [result.status, Date.now()];
+      send(response, result, headers);
     };
     const cut = () => {
       seen.endedAt = Date.now();
@@ -161,16 +161,16 @@ export class FakeInterlude {
       return end(errorResponse(status, code), retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) });
     }
     if (json.length > MAX_REQUEST_BYTES) return end(errorResponse(413, 'too_large', { maxBytes: MAX_REQUEST_BYTES }));
-    const answer = this.log.append(body);
+    const result = this.log.append(body);
     if (fault?.kind === 'cut-after-storing') return cut();
-    if (fault?.kind === 'half-an-answer') {
-      const text = JSON.stringify(answer.body);
-      response.writeHead(answer.status, { 'content-type': 'application/json', 'content-length': text.length });
+    if (fault?.kind === 'half-a-response') {
+      const text = JSON.stringify(result.body);
+      response.writeHead(result.status, { 'content-type': 'application/json', 'content-length': text.length });
       response.write(text.slice(0, text.length / 2), cut);
       return;
     }
     if (fault?.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
-    end(answer);
+    end(result);
   }
 }
 

@@ -16,7 +16,7 @@ const TRIVIAL_AGENT = fileURLToPath(new URL('../trivial-agent.mjs', import.meta.
 const MAX_OUTPUT_CHARACTERS = 4_000;
 const TERM_TIMEOUT_MS = 3_000;
 
-/** A line that the trivial agent wrote about itself. */
+/** A line of the trivial agent's journal. */
 export interface JournalLine extends Fields {
   /** Epoch milliseconds. */
   at: number;
@@ -50,7 +50,7 @@ class AgentJournal {
     return this.#lines;
   }
 
-  /** Lines that record an agent receiving a message or answer. */
+  /** The lines for a message or answer that an agent received. */
   received(type: 'message' | 'answer', id: string): JournalLine[] {
     return this.lines.filter((line) => line.dir === 'in' && line.type === type && line.id === id);
   }
@@ -143,18 +143,17 @@ export class RunnerTarget {
     this.startIfStopped();
     const { commands } = this.fake;
     const isReady = () => {
-      if (this.#child === null)
-        throw new RunAborted(`the runner has ended by itself: ${this.#output.trim() || 'no output'}`);
+      if (this.#child === null) throw new RunAborted(`the runner exited: ${this.#output.trim() || 'no output'}`);
       return commands.isConnected && this.sessionId !== '';
     };
     const seen = () => [
-      commands.isConnected ? 'a stream of commands' : 'no stream of commands',
+      commands.isConnected ? 'a command stream' : 'no command stream',
       this.sessionId === '' ? 'no record that names a session' : 'a session',
       this.#output.trim().split('\n').at(-1) ?? '',
     ];
     try {
-      const todo = 'Begin with a status record that names the session, and open the stream of commands.';
-      await this.waitFor('a stream of commands, and a record that names a session', isReady, { seen, todo });
+      const todo = 'Begin with a status record that names the session, and open the command stream.';
+      await this.waitFor('a command stream, and a record that names a session', isReady, { seen, todo });
     } catch (error) {
       throw commands.streams.length === 0 ? new RunAborted((error as Error).message) : error;
     }

@@ -106,7 +106,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
   },
 });
 
-/** Starts a background task. @returns its id at the agent, and a function that waits for its end */
+/** Starts a background task. @returns the agent's id for it, and a function that waits for its end */
 async function startTask(
   runner: RunnerTarget,
   seconds: number,

@@ -86,7 +86,7 @@ export const SECRETS = serverChecks('secrets', '2, Access', {
       for (const path of paths) {
         const { status, text } = await server.send(path);
         assertMatch(path.replace(token, '…'), { status }, { status: 401 });
-        assert(!text.includes(token), 'an answer without the token', 'the answer repeats it');
+        assert(!text.includes(token), 'a response without the token', 'the response repeats it');
       }
       const headers = JSON.stringify([...(await server.get('/agents')).headers]);
       assert(!headers.includes(token), 'headers without the token', 'the headers repeat it');
@@ -131,7 +131,7 @@ export const SECRETS = serverChecks('secrets', '2, Access', {
       const headers = { ...server.authorized, host: 'attacker.example' };
       const { status, text } = await rawGet(server, `${API_BASE}/sessions`, headers);
       const code = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
-      assertMatch('the answer', { status, code }, { status: 421, code: 'misdirected_host' });
+      assertMatch('the response', { status, code }, { status: 421, code: 'misdirected_host' });
     },
   },
 });
@@ -161,7 +161,7 @@ async function stalledReaders({ server }: ServerTarget, agent: FakeAgent): Promi
   );
 }
 
-/** Keeps the longest time that one of several calls took, in milliseconds. */
+/** Records the longest duration of several calls, in milliseconds. */
 class Slowest {
   ms = 0;
 
@@ -218,7 +218,7 @@ export const NEVER_IN_THE_WAY = serverChecks('never in the way', '8, Invariants,
   },
   'pending replies of an unknown agent are an empty list': {
     why: '6, Read models',
-    todo: 'Answer an empty list for an unknown agent.',
+    todo: 'Return an empty list for an unknown agent.',
     async run({ server }) {
       const body = await server.read(`/agents/${server.prefix}-unheard/reply-obligations`);
       assertMatch('the pending replies of an unknown agent', body, { obligations: [] });

@@ -37,8 +37,8 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
       await agent.emit(custom('x'));
       const stream = await agent.commands();
       const body = { text: 'hello', clientId: 'c1' };
-      const answer = await server.expect(`${agent.path}/messages`, body, { status: 202, delivery: 'queued' });
-      const id = String(answer.messageId);
+      const response = await server.expect(`${agent.path}/messages`, body, { status: 202, delivery: 'queued' });
+      const id = String(response.messageId);
       assertMatch('its delivery', await deliveryOf(agent, id), 'queued');
       const { data } = await stream.frame('command', { todo: 'Send it to the connected runner.' });
       assertMatch('the command', data, { id, type: 'message', body: { messageId: id, text: 'hello' } });
@@ -70,14 +70,14 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
     },
   },
   'a repeated acknowledgement is accepted, and the final state stays': {
-    todo: 'Answer 200 with the current state of the command.',
+    todo: 'Respond 200 with the current state of the command.',
     async run({ agent, server }) {
       await agent.emit(started('r1'));
       const body = { turnId: 'r1', clientId: 'c1' };
       const { commandId } = await server.expect(`${agent.path}/interrupt`, body, { status: 202 });
       for (const [state, more] of [['done'], ['done'], ['failed', { reason: 'no' }]] as const) {
         const { seen } = await agent.acknowledge(String(commandId), state, more);
-        assertMatch(`the answer to ${state}`, seen, { status: 200, commandId, state: 'done' });
+        assertMatch(`the response to ${state}`, seen, { status: 200, commandId, state: 'done' });
       }
     },
   },
@@ -124,7 +124,7 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
       await server.expect(`${agent.path}/messages`, { text: 'x', clientId: 'c1' }, { status: 202 });
       const { data: command } = await second.frame('command', { todo: 'Send it to the newer runner.' });
       const { seen } = await agent.acknowledge(String(command.id), 'delivered');
-      assertMatch('the answer to the older runner', seen, { status: 403, error: { code: 'stale_epoch' } });
+      assertMatch('the response to the older runner', seen, { status: 403, error: { code: 'stale_epoch' } });
       second.close();
     },
   },

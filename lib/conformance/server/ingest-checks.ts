@@ -8,7 +8,15 @@ import {
   MAX_REQUEST_BYTES,
 } from '@interlude/protocol/limits';
 import { assert, assertMatch } from '../check';
-import { type Answer, custom, type FakeAgent, type FakeRecord, itemsOf, notice, serverChecks } from './server-target';
+import {
+  custom,
+  type FakeAgent,
+  type FakeRecord,
+  itemsOf,
+  type JsonResponse,
+  notice,
+  serverChecks,
+} from './server-target';
 
 /** Larger than any clock difference. */
 const AHEAD_MS = 48 * 3_600_000;
@@ -35,7 +43,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       const first = await agent.outbox.post(records);
       assertMatch('the first answer', first.body, { ackedSeq: 2, accepted: 2, duplicates: 0 });
       const again = await agent.outbox.post(records);
-      assertMatch('the answer to the repeated request', again.body, { ackedSeq: 2, accepted: 0, duplicates: 2 });
+      assertMatch('the response to the repeated request', again.body, { ackedSeq: 2, accepted: 0, duplicates: 2 });
       await assertStored(agent, [1, 2]);
     },
   },
@@ -45,7 +53,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       const records = agent.outbox.numbered([1, 2, 3, 4].map((value) => agent.event(mark(value))));
       await agent.outbox.post(records.slice(0, 3));
       const { body } = await agent.outbox.post(records.slice(1));
-      assertMatch('the answer', body, { ackedSeq: 4, accepted: 1, duplicates: 2 });
+      assertMatch('the response', body, { ackedSeq: 4, accepted: 1, duplicates: 2 });
       await assertStored(agent, [1, 2, 3, 4]);
     },
   },
@@ -54,16 +62,16 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
     async run({ agent }) {
       await agent.outbox.post([{ seq: 1, ...agent.event(mark(1)) }]);
       const { body } = await agent.outbox.post([{ seq: 1, ...agent.event(mark(2)) }]);
-      assertMatch('the answer', body, { accepted: 0, duplicates: 1 });
+      assertMatch('the response', body, { accepted: 0, duplicates: 1 });
       await assertStored(agent, [1]);
     },
   },
   'records beyond the next number are a gap that names the expected one and stores nothing': {
-    todo: 'Answer 409 sequence_gap with expectedSeq.',
+    todo: 'Respond 409 sequence_gap with expectedSeq.',
     async run({ agent }) {
       await agent.emit(mark(1));
       const { seen } = await agent.outbox.post([{ seq: 3, ...agent.event(mark(3)) }]);
-      assertMatch('the answer', seen, { status: 409, error: { code: 'sequence_gap', expectedSeq: 2 } });
+      assertMatch('the response', seen, { status: 409, error: { code: 'sequence_gap', expectedSeq: 2 } });
       await assertStored(agent, [1]);
     },
   },
@@ -72,7 +80,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
     async run({ agent }) {
       await agent.emit(mark(1), mark(2));
       const { seen } = await agent.outbox.post([{ seq: Number.MAX_SAFE_INTEGER, kind: 'probe' }]);
-      assertMatch('the answer', seen, { status: 409, error: { code: 'sequence_gap', expectedSeq: 3 } });
+      assertMatch('the response', seen, { status: 409, error: { code: 'sequence_gap', expectedSeq: 3 } });
       await agent.emit(mark(3));
       await assertStored(agent, [1, 2, 3]);
     },
@@ -83,10 +91,10 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       const { outbox } = agent;
       await agent.emit(mark(1));
       const newer = await outbox.post([{ seq: 1, ...agent.event(mark(2)) }], outbox.epoch + 1);
-      assertMatch('the answer to the newer epoch', newer.body, { ackedSeq: 1, accepted: 1, duplicates: 0 });
+      assertMatch('the response to the newer epoch', newer.body, { ackedSeq: 1, accepted: 1, duplicates: 0 });
       const older = await outbox.post([{ seq: 2, ...agent.event(mark(3)) }]);
       const refused = { status: 403, error: { code: 'stale_epoch', currentEpoch: outbox.epoch + 1 } };
-      assertMatch('the answer to the older epoch', older.seen, refused);
+      assertMatch('the response to the older epoch', older.seen, refused);
       await assertStored(agent, [1, 2]);
     },
   },
@@ -94,10 +102,10 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
     todo: 'Refuse an epoch far ahead of the server’s clock with 409 epoch_ahead, now and currentEpoch; accept others.',
     async run({ agent }) {
       const { seen, body } = await agent.outbox.post([{ seq: 1, ...agent.event(mark(1)) }], Date.now() + AHEAD_MS);
-      assertMatch('the answer', seen, { status: 409, error: { code: 'epoch_ahead', currentEpoch: null } });
+      assertMatch('the response', seen, { status: 409, error: { code: 'epoch_ahead', currentEpoch: null } });
       const now = Number(fieldsOf(body.error).now);
       const retried = await agent.outbox.post([{ seq: 1, ...agent.event(mark(2)) }], now);
-      assertMatch('the answer to an epoch at that time', retried.body, { ackedSeq: 1, accepted: 1 });
+      assertMatch('the response to an epoch at that time', retried.body, { ackedSeq: 1, accepted: 1 });
       await assertStored(agent, [2]);
     },
   },
@@ -115,7 +123,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
         );
         const body = new Uint8Array(Buffer.concat(parts));
         const { seen } = await server.send('/events', { method: 'POST', headers, body });
-        assertMatch(`the answer to ${members} member(s)`, seen, { status: 200, ackedSeq: index + 1, accepted: 1 });
+        assertMatch(`the response to ${members} member(s)`, seen, { status: 200, ackedSeq: index + 1, accepted: 1 });
       }
     },
   },
@@ -126,7 +134,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await agent.emit(mark(1), mark(2));
       const producer = { id: `${agent.outbox.id}/other`, epoch: agent.outbox.epoch };
       const { body } = await server.post('/events', { producer, records: [{ seq: 1, ...agent.event(mark(3)) }] });
-      assertMatch('the answer to the other producer', body, { ackedSeq: 1, accepted: 1, duplicates: 0 });
+      assertMatch('the response to the other producer', body, { ackedSeq: 1, accepted: 1, duplicates: 0 });
       await agent.emit(mark(4));
       await assertStored(agent, [1, 2, 3, 4]);
     },
@@ -144,8 +152,8 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
   },
 });
 
-/** @throws CheckFailed unless the answer is this error, as JSON, with a message */
-function assertError(subject: string, { seen, body, headers }: Answer, expected: Fields): void {
+/** @throws CheckFailed unless the response is this error, as JSON, with a message */
+function assertError(subject: string, { seen, body, headers }: JsonResponse, expected: Fields): void {
   assertMatch(subject, seen, expected, 'Use the status and the code of the error table.');
   const { message } = fieldsOf(body.error);
   const hasMessage = typeof message === 'string' && message.length > 8;
@@ -169,9 +177,9 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
         ['a gap between two records', { producer, records: [record, { ...record, seq: 3 }] }, /seq/],
       ];
       for (const [subject, body, field] of bodies) {
-        const answer = await server.post('/events', body);
-        assertError(subject, answer, malformed);
-        assert(field.test(answer.text), `the answer to ${subject} to name the field`, answer.body);
+        const response = await server.post('/events', body);
+        assertError(subject, response, malformed);
+        assert(field.test(response.text), `the response to ${subject} to name the field`, response.body);
       }
       const headers = { ...server.authorized, ...JSON_BODY };
       const cut = await server.send('/events', { method: 'POST', headers, body: '{"producer":' });
@@ -182,8 +190,8 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
     todo: 'Refuse it as unsupported_encoding.',
     async run({ server }) {
       const headers = { ...server.authorized, ...JSON_BODY, 'content-encoding': 'br' };
-      const answer = await server.send('/events', { method: 'POST', headers, body: '{}' });
-      assertError('content-encoding: br', answer, { status: 415, error: { code: 'unsupported_encoding' } });
+      const response = await server.send('/events', { method: 'POST', headers, body: '{}' });
+      assertError('content-encoding: br', response, { status: 415, error: { code: 'unsupported_encoding' } });
     },
   },
   'unknown resources are not found, and unsupported methods are not allowed': {
@@ -192,18 +200,18 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
       const notFound = { status: 404, error: { code: 'not_found' } };
       assertError('an unknown session', await server.get(`/sessions/${server.prefix}-nobody`), notFound);
       assertError('an unknown route', await server.get('/no/such/route'), notFound);
-      const answer = await server.post('/events', {}, 'PUT');
-      assertError('PUT /events', answer, { status: 405, error: { code: 'method_not_allowed' } });
-      const allowed = answer.headers.get('allow') ?? '';
+      const response = await server.post('/events', {}, 'PUT');
+      assertError('PUT /events', response, { status: 405, error: { code: 'method_not_allowed' } });
+      const allowed = response.headers.get('allow') ?? '';
       assert(/\bPOST\b/.test(allowed), 'Allow to list POST', allowed);
     },
   },
   'the response to an invalid parameter names it': {
-    todo: 'Name the parameter in the answer.',
+    todo: 'Name the parameter in the response.',
     async run({ server }) {
-      const answer = await server.get('/sessions?limit=none');
-      assertError('limit=none', answer, { status: 400, error: { code: 'invalid_argument' } });
-      assert(answer.text.includes('limit'), 'the answer to name limit', answer.body);
+      const response = await server.get('/sessions?limit=none');
+      assertError('limit=none', response, { status: 400, error: { code: 'invalid_argument' } });
+      assert(response.text.includes('limit'), 'the response to name limit', response.body);
     },
   },
   'a refused request stores nothing': {
@@ -218,7 +226,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
   },
   'acknowledged records are readable when the response arrives': {
     why: '3, Ingest',
-    todo: 'Commit rows and read models in one transaction, and answer afterwards.',
+    todo: 'Commit rows and read models in one transaction before you respond.',
     async run({ agent, server }) {
       for (let index = 1; index <= 10; index += 1) {
         const { position } = await agent.emit(notice(`read-back ${index}`));
@@ -232,7 +240,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
   },
   'responses other than streams can’t be cached': {
     why: '2, Common rules',
-    todo: 'Send cache-control: no-store with every answer.',
+    todo: 'Send cache-control: no-store with every response.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));
       const paths = ['/sessions', agent.path, `${agent.path}/transcript`, '/agents', '/inbox', '/no/such/route'];
@@ -250,7 +258,7 @@ async function assertQuarantined(agent: FakeAgent, invalid: FakeRecord, code: st
   const { seen } = await agent.outbox.post(agent.outbox.numbered(records));
   const expected = { status: 200, ackedSeq: 3, accepted: 2, rejected: [{ seq: 2, code }] };
   const todo = `Quarantine the record as ${code}, acknowledge it, and accept the records after it.`;
-  assertMatch('the answer', seen, expected, todo);
+  assertMatch('the response', seen, expected, todo);
   const notices = (await agent.turns()).flatMap(itemsOf).filter((item) => /before|behind/.test(item));
   assertMatch('the notices', notices, ['notice before', 'notice behind'], todo);
 }
@@ -278,13 +286,13 @@ export const LIMITS = serverChecks('limits', '2, Limits', {
       await agent.outbox.send(agent.event(custom('x'), id(MAX_ID_LENGTH)));
       const producer = { id: id(MAX_ID_LENGTH + 1), epoch: 1 };
       const { seen } = await server.post('/events', { producer, records: [{ seq: 1, ...agent.event(notice('x')) }] });
-      assertMatch('the answer to such a producer', seen, { status: 400, error: { code: 'malformed' } });
+      assertMatch('the response to such a producer', seen, { status: 400, error: { code: 'malformed' } });
     },
   },
   'a body 64 levels deep is accepted, and one of 65 levels is malformed': {
     todo: 'Check the depth before parsing.',
     async run({ agent }) {
-      // The body, its records, the record, the event and its value are five levels already.
+      // The body, its records, the record, the event and its value are the first five levels.
       const nested = (depth: number) => {
         let value: unknown = {};
         for (let index = 5; index < depth; index += 1) value = { value };
@@ -292,7 +300,7 @@ export const LIMITS = serverChecks('limits', '2, Limits', {
       };
       await agent.outbox.send(nested(MAX_JSON_DEPTH));
       const { seen } = await agent.outbox.post(agent.outbox.numbered([nested(MAX_JSON_DEPTH + 1)]));
-      assertMatch('the answer', seen, { status: 400, error: { code: 'malformed' } });
+      assertMatch('the response', seen, { status: 400, error: { code: 'malformed' } });
     },
   },
   '10,000 records in a request are accepted, and one more is malformed': {
@@ -300,9 +308,9 @@ export const LIMITS = serverChecks('limits', '2, Limits', {
     async run({ agent }) {
       const records = agent.outbox.numbered(Array.from({ length: MAX_RECORDS_PER_REQUEST + 1 }, () => agent.log('x')));
       const { seen: refused } = await agent.outbox.post(records);
-      assertMatch('the answer to 10,001', refused, { status: 400, error: { code: 'malformed' } });
+      assertMatch('the response to 10,001', refused, { status: 400, error: { code: 'malformed' } });
       const { seen } = await agent.outbox.post(records.slice(0, -1));
-      assertMatch('the answer to 10,000', seen, { status: 200, accepted: MAX_RECORDS_PER_REQUEST });
+      assertMatch('the response to 10,000', seen, { status: 200, accepted: MAX_RECORDS_PER_REQUEST });
     },
   },
   'a body over 8 MiB is too large, and the response names the limit': {
@@ -312,7 +320,7 @@ export const LIMITS = serverChecks('limits', '2, Limits', {
       const body = { producer: { id: agent.outbox.id, epoch: agent.outbox.epoch }, records: [record] };
       record.filler = 'x'.repeat(MAX_REQUEST_BYTES - JSON.stringify(body).length + 1);
       const { seen } = await server.post('/events', body);
-      assertMatch('the answer', seen, { status: 413, error: { code: 'too_large', maxBytes: MAX_REQUEST_BYTES } });
+      assertMatch('the response', seen, { status: 413, error: { code: 'too_large', maxBytes: MAX_REQUEST_BYTES } });
     },
   },
 });

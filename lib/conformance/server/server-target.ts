@@ -21,7 +21,7 @@ export interface Server {
   token: string;
 }
 
-export interface Answer {
+export interface JsonResponse {
   status: number;
   headers: Headers;
   body: Fields;
@@ -36,7 +36,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
  * The server under test, and the agents that the checks simulate. All ids carry a prefix unique to this run.
  *
  * Failure: `close` always ends the streams, ends and archives the simulated sessions and retires their agents.
- * Stored events stay, because Interlude never deletes any.
+ * Stored events stay, because no route deletes them.
  */
 export class ServerTarget {
   readonly server: Server;
@@ -58,11 +58,13 @@ export class ServerTarget {
     const { url } = this.server;
     const { status, body } = await this.get('/sessions?limit=1').catch((error: Error) => {
       const cause = (error.cause as { code?: string } | undefined)?.code ?? error.message;
-      throw new RunAborted(`${url} does not answer (${cause}); start it, or name another with --url`);
+      throw new RunAborted(`${url} does not answer (${cause}). Start it, or name another with --url`);
     });
-    if (status === 401) throw new RunAborted(`${url} refuses the token; give the token of its owner with --token-file`);
+    if (status === 401) throw new RunAborted(`${url} refuses the token. Pass its owner’s with --token-file`);
     if (status !== 200 || typeof body.position !== 'string')
-      throw new RunAborted(`${url} is not an Interlude server: GET /sessions answered ${status}`);
+      throw new RunAborted(
+        `${url} is not an Interlude server: GET /sessions responded ${status}. Name another with --url`,
+      );
   }
 
   /** A simulated agent for one check. */
@@ -72,7 +74,7 @@ export class ServerTarget {
     return agent;
   }
 
-  async send(path: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Answer> {
+  async send(path: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<JsonResponse> {
     const signal = AbortSignal.any([this.timeout.signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
     const url = `${this.server.url}${/^\/(healthz|readyz|sign-in)/.test(path) ? '' : API_BASE}${path}`;
     const response = await fetch(url, { redirect: 'manual', signal, ...init });
@@ -86,27 +88,27 @@ export class ServerTarget {
     return { authorization: `Bearer ${this.server.token}` };
   }
 
-  get(path: string): Promise<Answer> {
+  get(path: string): Promise<JsonResponse> {
     return this.send(path, { headers: this.authorized });
   }
 
-  /** @throws CheckFailed unless the answer is 200 */
+  /** @throws CheckFailed unless the response is 200 */
   async read(path: string): Promise<Fields> {
     const { status, body } = await this.get(path);
     assertMatch(`GET ${path}`, { status }, { status: 200 }, 'Serve this read model.');
     return body;
   }
 
-  post(path: string, body: unknown, method = 'POST'): Promise<Answer> {
+  post(path: string, body: unknown, method = 'POST'): Promise<JsonResponse> {
     const headers = { ...this.authorized, 'content-type': 'application/json' };
     return this.send(path, { method, headers, body: JSON.stringify(body) });
   }
 
-  /** Posts and asserts the answer. @throws CheckFailed */
+  /** Sends a request. @throws CheckFailed unless the response matches */
   async expect(path: string, body: unknown, expected: Fields, method = 'POST'): Promise<Fields> {
-    const answer = await this.post(path, body, method);
-    assertMatch(`${method} ${path}`, answer.seen, expected, 'Answer as PROTOCOL.md says.');
-    return answer.body;
+    const response = await this.post(path, body, method);
+    assertMatch(`${method} ${path}`, response.seen, expected, 'Respond as PROTOCOL.md says.');
+    return response.body;
   }
 
   /** @throws Error with the response, if it is not a stream */
@@ -137,9 +139,9 @@ export class ServerTarget {
     const sessionIds = ((body.sessions as Fields[] | undefined) ?? []).map((session) => String(session.id));
     const failed = await Promise.all(
       sessionIds.map(async (sessionId, index) => {
-        const event = custom('session:ended', { reason: 'the conformance check is over', exitCode: 0 });
+        const event = custom('session:ended', { reason: 'the conformance check has ended', exitCode: 0 });
         const record = { kind: 'event', agentId: id, sessionId, occurredAt: Date.now(), event, seq: 1 };
-        // A new producer, because the check may have left its own producer with wrong numbers.
+        // A new producer, because the check may have left its own one with wrong sequence numbers.
         const producer = { id: `${outbox.id}/end/${index}`, epoch: Date.now() };
         const path = `/sessions/${encodeURIComponent(sessionId)}/arrangement`;
         const ended = await this.post('/events', { producer, records: [record] }).catch(() => null);
@@ -184,7 +186,7 @@ export interface SseFrame {
   data: Fields;
 }
 
-/** Keeps every frame of a stream of server-sent events. */
+/** Collects the frames of a stream of server-sent events. */
 export class SseReader {
   readonly frames: SseFrame[] = [];
   heartbeats = 0;
@@ -202,7 +204,7 @@ export class SseReader {
     timeout.signal.addEventListener('abort', () => abort.abort());
     const response = await fetch(url, { headers, signal: abort.signal });
     if (!response.ok || response.body === null) {
-      throw new Error(`${new URL(url).pathname} answered ${response.status}: ${await response.text()}`);
+      throw new Error(`${new URL(url).pathname} responded ${response.status}: ${await response.text()}`);
     }
     return new SseReader(response.body, abort, timeout);
   }
@@ -262,14 +264,14 @@ export class FakeOutbox {
   }
 
   /** Sends records without renumbering them. */
-  async post(records: readonly Fields[], epoch = this.epoch): Promise<Answer> {
+  async post(records: readonly Fields[], epoch = this.epoch): Promise<JsonResponse> {
     return await this.#target.post('/events', { producer: { id: this.id, epoch }, records });
   }
 
   /** Numbers and sends records. @throws CheckFailed unless all are acknowledged */
   async send(...records: FakeRecord[]): Promise<Fields> {
     const { seen, body } = await this.post(this.numbered(records));
-    assertMatch('the answer', seen, { status: 200, ackedSeq: this.next - 1 }, 'Accept consecutive records.');
+    assertMatch('the response', seen, { status: 200, ackedSeq: this.next - 1 }, 'Accept consecutive records.');
     return body;
   }
 }
@@ -317,7 +319,7 @@ export class FakeAgent {
     return await this.#target.stream(`/agents/${encodeURIComponent(this.id)}/commands?${query}`);
   }
 
-  async acknowledge(commandId: string, state: string, more: Fields = {}): Promise<Answer> {
+  async acknowledge(commandId: string, state: string, more: Fields = {}): Promise<JsonResponse> {
     const path = `/agents/${encodeURIComponent(this.id)}/commands/${encodeURIComponent(commandId)}/ack`;
     return await this.#target.post(path, { state, runner: this.runner.id, startedAt: this.runner.startedAt, ...more });
   }

@@ -179,8 +179,8 @@ export const TASKS = serverChecks('tasks', '3, Ingest, 11', {
     async run({ agent, server }) {
       const other = `${agent.id}/other`;
       await agent.outbox.send(agent.event(custom('x')), agent.event(custom('x'), other));
-      const answer = await agent.emit(taskCompleted('t9', 'completed'));
-      assertMatch('the answer', answer, { rejected: [{ seq: 3, code: 'task_of_no_session' }] });
+      const response = await agent.emit(taskCompleted('t9', 'completed'));
+      assertMatch('the response', response, { rejected: [{ seq: 3, code: 'task_of_no_session' }] });
       const path = `/agents/${encodeURIComponent(agent.id)}/parked`;
       const { records } = (await server.read(path)) as { records: { position: string }[] };
       assertMatch('the parked records', records, [{ seq: 3, parked: { state: 'parked', taskId: 't9' } }]);

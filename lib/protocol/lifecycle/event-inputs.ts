@@ -51,7 +51,7 @@ function task(input: InputOf<'task'>): Read {
     const id = pickId(value, 'task_id', 'taskId');
     if (id === null) return NONE;
     const end = taskEndOf(event);
-    // a task presumed lost is in its runner's list again
+    // The runner lists a task again that was presumed lost.
     const isBack = pickText(value, 'status') === 'running' && readInterlude(event).presumed === true;
     const ended = end === null ? [] : [end === 'lost' ? ('presume' as const) : ('end' as const)];
     const inputs = input === 'start' || isBack ? ['start' as const, ...ended] : end === null ? [input] : ended;
@@ -104,7 +104,7 @@ const BY_TYPE: Readonly<Record<string, Read>> = {
   TOOL_CALL_START: read('call', 'toolCallId', 'start'),
   TOOL_CALL_ARGS: read('call', 'toolCallId', 'args'),
   TOOL_CALL_CHUNK: read('call', 'toolCallId', 'start', 'args'),
-  // older AG-UI clients send the result with the end
+  // Older AG-UI clients send the result with the end.
   TOOL_CALL_END: (event) => (pick(event, 'result') === undefined ? callEnds : callIsAnswered)(event),
   TOOL_CALL_RESULT: read('call', 'toolCallId', 'result'),
   STEP_STARTED: bracket('step', 'stepName', 'start'),

@@ -55,7 +55,7 @@ const TURN: Table<TurnState, TurnInput> = {
     join: ['open', 'begins'],
     request: ['none', 'stray'],
     content: ['open', 'begins'],
-    // a whole turn at once, for example a local command answered without a model
+    // A whole turn in one event, for example a local command answered without a model.
     end: ['none', 'begins'],
     'foreign-end': ['none', 'stray'],
     gone: ['none', 'stray'],
@@ -71,7 +71,7 @@ const TURN: Table<TurnState, TurnInput> = {
     gone: ['none', 'stray'],
   },
   open: {
-    // the open turn never reported its end
+    // The open turn never reported its end.
     begin: ['open', 'late'],
     announce: ['held', 'late'],
     join: ['open', 'continues'],
@@ -106,7 +106,7 @@ const TEXT: Table<TextState, TextInput> = {
   ended: {
     start: ['ended', 'late'],
     delta: ['ended', 'late'],
-    // the final text replaces the shown one
+    // The final text replaces the shown one.
     whole: ['ended', 'corrects'],
     end: ['ended', 'repeats'],
     cut: ['ended', 'repeats'],
@@ -143,7 +143,7 @@ const CALL: Table<CallState, CallInput> = {
     cut: ['left', 'ends'],
   },
   left: {
-    // its id is reused
+    // The agent reuses the id.
     start: ['left', 'late'],
     args: ['left', 'late'],
     end: ['left', 'repeats'],
@@ -171,12 +171,12 @@ const TASK: Table<TaskState, TaskInput> = {
     start: ['running', 'begins'],
     hide: ['hidden', 'stray'],
     report: ['new', 'stray'],
-    // its start was lost
+    // Its start was lost.
     end: ['ended', 'ends'],
     presume: ['new', 'stray'],
   },
   hidden: {
-    // moved to the background
+    // Moved to the background.
     start: ['running', 'begins'],
     hide: ['hidden', 'repeats'],
     report: ['hidden', 'stray'],
@@ -230,7 +230,7 @@ const REQUEST: Table<RequestState, RequestInput> = {
     cut: ['resolved', 'repeats'],
   },
   resolved: {
-    // an agent may reuse the id
+    // The agent may reuse the id.
     ask: ['open', 'begins'],
     pass: ['resolved', 'repeats'],
     answer: ['resolved', 'repeats'],
@@ -261,7 +261,7 @@ export type InputOf<K extends Kind> = {
   bracket: Extract<TextInput, 'start' | 'end'>;
 }[K];
 
-/** States in which the end is still to come. An inferred end counts as an end. */
+/** The open states. An inferred end counts as an end. */
 export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
   turn: new Set(['held', 'open'] as const),
   text: new Set(['open'] as const),

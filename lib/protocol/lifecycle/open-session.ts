@@ -58,7 +58,7 @@ const MOST = { tasks: 10_000, requests: 1_000 };
 export function turnStep(openId: string | null, { id, input }: EventInput<'turn'>): readonly [TurnState, Verdict] {
   if (openId === null) return GRAMMAR.turn.none[input];
   if (input === 'end' && id !== null && id !== openId) return GRAMMAR.turn.open['foreign-end'];
-  // the turn's repeated start
+  // The repeated start of the turn.
   if (input === 'begin' && id === openId) return GRAMMAR.turn.open.join;
   return GRAMMAR.turn.open[input];
 }
@@ -138,7 +138,7 @@ export class OpenSession {
   #applyTurn(step: EventInput<'turn'>, event: AgUiEvent): void {
     const [next, verdict] = turnStep(this.#turn?.runId ?? null, step);
     if (verdict === 'stray') return;
-    // a turn's start cuts only the previous turn
+    // The start of a turn cuts only the previous turn.
     if (step.input !== 'begin' || verdict === 'late') this.#cutCalls((by) => by === null);
     if (this.#turn === null && next === 'none') return;
     const { userMessageIds = [] } = readInterlude(event);
@@ -216,7 +216,7 @@ export class OpenSession {
 
 /** Open work after further events. @returns the same object if nothing changed */
 export function workAfter(work: OpenWork, events: readonly { event: AgUiEvent }[]): OpenWork {
-  // most events are text and can be skipped, because loading all open work for each event gets slower the more is open
+  // Most events are text and are skipped: loading all open work for each of them would be slow.
   const moving = events.filter(({ event }) => endsSession(event) || inputsOf(event).some(isOfWork));
   if (moving.length === 0) return work;
   const session = new OpenSession(work);

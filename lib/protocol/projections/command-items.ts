@@ -30,8 +30,8 @@ export function foldCommand(state: State) {
     const reason = pickText(value, 'reason');
     const request = draft.find('request', requestId);
     if (request !== undefined && answersRequest(request, commandId, value)) {
-      const given = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
-      const behavior = given ?? request.answer?.behavior ?? null;
+      const decided = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
+      const behavior = decided ?? request.answer?.behavior ?? null;
       const optionId = pickText(value, 'option_id');
       const choice = optionId === null ? {} : { optionId };
       draft.put({ ...request, answer: { commandId, behavior, ...choice, state, reason } });
@@ -41,10 +41,10 @@ export function foldCommand(state: State) {
     const known = draft.find('notice', id);
     const type = pickText(value, 'type') ?? known?.command?.type ?? '';
     const taskId = pickId(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
-    const words = Object.hasOwn(COMMAND_TEXTS, type) ? COMMAND_TEXTS[type] : undefined;
+    const texts = Object.hasOwn(COMMAND_TEXTS, type) ? COMMAND_TEXTS[type] : undefined;
     const name = type.startsWith('task.') ? (pickText(value, 'description') ?? taskId) : null;
-    const isOff = type === 'wake-rule.set' && value.when === 'never';
-    const line = (isOff ? WAKE_RULE_OFF : (words ?? OTHER_COMMAND))[state] + (name === null ? '' : `: ${name}`);
+    const turnsOff = type === 'wake-rule.set' && value.when === 'never';
+    const line = (turnsOff ? WAKE_RULE_OFF : (texts ?? OTHER_COMMAND))[state] + (name === null ? '' : `: ${name}`);
     draft.put({
       id,
       position: known?.position ?? entry.position,

@@ -6,8 +6,8 @@ import type { Item, ItemKind } from '../read-models';
 import { truncateText } from '../text';
 import type { EventEntry } from './placement';
 
-/** Maximum text, in UTF-16 code units, of the requests kept before the newest items. */
-const MAX_HELD_TEXT = MAX_TURN_TEXT / 2;
+/** Maximum text, in UTF-16 code units, of the requests shown before the newest items. */
+const MAX_REQUEST_TEXT = MAX_TURN_TEXT / 2;
 
 /** Items of a turn in order (older requests, then the newest items) and the number of omitted ones. */
 export interface ShownItems {
@@ -26,10 +26,10 @@ export interface ShownItems {
 export class ItemDraft {
   readonly #items: Item[];
   readonly #index = new Map<string, number>();
-  /** Index of the first newest item. Earlier items are shown only if held. */
+  /** Index of the first newest item. Of the earlier items, only `#olderRequests` are shown. */
   #first = 0;
-  /** Indexes of the shown items before `#first`. */
-  #held: number[] = [];
+  /** Indexes of the shown requests before `#first`, ascending. */
+  #olderRequests: number[] = [];
   #text = 0;
   #omitted: number;
 
@@ -79,8 +79,8 @@ export class ItemDraft {
   }
 
   shown(): ShownItems {
-    const held = this.#held.map((at) => this.#items[at] as Item);
-    const items = this.#first === 0 ? this.#items : [...held, ...this.#items.slice(this.#first)];
+    const olderRequests = this.#olderRequests.map((at) => this.#items[at] as Item);
+    const items = this.#first === 0 ? this.#items : [...olderRequests, ...this.#items.slice(this.#first)];
     return this.#omitted === 0 ? { items } : { items, omitted: this.#omitted };
   }
 
@@ -94,7 +94,7 @@ export class ItemDraft {
   }
 
   get #count(): number {
-    return this.#held.length + this.#items.length - this.#first;
+    return this.#olderRequests.length + this.#items.length - this.#first;
   }
 
   /**
@@ -105,18 +105,18 @@ export class ItemDraft {
    */
   #dropOldest(): number {
     let text = 0;
-    for (const at of this.#held) text += itemTextLength(this.#items[at] as Item);
-    while (text <= MAX_HELD_TEXT && this.#held.length <= MAX_PENDING_REQUESTS) {
+    for (const at of this.#olderRequests) text += itemTextLength(this.#items[at] as Item);
+    while (text <= MAX_REQUEST_TEXT && this.#olderRequests.length <= MAX_PENDING_REQUESTS) {
       const at = this.#first;
       const item = this.#items[at] as Item;
       // The newest item always stays.
       if (at === this.#items.length - 1) break;
       this.#first += 1;
       if (item.kind !== 'request') return at;
-      this.#held.push(at);
+      this.#olderRequests.push(at);
       text += itemTextLength(item);
     }
-    return this.#held.shift() as number;
+    return this.#olderRequests.shift() as number;
   }
 }
 

@@ -73,7 +73,7 @@ export class ShownFold {
   }
 
   /**
-   * Completes a chunked text, which no event ends. A person's message is complete at once, as is any text outside a
+   * Completes a chunked text, which no event ends. A person's message is complete immediately, as is any text outside a
    * turn.
    */
   #endChunk(event: AgUiEvent): void {

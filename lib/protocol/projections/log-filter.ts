@@ -9,7 +9,7 @@ export interface LogRegex {
   test(message: string): boolean;
   /**
    * The matching ranges, ascending, found one at a time; null for an empty match. Each takes at most `MAX_HIT_STEPS`,
-   * so finding all matches of a long line at once would take too long.
+   * so finding all matches of a long line in one step would take too long.
    */
   hits(message: string): Iterable<[number, number] | null>;
 }

@@ -23,7 +23,7 @@ const MAX_STATES_BYTES = 256 * 1024;
  * `^` and `$` match at each line of a message. Only the beginning of a long message is searched, as far as
  * `MAX_REGEX_STEPS` allows, as if the message ended there.
  *
- * In a module of its own, so that a page loads the engine only when someone searches by regex.
+ * A separate module, so that a page loads the engine only for a search by regex.
  *
  * @see https://github.com/google/re2/wiki/Syntax
  */
@@ -36,12 +36,14 @@ export function compileLogRegex(source: string): RegexOutcome {
     compiled = RE2JS.compile(source, RE2JS.MULTILINE);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    // without the flag that we added
+    // Without the flag that we added.
     return refused(text.replace(/^error parsing regexp: /, '').replace('`(?m)', '`'));
   }
   const size = compiled.programSize();
   if (size > MAX_REGEX_PROGRAM) {
-    return refused(`it is too big: ${size} steps, of ${MAX_REGEX_PROGRAM}. Repeat less, or search for a part of it`);
+    return refused(
+      `it is too big: ${size} steps of at most ${MAX_REGEX_PROGRAM}. Use smaller repetitions, or search for a part of it`,
+    );
   }
   const { dfa } = compiled.re2();
   dfa.stateBudget = dfa.memBudget = MAX_STATES_BYTES;

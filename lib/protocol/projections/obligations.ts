@@ -21,22 +21,21 @@ import type { EventEntry, Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
 
 /*
- * Pending replies (obligations). A message from a person or another agent is owed a reply from the end of the message
- * until
+ * Obligations. The reply to a message of a person or another agent is pending from the end of the message until
  * - a turn that names it finishes,
  * - a text that names it in `replyTo` ends, in a turn that finishes, or
  * - a person waives it.
  * A failed or interrupted turn does not answer any message. A turn triggered by a task answers only the messages it
- * names. In other turns, a text answers only messages the agent held at the start of the turn (outside a turn: of the
+ * names. In other turns, a text answers only messages the agent had received at the start of the turn (outside a turn: of the
  * text), because earlier text cannot answer a message the agent had not seen.
  *
- * Candidates: the last text of a finished turn may answer a message that is still owed, if the agent held the message
+ * Candidates: the last text of a finished turn may answer a message without a reply, if the agent had received the message
  * when the text started and neither text nor turn names other messages. A person can accept it until a later turn
  * provides another.
  */
 
-/** Maximum number of unfinished messages, and of replies of one turn, kept at a time. */
-const MAX_REMEMBERED = 256;
+/** Maximum number of unfinished messages, and of replies of one turn, tracked at a time. */
+const MAX_TRACKED = 256;
 
 export interface ObligationFold {
   /** Unfinished messages to the agent. */
@@ -53,7 +52,7 @@ export interface ObligationFold {
   };
   /** Messages queued by the server, with the position of their arrival at the agent; null before. */
   sent?: Sent[];
-  /** For owed messages before this position that are not in `sent`, their arrival is unknown. */
+  /** The arrival of an unanswered message before this position is unknown, unless `sent` has it. */
   sentUnknownBefore?: Position;
 }
 
@@ -98,7 +97,7 @@ export class ObligationLedger {
 
   /**
    * @param known the stored obligations that the placements may change, settled ones included, because a repeated message
-   *   is not owed again
+   *   does not open a second obligation
    */
   constructor(fold: ObligationFold, known: readonly Obligation[], owner: { sessionId: string; agentId: string }) {
     this.fold = fold;
@@ -119,19 +118,21 @@ export class ObligationLedger {
       if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);
       else if (placement.role === 'user') this.#applyMessage(placement);
       else if (placement.entityId !== null && event.type.startsWith('TEXT_MESSAGE_')) {
-        this.#noteText(placement);
+        this.#trackText(placement);
         this.#applyReply(placement);
       }
       if (event.type === 'RUN_STARTED') {
         for (const { id, text } of inputUserMessages(event))
-          this.#owe(id, { kind: 'person', id: 'user' }, text, placement.entry);
+          this.#open(id, { kind: 'person', id: 'user' }, text, placement.entry);
       }
     }
     for (const turn of placement.turns) {
       if (turn.kind === 'none' || turn.state === 'open') continue;
       if (turn.state === 'finished') {
         const isWokenByTask = turn.trigger?.kind === 'task';
-        const replied = isWokenByTask ? [] : this.fold.answered.filter((id) => this.#wasHeldAt(turn.position, id));
+        const replied = isWokenByTask
+          ? []
+          : this.fold.answered.filter((id) => this.#wasReceivedBefore(turn.position, id));
         for (const id of turn.userMessageIds) this.#answer(id, placement.entry, turn.id, 'turn');
         for (const id of replied) this.#answer(id, placement.entry, turn.id, 'reply');
         this.#propose(turn.userMessageIds);
@@ -143,7 +144,7 @@ export class ObligationLedger {
     }
   }
 
-  #applyMessage({ entry, entityId, begunAt }: Placement): void {
+  #applyMessage({ entry, entityId, startPosition }: Placement): void {
     const { event } = entry;
     const id = entityId;
     if (id === null) return;
@@ -151,45 +152,42 @@ export class ObligationLedger {
     const others = this.fold.drafts.filter((message) => message.messageId !== id);
     if (event.type === 'TEXT_MESSAGE_START') {
       const isQueued = readInterlude(event).delivery === 'queued';
-      if (!isQueued) this.#arrive(id, entry.position);
+      if (!isQueued) this.#recordArrival(id, entry.position);
       if (this.#find(id) !== undefined) return;
-      if (isQueued) this.#send({ messageId: id, arrivedAt: null }, entry.position);
+      if (isQueued) this.#recordSent({ messageId: id, arrivedAt: null }, entry.position);
       const started = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
-      this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), started] };
+      this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_TRACKED - 1)), started] };
     } else if (event.type === 'TEXT_MESSAGE_CHUNK' && draft === undefined) {
-      this.#applyChunk(id, entry, begunAt === entry.position);
+      this.#applyChunk(id, entry, startPosition === entry.position);
     } else if (/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type) && draft !== undefined) {
       const text = extendedText(draft.text, event);
       if (text !== null) this.fold = { ...this.fold, drafts: [...others, { ...draft, text }] };
     } else if (event.type === 'TEXT_MESSAGE_END' && draft !== undefined) {
       this.fold = { ...this.fold, drafts: others };
-      this.#owe(id, draft.from, draft.text, { ...entry, occurredAt: draft.at });
+      this.#open(id, draft.from, draft.text, { ...entry, occurredAt: draft.at });
     }
   }
 
-  /**
-   * Applies a chunk. It may be a whole message, so the reply is owed from the first chunk on; later chunks extend the
-   * text.
-   */
+  /** Applies a chunk. The first one may be the whole message, so it opens the obligation; later ones extend the text. */
   #applyChunk(id: string, entry: EventEntry, isFirst: boolean): void {
     const delta = contentText(entry.event.delta);
     const known = this.#find(id);
     if (isFirst) {
-      this.#arrive(id, entry.position);
-      this.#owe(id, senderOf(entry), delta, entry);
+      this.#recordArrival(id, entry.position);
+      this.#open(id, senderOf(entry), delta, entry);
     } else if (known?.state === 'owed' && known.text.length < MAX_OBLIGATION_TEXT) {
       this.#after.set(id, { ...known, text: truncateText(known.text + delta, MAX_OBLIGATION_TEXT) });
     }
   }
 
   /** Keeps the text that may become a candidate at the end of its turn. */
-  #noteText({ entry, entityId, turnId, role, begunAt }: Placement): void {
+  #trackText({ entry, entityId, turnId, role, startPosition }: Placement): void {
     const { event, position } = entry;
     const messageId = entityId as string;
     if (turnId === null || role !== 'assistant') return;
     const named = readInterlude(event).replyTo;
-    const targets = named === undefined ? {} : { replyTo: stringList(named).slice(-MAX_REMEMBERED) };
-    const isFirstChunk = event.type === 'TEXT_MESSAGE_CHUNK' && begunAt === position;
+    const targets = named === undefined ? {} : { replyTo: stringList(named).slice(-MAX_TRACKED) };
+    const isFirstChunk = event.type === 'TEXT_MESSAGE_CHUNK' && startPosition === position;
     if (event.type === 'TEXT_MESSAGE_START' || isFirstChunk) {
       const text = truncateText(isFirstChunk ? contentText(event.delta) : '', MAX_OBLIGATION_TEXT);
       this.fold = { ...this.fold, lastText: { messageId, turnId, begunAt: position, text, ...targets } };
@@ -221,9 +219,9 @@ export class ObligationLedger {
     const candidate = { ...text, position: begunAt };
     for (const messageId of new Set([...this.#before.keys(), ...this.#after.keys()])) {
       const obligation = this.#find(messageId);
-      if (obligation?.state !== 'owed' || !this.#wasHeldAt(begunAt, messageId)) continue;
-      const isMeant = replyTo.length > 0 ? replyTo.includes(messageId) : named.length === 0;
-      if (!isMeant) continue;
+      if (obligation?.state !== 'owed' || !this.#wasReceivedBefore(begunAt, messageId)) continue;
+      const isTarget = replyTo.length > 0 ? replyTo.includes(messageId) : named.length === 0;
+      if (!isTarget) continue;
       this.#after.set(messageId, { ...obligation, candidate });
     }
   }
@@ -234,7 +232,7 @@ export class ObligationLedger {
     this.fold = fold;
   }
 
-  /** Marks replies owed for too long as overdue, if their agent can reply. */
+  /** Marks replies pending for too long as overdue, if their agent can reply. */
   setOverdue(messageIds: Iterable<string>, canReply: boolean): void {
     for (const id of messageIds) {
       const obligation = this.#find(id);
@@ -243,11 +241,11 @@ export class ObligationLedger {
     }
   }
 
-  #applyReply({ entry, entityId, turnId, begunAt }: Placement): void {
+  #applyReply({ entry, entityId, turnId, startPosition }: Placement): void {
     const id = entityId as string;
     const named = readInterlude(entry.event).replyTo;
     if (entry.event.type === 'TEXT_MESSAGE_CHUNK') {
-      if (named !== undefined) this.#reply(named, { entry, turnId, begunAt });
+      if (named !== undefined) this.#reply(named, { entry, turnId, startPosition });
       return;
     }
     const before = Object.hasOwn(this.fold.answering, id) ? this.fold.answering[id] : undefined;
@@ -261,18 +259,22 @@ export class ObligationLedger {
     }
     const { [id]: _ended, ...answering } = this.fold.answering;
     this.fold = { ...this.fold, answering };
-    this.#reply(replyTo, { entry, turnId, begunAt });
+    this.#reply(replyTo, { entry, turnId, startPosition });
   }
 
-  #reply(replyTo: string[], { entry, turnId, begunAt }: Pick<Placement, 'entry' | 'turnId' | 'begunAt'>): void {
-    if (begunAt === null || turnId === null) return;
+  #reply(
+    replyTo: string[],
+    { entry, turnId, startPosition }: Pick<Placement, 'entry' | 'turnId' | 'startPosition'>,
+  ): void {
+    if (startPosition === null || turnId === null) return;
     if (turnId.startsWith('none:')) {
       // Outside a turn, the text itself is the end.
-      for (const named of replyTo) if (this.#wasHeldAt(begunAt, named)) this.#answer(named, entry, turnId, 'reply');
+      for (const named of replyTo)
+        if (this.#wasReceivedBefore(startPosition, named)) this.#answer(named, entry, turnId, 'reply');
       return;
     }
     const others = this.fold.answered.filter((id) => !replyTo.includes(id));
-    this.fold = { ...this.fold, answered: [...others, ...replyTo].slice(-MAX_REMEMBERED) };
+    this.fold = { ...this.fold, answered: [...others, ...replyTo].slice(-MAX_TRACKED) };
   }
 
   #applyCustom(entry: EventEntry): void {
@@ -280,7 +282,7 @@ export class ObligationLedger {
     const id = pickId(value, 'message_id', 'messageId');
     const name = customName(entry.event);
     if (id === null) return;
-    if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') this.#arrive(id, entry.position);
+    if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') this.#recordArrival(id, entry.position);
     const reason = pickText(value, 'reason');
     const settledAt = entry.receivedAt;
     if (name === CUSTOM.obligationWaived) this.#settle(id, { state: 'waived', settledAt, reason, clearedBy: 'waived' });
@@ -292,15 +294,15 @@ export class ObligationLedger {
     if (name === CUSTOM.obligationAccepted && turnId !== null) this.#answer(id, entry, turnId, 'accepted');
   }
 
-  /** True if the agent held the message at a position, as reported by its runner. */
-  #wasHeldAt(position: Position, messageId: string): boolean {
+  /** True if the agent received the message before a position, as reported by its runner. */
+  #wasReceivedBefore(position: Position, messageId: string): boolean {
     const obligation = this.#find(messageId);
     const sent = this.fold.sent?.find((one) => one.messageId === messageId);
     const since = sent !== undefined ? sent.arrivedAt : this.#mayBeEvicted(obligation) ? null : obligation?.position;
     return typeof since === 'string' && comparePositions(since, position) < 0;
   }
 
-  /** True if the message may have been evicted from `sent`. It then counts as held from its reported arrival. */
+  /** True if the message may have been evicted from `sent`. It then counts as received from its reported arrival. */
   #mayBeEvicted(obligation: Obligation | undefined): boolean {
     const { sentUnknownBefore } = this.fold;
     if (obligation === undefined || sentUnknownBefore === undefined) return false;
@@ -308,25 +310,25 @@ export class ObligationLedger {
   }
 
   /** Records the arrival of a queued message at the agent. */
-  #arrive(messageId: string, position: Position): void {
+  #recordArrival(messageId: string, position: Position): void {
     const sent = this.fold.sent?.find((one) => one.messageId === messageId);
     const obligation = sent === undefined ? this.#find(messageId) : undefined;
     const isEvicted = obligation?.state === 'owed' && this.#mayBeEvicted(obligation);
-    if (sent?.arrivedAt === null || isEvicted) this.#send({ messageId, arrivedAt: position }, position);
+    if (sent?.arrivedAt === null || isEvicted) this.#recordSent({ messageId, arrivedAt: position }, position);
   }
 
-  #send(message: Sent, at: Position): void {
+  #recordSent(message: Sent, at: Position): void {
     const sent = (this.fold.sent ?? []).filter((one) => one.messageId !== message.messageId);
     sent.push(message);
     this.fold = { ...this.fold, sent };
-    if (sent.length <= MAX_REMEMBERED) return;
+    if (sent.length <= MAX_TRACKED) return;
     // Evicts an undelivered message first, because its arrival adds it again.
     const evicted = sent.slice(0, -1).findIndex((one) => one.arrivedAt === null);
     sent.splice(Math.max(0, evicted), 1);
     this.fold = { ...this.fold, sentUnknownBefore: at };
   }
 
-  #owe(messageId: string, from: Sender, text: string, { occurredAt, receivedAt, position }: EventEntry): void {
+  #open(messageId: string, from: Sender, text: string, { occurredAt, receivedAt, position }: EventEntry): void {
     if (this.#find(messageId) !== undefined) return;
     this.#after.set(messageId, {
       messageId,
@@ -363,23 +365,23 @@ export class ObligationLedger {
   }
 }
 
-/** Extends a kept text by an event; null if the text is at its maximum length. */
+/** Extends a text by an event; null if the text is at its maximum length. */
 function extendedText(text: string, event: AgUiEvent): string | null {
   const isWhole = readInterlude(event).whole === true;
   if (text.length >= MAX_OBLIGATION_TEXT && !isWhole) return null;
   return truncateText((isWhole ? '' : text) + contentText(event.delta), MAX_OBLIGATION_TEXT);
 }
 
-/** The newest unfinished replies with at most MAX_REMEMBERED targets in total. */
+/** The newest unfinished replies with at most MAX_TRACKED targets in total. */
 function newestReplies(answering: [string, string[]][]): ObligationFold['answering'] {
-  const kept: [string, string[]][] = [];
-  let room = MAX_REMEMBERED;
-  for (const [id, replyTo] of answering.slice(-MAX_REMEMBERED).reverse()) {
+  const newest: [string, string[]][] = [];
+  let room = MAX_TRACKED;
+  for (const [id, replyTo] of answering.slice(-MAX_TRACKED).reverse()) {
     if (room <= 0) break;
-    kept.unshift([id, replyTo.slice(-room)]);
+    newest.unshift([id, replyTo.slice(-room)]);
     room -= replyTo.length;
   }
-  return Object.fromEntries(kept);
+  return Object.fromEntries(newest);
 }
 
 function senderOf({ event }: EventEntry): Sender {

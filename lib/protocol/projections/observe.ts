@@ -14,7 +14,7 @@ import {
 } from '../event-fields';
 import { textOf } from '../fields';
 import { readInterlude } from '../interlude-metadata';
-import { CALL_SILENCE_MS, PROGRESS_MS, USUAL_SILENCES } from '../limits';
+import { CALL_SILENCE_MS, PROGRESS_MS, SILENCE_FACTOR } from '../limits';
 import type { SessionSummary } from '../read-models';
 import { truncateText } from '../text';
 import type { TurnHeader } from '../turn-places';
@@ -30,7 +30,7 @@ interface MessageMemory {
   /** Number of messages. */
   count: number;
   /** The newest claimed message, and the newest turn with a claim. */
-  applyClaim: { message: number; turn: number };
+  claimed: { message: number; turn: number };
   /** Unclaimed messages, oldest first, each with its likely answering turn. Bounded. */
   unclaimed: readonly { id: string; message: number; turn: number }[];
   /** Ids of the latest messages, to skip repetitions. Bounded. */
@@ -42,7 +42,7 @@ const MAX_IDS = 64;
 
 const NO_MESSAGES: MessageMemory = {
   count: 0,
-  applyClaim: { message: 0, turn: 0 },
+  claimed: { message: 0, turn: 0 },
   unclaimed: [],
   ids: [],
 };
@@ -73,9 +73,9 @@ function withClaim(memory: MessageMemory, ids: readonly string[], turn: number, 
   const left = memory.unclaimed
     .filter(({ message }) => named === undefined || message > named.message)
     .map((one) => (answersOthers && one.turn === turn ? { ...one, turn: turn + 1 } : one));
-  const { applyClaim } = memory;
-  const now = { message: Math.max(applyClaim.message, named?.message ?? 0), turn: Math.max(applyClaim.turn, turn) };
-  return { ...memory, applyClaim: named === undefined ? applyClaim : now, unclaimed: left };
+  const { claimed } = memory;
+  const now = { message: Math.max(claimed.message, named?.message ?? 0), turn: Math.max(claimed.turn, turn) };
+  return { ...memory, claimed: named === undefined ? claimed : now, unclaimed: left };
 }
 
 /** Removes a message that did not reach the agent. */
@@ -84,13 +84,13 @@ function withoutMessage(memory: MessageMemory, id: string): MessageMemory {
 }
 
 /** The turn that answers the last message. */
-function answeringTurn({ applyClaim, unclaimed }: MessageMemory): number {
-  return Math.max(applyClaim.turn, ...unclaimed.map(({ turn }) => turn));
+function answeringTurn({ claimed, unclaimed }: MessageMemory): number {
+  return Math.max(claimed.turn, ...unclaimed.map(({ turn }) => turn));
 }
 
 /** True if a message is newer than a report that was made in this turn, after `after` messages. */
-function isUnanswered({ applyClaim, unclaimed }: MessageMemory, turn: number, after: number): boolean {
-  return [applyClaim, ...unclaimed].some((one) => one.message > after || turn < one.turn);
+function isUnanswered({ claimed, unclaimed }: MessageMemory, turn: number, after: number): boolean {
+  return [claimed, ...unclaimed].some((one) => one.message > after || turn < one.turn);
 }
 
 /*
@@ -126,6 +126,11 @@ export const NO_OBSERVATION_MEMORY: ObservationMemory = {
   calls: [],
 };
 
+/** Completes a stored memory, which an earlier version may have written. */
+export function observationMemory(stored: Partial<ObservationMemory>): ObservationMemory {
+  return { ...NO_OBSERVATION_MEMORY, ...stored, messages: { ...NO_MESSAGES, ...stored.messages } };
+}
+
 /** The fields of a session's summary that the observer reads and writes. */
 type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCount' | 'runningTaskCount'>;
 
@@ -134,7 +139,7 @@ const MAX_WAITING = 64;
 const MAX_CALLS = 16;
 const MAX_CALL_NAME = 60;
 /** Minimum interval, in milliseconds, between two observations that an agent without turns is at rest. */
-const STILL_NOTED_MS = 1_000;
+const MIN_REST_INTERVAL_MS = 1_000;
 
 /** Turn number of a report made now. For an agent without turns, a report after a message counts as the answer. */
 export function reportTurnNow(turnCount: number, { messages }: ObservationMemory): number {
@@ -152,7 +157,7 @@ export class Observer {
   }
 
   /** Call after the summary has counted the turn. */
-  turnBegan(id: string, at: number): void {
+  turnStarted(id: string, at: number): void {
     this.#memory.hasSpoken = false;
     this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
     this.#put('turn', { observedAt: at, turnId: id, value: { state: 'running' } });
@@ -172,7 +177,7 @@ export class Observer {
   }
 
   /** Applies the messages that the newest turn names. */
-  claimed({ userMessageIds, kind }: Pick<TurnHeader, 'userMessageIds' | 'kind'>): void {
+  applyClaim({ userMessageIds, kind }: Pick<TurnHeader, 'userMessageIds' | 'kind'>): void {
     const { messages } = this.#memory;
     if (messages.unclaimed.length === 0) return;
     const { turnCount } = this.#summary;
@@ -184,31 +189,31 @@ export class Observer {
     if (turnId?.startsWith('task:') === true) return;
     switch (event.type) {
       case 'CUSTOM':
-        this.#seeCustom(customName(event), customValue(event), receivedAt);
+        this.#applyCustom(customName(event), customValue(event), receivedAt);
         return;
       case 'RUN_STARTED': {
         const message = inputUserMessages(event).at(-1);
-        if (message !== undefined) this.#written(message.id, true, receivedAt);
+        if (message !== undefined) this.#applyMessage(message.id, true, receivedAt);
         return;
       }
       case 'RUN_ERROR':
-        if (!turns.some(({ kind }) => kind !== 'none')) this.#failed(event, receivedAt);
+        if (!turns.some(({ kind }) => kind !== 'none')) this.#observeFailure(event, receivedAt);
         return;
       case 'TEXT_MESSAGE_START':
       case 'TEXT_MESSAGE_CHUNK':
       case 'TEXT_MESSAGE_CONTENT':
         if (readInterlude(event).ofSnapshot !== undefined) {
           // A snapshot may be the only report of the agent's text in this turn.
-          const isHere = turnId !== null && turnId === this.#summary.openTurnId && role === 'assistant';
-          if (isHere && contentText(event.delta).trim() !== '') this.#memory.hasSpoken = true;
+          const isInTurn = turnId !== null && turnId === this.#summary.openTurnId && role === 'assistant';
+          if (isInTurn && contentText(event.delta).trim() !== '') this.#memory.hasSpoken = true;
           return;
         }
         if (role === 'user') {
           if (entityId === null || event.type === 'TEXT_MESSAGE_CONTENT') return;
           if (readInterlude(event).waits)
             this.#memory.waiting = [...this.#memory.waiting, entityId].slice(-MAX_WAITING);
-          this.#written(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
-        } else if (role === 'assistant') this.#spoke(contentText(event.delta).trim() !== '', receivedAt);
+          this.#applyMessage(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
+        } else if (role === 'assistant') this.#observeOutput(contentText(event.delta).trim() !== '', receivedAt);
         return;
       case 'TOOL_CALL_RESULT': {
         const id = idField(event, 'toolCallId');
@@ -217,16 +222,16 @@ export class Observer {
       }
       case 'TOOL_CALL_START':
       case 'TOOL_CALL_CHUNK':
-        this.#called(idField(event, 'toolCallId'), textOf(event.toolCallName));
-        if (readInterlude(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+        this.#applyCall(idField(event, 'toolCallId'), textOf(event.toolCallName));
+        if (readInterlude(event).ofSnapshot === undefined) this.#observeOutput(false, receivedAt);
         return;
       case 'REASONING_MESSAGE_START':
       case 'REASONING_MESSAGE_CHUNK':
-        if (readInterlude(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+        if (readInterlude(event).ofSnapshot === undefined) this.#observeOutput(false, receivedAt);
     }
   }
 
-  #called(id: string | null, name: string | null): void {
+  #applyCall(id: string | null, name: string | null): void {
     if (id === null || name === null || this.#memory.calls.some((call) => call.id === id)) return;
     this.#memory.calls = [...this.#memory.calls, { id, name: truncateText(name, MAX_CALL_NAME) }].slice(-MAX_CALLS);
   }
@@ -240,15 +245,15 @@ export class Observer {
   noteSilence(at: number, usualMs: number): void {
     const call = this.#memory.calls.at(-1)?.name;
     const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;
-    const limitMs = Math.max(isUnseen ? CALL_SILENCE_MS : PROGRESS_MS, USUAL_SILENCES * usualMs);
+    const limitMs = Math.max(isUnseen ? CALL_SILENCE_MS : PROGRESS_MS, SILENCE_FACTOR * usualMs);
     this.#put('silence', { observedAt: at, turnId: null, value: { limitMs, ...(call === undefined ? {} : { call }) } });
   }
 
   applyStatus(status: ReportedStatus, at: number): void {
-    this.#seeProcess(status.process, at);
-    this.#seeAgent(status.agent, at);
-    this.#seeCpu(status.cpuSeconds, at);
-    if (status.report !== null) this.#report(status.report, at);
+    this.#observeProcess(status.process, at);
+    this.#observeAgent(status.agent, at);
+    this.#observeCpu(status.cpuSeconds, at);
+    if (status.report !== null) this.#applyReport(status.report, at);
   }
 
   /**
@@ -265,7 +270,7 @@ export class Observer {
     }
     const { task } = observations;
     // Tasks of an agent without known turns.
-    if (runningTaskCount > 0 && observations.turn === undefined) this.#isStill(at);
+    if (runningTaskCount > 0 && observations.turn === undefined) this.#observeRest(at);
     if (runningTaskCount <= 0) {
       if (!isAway) this.#drop('task');
     } else if (task?.value !== runningTaskCount) {
@@ -294,7 +299,7 @@ export class Observer {
     this.#put('report', isOutdated ? { ...rest, isOutdated } : rest);
   }
 
-  #seeCustom(name: string | null, value: Record<string, unknown>, at: number): void {
+  #applyCustom(name: string | null, value: Record<string, unknown>, at: number): void {
     switch (name) {
       case CUSTOM.sessionStarted:
         this.#drop('process');
@@ -318,8 +323,8 @@ export class Observer {
         const { messages, waiting } = this.#memory;
         this.#memory.waiting = waiting.filter((one) => one !== id);
         if (value.delivery !== 'failed') {
-          const isNext = waiting.includes(id) && messages.unclaimed.some((one) => one.id === id);
-          if (isNext && value.delivery === 'delivered') this.#isOnItsWay(at);
+          const isExpected = waiting.includes(id) && messages.unclaimed.some((one) => one.id === id);
+          if (isExpected && value.delivery === 'delivered') this.#observeMessage(at);
           return;
         }
         if (id === messages.ids.at(-1)) this.#drop('message');
@@ -328,34 +333,34 @@ export class Observer {
     }
   }
 
-  #written(id: string, isInTurn: boolean, at: number): void {
+  #applyMessage(id: string, isInTurn: boolean, at: number): void {
     const { messages } = this.#memory;
     const { turnCount } = this.#summary;
     this.#memory.messages = withMessage(messages, id, isInTurn ? turnCount : turnCount + 1, isInTurn);
-    const isNews = !isInTurn && this.#memory.messages !== messages;
-    if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);
+    const isNew = !isInTurn && this.#memory.messages !== messages;
+    if (isNew && !this.#memory.waiting.includes(id)) this.#observeMessage(at);
   }
 
-  #isOnItsWay(at: number): void {
+  #observeMessage(at: number): void {
     this.#put('message', { observedAt: at, turnId: null, value: null });
   }
 
-  #spoke(isText: boolean, at: number): void {
+  #observeOutput(isText: boolean, at: number): void {
     if (isText) this.#memory.hasSpoken = true;
     this.#drop('message');
-    this.#isStill(at);
+    this.#observeRest(at);
   }
 
-  /** Records that an agent without known turns is at rest after its output, at most once per STILL_NOTED_MS. */
-  #isStill(at: number): void {
+  /** Records that an agent without known turns is at rest after its output, at most once per MIN_REST_INTERVAL_MS. */
+  #observeRest(at: number): void {
     const { turn } = this.#summary.observations;
     if (turn !== undefined && turn.turnId !== null) return;
-    if (turn?.value.state === 'finished' && Math.abs(at - turn.observedAt) < STILL_NOTED_MS) return;
+    if (turn?.value.state === 'finished' && Math.abs(at - turn.observedAt) < MIN_REST_INTERVAL_MS) return;
     this.#put('turn', { observedAt: at, turnId: null, value: { state: 'finished' } });
   }
 
   /** Records the failure of an unknown run: of an agent without turns, or with a lost start. */
-  #failed(event: AgUiEvent, at: number): void {
+  #observeFailure(event: AgUiEvent, at: number): void {
     const { openTurnId, observations } = this.#summary;
     const runId = idField(event, 'runId');
     // The error concerns another run than the open one, or an ended run.
@@ -369,14 +374,14 @@ export class Observer {
     this.#drop('agent', 'message');
   }
 
-  #seeProcess(process: ReportedStatus['process'], at: number): void {
-    if (process === 'there') this.#drop('process');
+  #observeProcess(process: ReportedStatus['process'], at: number): void {
+    if (process === 'present') this.#drop('process');
     else if (process !== null && this.#summary.observations.process === undefined) {
       this.#put('process', { observedAt: at, turnId: null, value: process });
     }
   }
 
-  #seeAgent(seen: ReportedStatus['agent'], at: number): void {
+  #observeAgent(seen: ReportedStatus['agent'], at: number): void {
     if (seen === undefined) return;
     const { agent, turn } = this.#summary.observations;
     const byTurn = turn === undefined ? null : turn.value.state === 'running' ? 'running' : 'still';
@@ -386,19 +391,19 @@ export class Observer {
     else this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
   }
 
-  #seeCpu(seconds: number | null, at: number): void {
+  #observeCpu(seconds: number | null, at: number): void {
     if (seconds === null || seconds === this.#summary.observations.cpu?.value) return;
     this.#put('cpu', { observedAt: at, turnId: null, value: seconds });
     this.#drop('silence');
   }
 
   /** Applies a self-report. Runners repeat it in each record, so only a changed or newer one counts. */
-  #report({ value, turnId, at: madeAt }: NonNullable<ReportedStatus['report']>, at: number): void {
+  #applyReport({ value, turnId, at: madeAt }: NonNullable<ReportedStatus['report']>, at: number): void {
     const memory = this.#memory;
     const { report } = this.#summary.observations;
     const { turnCount, openTurnId } = this.#summary;
     const isSame = report !== undefined && isSameReport(report.value, value);
-    const named = this.#numberOf(turnId);
+    const named = this.#turnNumber(turnId);
     const turn = named ?? reportTurnNow(turnCount, memory);
     const isOld = named !== null && named < turnCount;
     // A late record: the agent has reported in a later turn since.
@@ -418,7 +423,7 @@ export class Observer {
   }
 
   /** The number of a turn; null if unknown. */
-  #numberOf(turnId: string | null): number | null {
+  #turnNumber(turnId: string | null): number | null {
     const { turnIds } = this.#memory;
     const at = turnId === null ? -1 : turnIds.lastIndexOf(turnId);
     return at === -1 ? null : this.#summary.turnCount - (turnIds.length - 1 - at);

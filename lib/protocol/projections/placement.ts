@@ -4,7 +4,7 @@ import { addTo } from '../fields';
 import type { Position } from '../position';
 import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '../turn-places';
 
-/** The place of an event, and its effect on the places of others. */
+/** The place of an event, and its effect on the places of other events. */
 export interface Placement {
   /** The event. A chunk without an id has the id of the entity it continues. */
   entry: EventEntry;
@@ -15,10 +15,10 @@ export interface Placement {
   /** Role of the event's text message. */
   role: string | null;
   /**
-   * Start of the entity, on its end and on each of its chunks, if it started in the open turn or outside any turn. Null
-   * otherwise: text that ends late does not belong to the turn in which it ends.
+   * Start of the entity, set on its end and on each of its chunks. Null if it started in an earlier turn: text that ends
+   * late does not belong to the turn in which it ends.
    */
-  begunAt: Position | null;
+  startPosition: Position | null;
   /** Turns opened or changed by the event, in order. */
   turns: TurnHeader[];
   /** Entities that move to another turn: the event at `position`, or all of them if null. */
@@ -36,7 +36,7 @@ export interface Placement {
 export const NO_PLACES: TurnPlaces = { openTurn: null, outside: null, homes: {}, userMessages: [], endedTasks: [] };
 
 /** The header of a `none` turn, which holds events outside any turn and is never open. */
-export function outsideTurn(id: string, position: Position, startedAt: number): TurnHeader {
+export function noneTurn(id: string, position: Position, startedAt: number): TurnHeader {
   return {
     id,
     kind: 'none',
@@ -63,9 +63,9 @@ export interface EventEntry {
 
 /** A placement that is not assigned to a turn yet. */
 export function newPlacement(entry: EventEntry, isRepeated: boolean): Placement {
-  const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
+  const unplaced = { turnId: null, entityId: null, role: null, startPosition: null };
   const lists = { turns: [], moves: [], removedTurnIds: [], folds: [] };
-  return { entry, ...nowhere, ...lists, ...(isRepeated ? { isRepeated } : {}) };
+  return { entry, ...unplaced, ...lists, ...(isRepeated ? { isRepeated } : {}) };
 }
 
 /**

@@ -12,10 +12,10 @@ export interface ReportedStatus {
   report: { value: SelfReport; turnId: string | null; at: number | null } | null;
   /** Undefined if not reported. */
   agent: NonNullable<Observations['agent']>['value'] | undefined;
-  /** The agent's process: its exit, `there`, or null if not reported. */
-  process: ProcessExit | 'there' | null;
+  /** The agent's process: its exit, `present`, or null if not reported. */
+  process: ProcessExit | 'present' | null;
   /** An outage: its start on the runner's clock and its duration so far. Null if the agent is reachable. */
-  unreachable: { since: number; forMs: number; reason: string | null; last: AtWork | null } | null;
+  unreachable: { since: number; durationMs: number; reason: string | null; last: ActiveState | null } | null;
   /** True if a message reaches the idle agent; null if not reported. */
   isWakeable: boolean | null;
   /** CPU seconds of the agent's processes; null if not reported. */
@@ -30,7 +30,7 @@ export interface ReportedStatus {
   listsKey: string;
 }
 
-type AtWork = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
+type ActiveState = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
 
 /** Self-report words of runners. */
 const REPORTS: Record<string, ReportState | undefined> = {
@@ -60,8 +60,8 @@ const ACTIVITIES: Record<string, ReportedStatus['agent']> = {
 export function parseReportedStatus(status: AgentStatus, at: number): ReportedStatus | null {
   const { state, report, openTurnId, process, unreachable, wakeable, cpuSeconds } = status;
   const word = state?.toLowerCase() ?? '';
-  const reported = report === undefined ? lookUp(REPORTS, word) : undefined;
-  const seen = process?.state === 'restarting' ? 'restarting' : lookUp(ACTIVITIES, word);
+  const reported = report === undefined ? stateOfWord(REPORTS, word) : undefined;
+  const seen = process?.state === 'restarting' ? 'restarting' : stateOfWord(ACTIVITIES, word);
   const isReady = process === undefined || process.state === 'running';
   const parsed = {
     report:
@@ -76,13 +76,13 @@ export function parseReportedStatus(status: AgentStatus, at: number): ReportedSt
         ? null
         : process.state === 'exited'
           ? { code: process.exitCode, signal: caption(process.signal ?? null), reason: null }
-          : ('there' as const),
+          : ('present' as const),
     unreachable:
       unreachable === undefined
         ? null
         : {
             since: unreachable.since,
-            forMs: Math.max(0, at - unreachable.since),
+            durationMs: Math.max(0, at - unreachable.since),
             reason: caption(unreachable.reason ?? null),
             last: unreachable.last ?? null,
           },
@@ -97,7 +97,7 @@ export function parseReportedStatus(status: AgentStatus, at: number): ReportedSt
   if (isEmpty && parsed.isWakeable === null && lists === null) return null;
   const { isAhead, unreachable: away, ...rest } = parsed;
   const observed = away === null ? rest : { ...rest, unreachableSince: away.since };
-  const isEndAhead = isAhead && parsed.process !== null && parsed.process !== 'there';
+  const isEndAhead = isAhead && parsed.process !== null && parsed.process !== 'present';
   const key = JSON.stringify([observed, openTurnId ?? null, ...(isEndAhead ? [isAhead] : [])]);
   return { ...parsed, lists, key, listsKey: fingerprint(JSON.stringify([lists, isAhead])) };
 }
@@ -139,7 +139,7 @@ function reportOf(report: NonNullable<AgentStatus['report']>): SelfReport {
   };
 }
 
-function lookUp<Value>(words: Record<string, Value | undefined>, word: string): Value | undefined {
+function stateOfWord<Value>(words: Record<string, Value | undefined>, word: string): Value | undefined {
   return Object.hasOwn(words, word) ? words[word] : undefined;
 }
 

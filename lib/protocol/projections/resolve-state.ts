@@ -1,5 +1,5 @@
 import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, StateRule } from '../agent-status';
-import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS } from '../limits';
+import { DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS, WORK_REPORT_MS } from '../limits';
 import type { SessionAway, SessionSummary } from '../read-models';
 import { hasCrashed, lastFailure } from '../session-predicates';
 import type { SessionState } from '../session-states';
@@ -66,9 +66,9 @@ class View {
   get activity(): { source: 'agent' | 'turn'; isRunning: boolean; since: number } | null {
     const { agent, turn } = this.seen;
     if (agent !== undefined)
-      return { source: 'agent', isRunning: agent.value !== 'still', since: this.past(agent.observedAt) };
+      return { source: 'agent', isRunning: agent.value !== 'still', since: this.clamped(agent.observedAt) };
     if (turn === undefined) return null;
-    return { source: 'turn', isRunning: turn.value.state === 'running', since: this.past(turn.observedAt) };
+    return { source: 'turn', isRunning: turn.value.state === 'running', since: this.clamped(turn.observedAt) };
   }
 
   get isRunning(): boolean {
@@ -85,14 +85,14 @@ class View {
 
   /** True once a span has passed; until then, its end is the next time to resolve the state. */
   hasPassed(since: number, spanMs: number): boolean {
-    const dueAt = this.past(since) + spanMs;
+    const dueAt = this.clamped(since) + spanMs;
     if (dueAt <= this.now) return true;
     this.#dueAt = Math.min(this.#dueAt ?? dueAt, dueAt);
     return false;
   }
 
   /** Clamps a time to now, in case the clock was set back. */
-  past(at: number): number {
+  clamped(at: number): number {
     return Math.min(at, this.now);
   }
 }
@@ -113,7 +113,7 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     return { state: 'exited', source: 'process', reason: reason ?? how };
   },
   2: ({ seen: { request }, facts: { away } }) =>
-    // The server has given up on open requests, though uncounted ones may be left.
+    // The server has resolved the open requests of an absent runner, although uncounted ones may be left.
     request === undefined || away?.last !== undefined
       ? null
       : { state: 'needs-input', source: 'request', reason: request.value },
@@ -139,7 +139,7 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   },
   6: ({ reported, report, seen, isRunning }) => {
     if (reported !== 'complete' || isRunning) return null;
-    return { state: 'complete', source: 'report', reason: report?.value.summary ?? null, note: silentNote(seen) };
+    return { state: 'complete', source: 'report', reason: report?.value.summary ?? null, note: silentNoteOf(seen) };
   },
   7: (view) => {
     const { report, reported, activity } = view;
@@ -163,16 +163,16 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   },
   11: ({ reported, report, isRunning, seen }) =>
     reported === 'idle' && !isRunning
-      ? { state: 'idle', source: 'report', reason: report?.value.summary ?? null, note: silentNote(seen) }
+      ? { state: 'idle', source: 'report', reason: report?.value.summary ?? null, note: silentNoteOf(seen) }
       : null,
   12: (view) => {
     const { report, reported, activity } = view;
     if (report === undefined || reported !== 'working') return null;
-    const isBelieved =
+    const isCurrent =
       activity === null ||
       activity.isRunning ||
-      !view.hasPassed(Math.max(activity.since, report.observedAt), BELIEVED_MS);
-    return isBelieved ? { state: 'working', source: 'report', reason: report.value.summary } : null;
+      !view.hasPassed(Math.max(activity.since, report.observedAt), WORK_REPORT_MS);
+    return isCurrent ? { state: 'working', source: 'report', reason: report.value.summary } : null;
   },
   13: ({ reported, activity }) =>
     reported === 'working' && activity !== null ? { state: 'idle', source: activity.source, note: 'inferred' } : null,
@@ -180,14 +180,14 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     if (activity === null) return null;
     const { source } = activity;
     if (activity.isRunning) return { state: 'working', source };
-    return { state: 'idle', source, note: silentNote(seen) ?? 'inferred' };
+    return { state: 'idle', source, note: silentNoteOf(seen) ?? 'inferred' };
   },
   15: (view) => {
-    const beganAt = view.seen.session.observedAt;
+    const startedAt = view.seen.session.observedAt;
     const { lastHeardAt } = view.facts;
-    if (!view.hasPassed(Math.max(beganAt, lastHeardAt), STARTING_MS)) return { state: 'starting', source: 'session' };
-    const isHeard = lastHeardAt > beganAt;
-    const reason = isHeard ? 'it reports nothing about its activity' : 'no signal since it started';
+    if (!view.hasPassed(Math.max(startedAt, lastHeardAt), STARTING_MS)) return { state: 'starting', source: 'session' };
+    const hasReported = lastHeardAt > startedAt;
+    const reason = hasReported ? 'it reports nothing about its activity' : 'no signal since it started';
     return { state: 'unknown', source: 'session', reason };
   },
 };
@@ -244,14 +244,14 @@ function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedS
   // The limit depends on other sessions of this kind, so the server adds it when due.
   const dueAt = isLong && !isStuck ? busyAt + PROGRESS_MS : view.dueAt;
   const observedAt = isStuck ? busyAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
-  const instead = isAtWork ? interludeNote(observations) : undefined;
-  const note = isStuck ? 'no-progress' : (instead ?? verdict.note);
+  const runnerNote = isAtWork ? runnerNoteOf(observations) : undefined;
+  const note = isStuck ? 'no-progress' : (runnerNote ?? verdict.note);
   const { report } = observations;
   const turnId = observed?.turnId ?? null;
   const evidence: StateEvidence = {
     rule: isStuck ? 16 : decidedBy,
     source: verdict.source,
-    observedAt: view.past(observedAt),
+    observedAt: view.clamped(observedAt),
     ...(turnId === null ? {} : { turnId }),
     ...(report === undefined ? {} : { report: reportEvidence(report) }),
     ...(verdict.last === undefined ? {} : { last: verdict.last }),
@@ -279,16 +279,16 @@ function reportEvidence({
   return { ...value, observedAt, ...(isOutdated ? { isOutdated } : {}) };
 }
 
-/** The note of a working agent that is compacting or restarting. */
-function interludeNote({ agent }: Observations): StateNote | undefined {
+/** The note of a working agent whose runner reports that it compacts or restarts. */
+function runnerNoteOf({ agent }: Observations): StateNote | undefined {
   return agent?.value === 'compacting' || agent?.value === 'restarting' ? agent.value : undefined;
 }
 
-function silentNote({ turn }: Observations): StateNote | undefined {
+function silentNoteOf({ turn }: Observations): StateNote | undefined {
   return turn?.value.isSilent ? 'no-output' : undefined;
 }
 
-const WAS_DOING: Partial<Record<SessionState, string>> = {
+const ACTIVITY_TEXTS: Partial<Record<SessionState, string>> = {
   working: 'in the middle of a turn',
   'needs-input': 'while it waited for an answer',
   'waiting-on-background': 'while it waited for its tasks',
@@ -297,7 +297,7 @@ const WAS_DOING: Partial<Record<SessionState, string>> = {
 function whyUnknown({ agentGoesOn, isSilent, isUnreachable, reason }: SessionAway, last: SessionState): string {
   if (isUnreachable) return reason === undefined ? 'the agent is unreachable' : `the agent is unreachable: ${reason}`;
   if (agentGoesOn) return 'its runner has gone and the agent continues unseen: start the runner again';
-  const when = WAS_DOING[last];
+  const when = ACTIVITY_TEXTS[last];
   const change = isSilent ? 'it has fallen silent' : 'its runner has gone';
   return when === undefined ? change : `${change} ${when}`;
 }

@@ -6,7 +6,7 @@ import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from 
 import { hasEnded, isActiveState } from '../session-predicates';
 import { truncateText } from '../text';
 import type { ObligationChange } from './obligations';
-import { NO_OBSERVATION_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
+import { NO_OBSERVATION_MEMORY, type ObservationMemory, Observer, observationMemory, reportTurnNow } from './observe';
 import { type OpenRequest, OpenRequests } from './open-requests';
 import type { Placement } from './placement';
 import type { ReportedStatus } from './reported-status';
@@ -43,9 +43,9 @@ const NOT_ARRANGED: Arrangement = { name: null, pinnedAt: null, archivedAt: null
  * A new session without any events.
  *
  * @param at start, epoch milliseconds on the agent's clock
- * @param heardAt time of receipt, epoch milliseconds on the server's clock
+ * @param receivedAt time of receipt, epoch milliseconds on the server's clock
  */
-export function newSession(id: string, agentId: string, at: number, heardAt: number = at): SessionFold {
+export function newSession(id: string, agentId: string, at: number, receivedAt: number = at): SessionFold {
   return {
     summary: {
       id,
@@ -53,10 +53,10 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
       title: null,
       state: 'starting',
       stateReason: null,
-      evidence: { rule: 15, source: 'session', observedAt: heardAt },
-      observations: { session: { observedAt: heardAt, turnId: null, value: null } },
+      evidence: { rule: 15, source: 'session', observedAt: receivedAt },
+      observations: { session: { observedAt: receivedAt, turnId: null, value: null } },
       stateDueAt: null,
-      stateSince: heardAt,
+      stateSince: receivedAt,
       openTurnId: null,
       lastTurnKind: null,
       turnCount: 0,
@@ -73,8 +73,8 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
       arrangement: NOT_ARRANGED,
       wakeRule: null,
       startedAt: at,
-      lastEventAt: heardAt,
-      lastHeardAt: heardAt,
+      lastEventAt: receivedAt,
+      lastHeardAt: receivedAt,
       updatedPosition: '0',
     },
     titleMessageId: null,
@@ -99,34 +99,34 @@ export class SessionLedger {
   readonly #next: SessionFold;
   readonly #open: OpenRequests;
   readonly #observer: Observer;
-  readonly #heardAt: number | null;
+  readonly #receivedAt: number | null;
   #last: Placement | null = null;
   /** True once the server has resolved a request of an absent agent. */
-  #gaveUp = false;
+  #hasGivenUp = false;
 
-  /** @param heardAt time of receipt, epoch milliseconds; null if the events don't come from the agent's runner */
-  constructor(fold: SessionFold, heardAt: number | null) {
-    const observed = { ...NO_OBSERVATION_MEMORY, ...fold.observed };
+  /** @param receivedAt time of receipt, epoch milliseconds; null if the events don't come from the agent's runner */
+  constructor(fold: SessionFold, receivedAt: number | null) {
+    const observed = observationMemory(fold.observed);
     this.#next = { ...fold, observed, summary: { ...fold.summary } };
     this.#open = new OpenRequests(fold.pendingRequests, fold.hasMorePending);
     this.#observer = new Observer(this.#next.summary, observed);
-    this.#heardAt = heardAt;
-    if (heardAt === null) return;
-    this.#next.seenAt = heardAt;
+    this.#receivedAt = receivedAt;
+    if (receivedAt === null) return;
+    this.#next.seenAt = receivedAt;
     // Any record of the runner ends its absence.
     this.#next.away = null;
   }
 
   apply(placement: Placement): void {
-    if (this.#heardAt !== null) {
-      this.#next.summary.lastHeardAt = this.#heardAt;
+    if (this.#receivedAt !== null) {
+      this.#next.summary.lastHeardAt = this.#receivedAt;
       this.#observer.endSilence();
     }
     this.#open.apply(placement);
     apply(this.#next, placement, this.#observer);
     this.#last = placement;
     const isEnd = customName(placement.entry.event) === CUSTOM.requestResolved;
-    if (isEnd && this.#heardAt === null && this.#next.away !== null) this.#gaveUp = true;
+    if (isEnd && this.#receivedAt === null && this.#next.away !== null) this.#hasGivenUp = true;
   }
 
   /** Applies a status record in its place between placements. */
@@ -142,15 +142,15 @@ export class SessionLedger {
     const next = this.#next;
     if (outage === null) next.unreachable = null;
     else if (next.unreachable?.since !== outage.since) {
-      const { since, forMs, reason } = outage;
+      const { since, durationMs, reason } = outage;
       const { state } = resolveState({ ...next.summary, away: null }, at);
       const away = {
-        since: at - forMs,
+        since: at - durationMs,
         lastHeardAt: Math.min(next.summary.lastHeardAt, at),
         agentGoesOn: false,
         isUnreachable: true as const,
         ...(reason === null ? {} : { reason }),
-        // a message in transit is not work
+        // A message in transit is not work.
         last: outage.last ?? (isActiveState(state) ? ('idle' as const) : state),
       };
       next.unreachable = { since, away };
@@ -161,7 +161,7 @@ export class SessionLedger {
   countTask(before: Task | null, after: Task): void {
     if (after.status === 'failed' && before?.status !== 'failed') {
       const { id, description, exitCode, position } = after;
-      const at = this.#last?.entry.receivedAt ?? this.#heardAt ?? this.#next.summary.lastHeardAt;
+      const at = this.#last?.entry.receivedAt ?? this.#receivedAt ?? this.#next.summary.lastHeardAt;
       this.#next.summary.failedTask = { id, description: truncateText(description, MAX_TITLE), exitCode, position, at };
     }
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
@@ -179,13 +179,13 @@ export class SessionLedger {
     const { answerBy } = this.#open;
     if (answerBy === undefined) delete next.summary.answerBy;
     else next.summary.answerBy = answerBy;
-    next.summary.owedCount += owedDelta(obligations);
+    next.summary.owedCount += openDelta(obligations);
     next.summary.overdueCount += overdueDelta(obligations);
-    const at = now ?? this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince;
+    const at = now ?? this.#last?.entry.receivedAt ?? this.#receivedAt ?? next.summary.stateSince;
     next.summary.pendingRequestCount = this.#open.count;
     this.#observer.settle(this.#open, at, next.away !== null);
     this.#observer.clampToNow(at);
-    if (next.away !== null && this.#gaveUp && this.#open.first === undefined) {
+    if (next.away !== null && this.#hasGivenUp && this.#open.first === undefined) {
       next.away = { ...next.away, last: 'needs-input' };
     }
     next.summary.away = hasEnded(next.summary) ? null : (next.away ?? next.unreachable?.away ?? null);
@@ -193,8 +193,8 @@ export class SessionLedger {
     const isWaiting = away !== null && away.last === undefined && this.#open.count > 0;
     next.givesUpAt = isWaiting ? (next.givesUpAt ?? away.since + COMMAND_EXPIRY_MS) : null;
     const { stateDueAt } = stateAt(next.summary, at);
-    const isCue = usualSilenceMs !== null && stateDueAt !== null && stateDueAt <= at;
-    if (isCue) this.#observer.noteSilence(at, usualSilenceMs);
+    const isSilenceDue = usualSilenceMs !== null && stateDueAt !== null && stateDueAt <= at;
+    if (isSilenceDue) this.#observer.noteSilence(at, usualSilenceMs);
     next.summary = stateAt(next.summary, at);
     return next;
   }
@@ -202,11 +202,11 @@ export class SessionLedger {
 
 /** True if a repeated report counts as new, because another turn has started since. */
 export function isReportDue({ summary, observed }: SessionFold): boolean {
-  return reportTurnNow(summary.turnCount, observed) !== observed.reportTurn;
+  return reportTurnNow(summary.turnCount, observationMemory(observed)) !== observed.reportTurn;
 }
 
-/** Change in the number of owed replies. */
-export function owedDelta(changes: readonly ObligationChange[]): number {
+/** Change in the number of pending replies. */
+export function openDelta(changes: readonly ObligationChange[]): number {
   return countDelta(changes, ({ state }) => state === 'owed');
 }
 
@@ -224,10 +224,10 @@ function countDelta(changes: readonly ObligationChange[], counts: (obligation: O
 
 /** True if the session list changes visibly, apart from growing text and newer times. */
 export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
-  return hasDifference(a.summary, b.summary, QUIET);
+  return hasDifference(a.summary, b.summary, UNANNOUNCED);
 }
 
-const QUIET: ReadonlySet<keyof SessionSummary> = new Set([
+const UNANNOUNCED: ReadonlySet<keyof SessionSummary> = new Set([
   'lastEventAt',
   'lastHeardAt',
   'lastText',
@@ -240,7 +240,6 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
   const { summary } = fold;
   // Command output and retention do not show progress of the agent.
   if (customName(entry.event) === CUSTOM.taskOutput) return;
-
   if (customName(entry.event) === CUSTOM.taskGoesOn) return;
   if (customName(entry.event) === CUSTOM.removed) {
     const { removed } = readInterlude(entry.event);
@@ -256,12 +255,12 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
       if (isNew) summary.turnCount += 1;
       summary.openTurnId = turn.id;
       summary.lastTurnKind = turn.kind;
-      if (isNew) observer.turnBegan(turn.id, entry.receivedAt);
+      if (isNew) observer.turnStarted(turn.id, entry.receivedAt);
     } else {
       if (summary.openTurnId === turn.id) summary.openTurnId = null;
       observer.turnEnded(turn.id, turn.state, turn.error?.message ?? null, entry.receivedAt);
     }
-    observer.claimed(turn);
+    observer.applyClaim(turn);
   }
   observer.applyEvent(placement);
   if (placement.turnId?.startsWith('task:') !== true) applyText(fold, placement);

@@ -27,7 +27,7 @@ export function startsWithoutCause(event: AgUiEvent): boolean {
 }
 
 /** True for events that change every running task: the agent's process ends, its runner leaves or returns. */
-export function touchesEveryTask(event: AgUiEvent): boolean {
+export function affectsEveryTask(event: AgUiEvent): boolean {
   const name = customName(event);
   return (
     name === CUSTOM.sessionEnded || name === CUSTOM.runnerBack || (name === CUSTOM.runnerAway && !agentContinues(event))
@@ -40,7 +40,7 @@ function agentContinues(event: AgUiEvent): boolean {
 }
 
 /** The tasks whose ends a run received, in its trigger or while running. */
-export function tasksReported(event: AgUiEvent): TaskRef[] {
+export function reportedTasks(event: AgUiEvent): TaskRef[] {
   const { trigger, foldedTaskIds = [] } = readInterlude(event);
   return [...tasksOf(trigger), ...foldedTaskIds.map((id) => ({ id, runId: null }))];
 }
@@ -50,7 +50,7 @@ function tasksOf(trigger: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'> | undefine
 }
 
 /** The tasks whose results a message delivers to the agent. */
-export function tasksCarried(event: AgUiEvent): TaskRef[] {
+export function deliveredTasks(event: AgUiEvent): TaskRef[] {
   return tasksOf(readInterlude(event).carries);
 }
 
@@ -111,13 +111,13 @@ export class TaskLedger {
     const name = customName(entry.event);
     if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId, isRepeated);
     if (name === CUSTOM.sessionEnded) yield* this.#endAll(entry);
-    if (name === CUSTOM.runnerAway && !agentContinues(entry.event)) yield* this.#missAll(entry);
-    if (name === CUSTOM.runnerBack) yield* this.markHeard();
-    if (name === CUSTOM.taskTold) this.#applyTold(entry);
-    this.#applyCarried(entry);
+    if (name === CUSTOM.runnerAway && !agentContinues(entry.event)) yield* this.#presumeAllLost(entry);
+    if (name === CUSTOM.runnerBack) yield* this.revertUnheard();
+    if (name === CUSTOM.taskTold) this.#applyReportedElsewhere(entry);
+    this.#applyDelivery(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
-    for (const { id, runId } of [...tasksReported(entry.event), ...tasksOf(opened ?? undefined)]) {
+    for (const { id, runId } of [...reportedTasks(entry.event), ...tasksOf(opened ?? undefined)]) {
       const task = this.find(id, runId);
       if (task !== undefined && task.answeredInTurnId !== turnId) this.#put({ ...task, answeredInTurnId: turnId });
     }
@@ -135,7 +135,7 @@ export class TaskLedger {
   }
 
   /** Presumes running tasks lost while their reporter is silent. */
-  *#missAll({ event, occurredAt }: EventEntry): Generator<void> {
+  *#presumeAllLost({ event, occurredAt }: EventEntry): Generator<void> {
     const value = customValue(event);
     const since = pickTime(value, 'since') ?? occurredAt;
     const reporter = value.is_silent === true ? 'agent' : 'runner';
@@ -149,15 +149,15 @@ export class TaskLedger {
     }
   }
 
-  /** Reverts what `#missAll` presumed. */
-  *markHeard(): Generator<void> {
+  /** Reverts what `#presumeAllLost` presumed. */
+  *revertUnheard(): Generator<void> {
     for (const task of this.#open.values()) {
       if (task.presumed === 'unheard') this.#put(resumed(task));
       yield;
     }
   }
 
-  #applyTold({ event }: EventEntry): void {
+  #applyReportedElsewhere({ event }: EventEntry): void {
     const value = customValue(event);
     const [id, sessionId, turnId] = ['task_id', 'session_id', 'turn_id'].map((field) => pickId(value, field));
     const task = id ? this.find(id, pickId(value, 'run_id')) : undefined;
@@ -166,7 +166,7 @@ export class TaskLedger {
   }
 
   /** Records the message that delivers a result, and removes it if the delivery fails. */
-  #applyCarried({ event, receivedAt }: EventEntry): void {
+  #applyDelivery({ event, receivedAt }: EventEntry): void {
     const isFailure = customName(event) === CUSTOM.messageDelivery && customValue(event).delivery === 'failed';
     if (!isFailure && event.type !== 'TEXT_MESSAGE_START') return;
     const messageId = isFailure ? pickId(customValue(event), 'message_id') : idField(event, 'messageId');
@@ -203,16 +203,16 @@ export class TaskLedger {
     }
     const starts = name === CUSTOM.taskStarted;
     // A start after an end is another run of the task.
-    const isAnother = found?.endedAt !== null && !isRepeated && (runId === null || found?.runId !== runId);
-    const known = starts && isAnother ? undefined : found;
+    const isNewRun = found?.endedAt !== null && !isRepeated && (runId === null || found?.runId !== runId);
+    const known = starts && isNewRun ? undefined : found;
     const task = known ?? this.#create(id, runId, entry, starts ? turnId : null);
     const { reportedBy = null, assignedBy = null } = readInterlude(entry.event);
     const fields = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
     const next = withFields(withEnd(task, entry, reportedBy), fields, starts ? turnId : null);
-    const kept = contradictsEnd(task, next, entry.event) ? keptOutcome(task, next) : {};
+    const kept = contradictsEnd(task, next, entry.event) ? knownOutcome(task, next) : {};
     // An end outside any turn reaches the agent only in a later turn.
-    const isAlone = !isReportedEnd(task.status) && turnId?.startsWith('none:') === true;
-    const awaited = isAlone ? { unansweredSince: entry.receivedAt } : {};
+    const isOutsideTurn = !isReportedEnd(task.status) && turnId?.startsWith('none:') === true;
+    const awaited = isOutsideTurn ? { unansweredSince: entry.receivedAt } : {};
     this.#put({ ...next, ...kept, ...awaited, assignedBy: assignedBy ?? task.assignedBy });
   }
 
@@ -253,7 +253,7 @@ export class TaskLedger {
   }
 
   #put(changed: Task): void {
-    const task = awaitsTurn(changed) ? changed : withoutWait(changed);
+    const task = awaitsTurn(changed) ? changed : withoutUnanswered(changed);
     this.load(task);
     this.#changed.add(task.position);
   }
@@ -267,7 +267,7 @@ function awaitsTurn({ status, answeredInTurnId, toldElsewhere, carriedBy, parent
   );
 }
 
-function withoutWait(task: Task): Task {
+function withoutUnanswered(task: Task): Task {
   if (task.unansweredSince === undefined && task.isUndelivered === undefined) return task;
   const { unansweredSince: _, isUndelivered: __, ...rest } = task;
   return rest;
@@ -336,7 +336,7 @@ function contradictsEnd(before: Task, next: Task, event: AgUiEvent): boolean {
 }
 
 /** Keeps the known outcome; a contradicting report may only add a summary. */
-function keptOutcome(before: Task, next: Task): Pick<Task, 'summary' | 'exitCode' | 'error'> {
+function knownOutcome(before: Task, next: Task): Pick<Task, 'summary' | 'exitCode' | 'error'> {
   return { summary: before.summary ?? next.summary, exitCode: before.exitCode, error: before.error };
 }
 

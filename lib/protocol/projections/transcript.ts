@@ -156,21 +156,21 @@ class TranscriptDraft {
 
   apply(placement: Placement): void {
     const { entry, entityId, turnId } = placement;
-    const missed: Placement = { ...placement, turnId: null, turns: [], moves: [], removedTurnIds: [] };
-    for (const header of placement.turns) if (!this.#putHeader(header, entry.position)) missed.turns.push(header);
+    const deferred: Placement = { ...placement, turnId: null, turns: [], moves: [], removedTurnIds: [] };
+    for (const header of placement.turns) if (!this.#putHeader(header, entry.position)) deferred.turns.push(header);
     for (const move of placement.moves) {
       // The move waits for its page.
       if (!this.#waits(move.entityId, move.fromTurnId) && this.#move(move, entry.position)) continue;
-      missed.moves.push(move);
+      deferred.moves.push(move);
       this.#moved.add(keyOf(move));
     }
-    for (const id of placement.removedTurnIds) if (!this.#remove(id)) missed.removedTurnIds.push(id);
+    for (const id of placement.removedTurnIds) if (!this.#remove(id)) deferred.removedTurnIds.push(id);
     if (placement.removedUpTo !== undefined) this.#removeUpTo(placement.removedUpTo);
     if (turnId !== null) {
-      if (this.#waits(entityId, turnId) || !this.#index.has(turnId)) missed.turnId = turnId;
+      if (this.#waits(entityId, turnId) || !this.#index.has(turnId)) deferred.turnId = turnId;
       else if (!this.#isKnown(turnId, entry.position)) addTo(this.#pending, turnId, entry);
     }
-    this.#putAside(missed);
+    this.#defer(deferred);
   }
 
   result(): Omit<LoadedTurns, 'ahead'> {
@@ -184,16 +184,16 @@ class TranscriptDraft {
   }
 
   /** Keeps a placement for the requested page. Without a request, a later page will include it. */
-  #putAside(missed: Placement): void {
-    const isMissing = missed.moves.some(({ toTurnId }) => this.#index.has(toTurnId));
+  #defer(deferred: Placement): void {
+    const isMissing = deferred.moves.some(({ toTurnId }) => this.#index.has(toTurnId));
     if (this.#waiting === null) {
       this.#incomplete ||= isMissing;
       return;
     }
-    const { turnId, turns, moves, removedTurnIds, removedUpTo } = missed;
-    const isNothing = turnId === null && removedUpTo === undefined;
-    if (isNothing && turns.length + moves.length + removedTurnIds.length === 0) return;
-    this.#waiting.push(missed);
+    const { turnId, turns, moves, removedTurnIds, removedUpTo } = deferred;
+    const isEmptyPlacement = turnId === null && removedUpTo === undefined;
+    if (isEmptyPlacement && turns.length + moves.length + removedTurnIds.length === 0) return;
+    this.#waiting.push(deferred);
     if (this.#waiting.length <= MAX_WAITING) return;
     this.#incomplete ||= this.#moved.size > 0;
     this.#waiting = null;
@@ -225,10 +225,10 @@ class TranscriptDraft {
     this.#flush(fromTurnId);
     this.#flush(toTurnId);
     const [from, to] = [this.#index.get(fromTurnId), this.#index.get(toTurnId)];
-    const isThere = this.#isKnown(toTurnId, movedAt);
-    if (to === undefined || from === undefined) return isThere;
+    const isInTarget = this.#isKnown(toTurnId, movedAt);
+    if (to === undefined || from === undefined) return isInTarget;
     // The turn was read after the move.
-    if (this.#isKnown(fromTurnId, movedAt)) return isThere;
+    if (this.#isKnown(fromTurnId, movedAt)) return isInTarget;
     const [source, target] = [this.#turns[from] as Turn, this.#turns[to] as Turn];
     // Only the server has omitted items, which may appear or move now.
     this.#incomplete ||= source.omitted !== undefined || target.omitted !== undefined;
@@ -239,7 +239,7 @@ class TranscriptDraft {
     });
     if (moving.length === 0) return true;
     this.#turns[from] = { ...source, items: source.items.filter((item) => !moving.includes(item)) };
-    if (isThere) return true;
+    if (isInTarget) return true;
     const known = new Set(target.items.filter((item) => item.kind === 'message').map((item) => item.id));
     const items = moving
       .filter((item) => item.kind !== 'message' || !known.has(item.id))
@@ -290,11 +290,11 @@ function keyOf({ entityId, toTurnId }: Pick<Placement['moves'][number], 'entityI
  */
 export function settleTurn(turn: Turn): Turn {
   if (turn.kind === 'none') return turn;
-  const over = turn.state !== 'open';
-  const broken = turn.state === 'failed' || turn.state === 'interrupted';
+  const isClosed = turn.state !== 'open';
+  const isBroken = turn.state === 'failed' || turn.state === 'interrupted';
   let changed = false;
   const items = turn.items.map((item): Item => {
-    const settled = over ? settleItem(withSeenDelivery(item), broken, turn.endedAt) : withSeenDelivery(item);
+    const settled = isClosed ? settleItem(withSeenDelivery(item), isBroken, turn.endedAt) : withSeenDelivery(item);
     changed ||= settled !== item;
     return settled;
   });
@@ -307,15 +307,15 @@ function withSeenDelivery(item: Item): Item {
   return { ...item, delivery: 'seen', deliveryReason: null };
 }
 
-function settleItem(item: Item, broken: boolean, endedAt: number | null): Item {
+function settleItem(item: Item, isBroken: boolean, endedAt: number | null): Item {
   switch (item.kind) {
     case 'message':
     case 'reasoning':
       return item.streaming ? { ...item, streaming: false } : item;
     case 'tool-call':
-      return item.status === 'running' ? { ...item, status: broken ? 'failed' : 'unknown', endedAt } : item;
+      return item.status === 'running' ? { ...item, status: isBroken ? 'failed' : 'unknown', endedAt } : item;
     case 'request':
-      return broken && item.outcome === null ? { ...item, outcome: 'cancelled', resolvedAt: endedAt } : item;
+      return isBroken && item.outcome === null ? { ...item, outcome: 'cancelled', resolvedAt: endedAt } : item;
     default:
       return item;
   }

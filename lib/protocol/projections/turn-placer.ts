@@ -11,7 +11,7 @@ import {
   inferredTrigger,
   isFoldable,
   newPlacement,
-  outsideTurn,
+  noneTurn,
   type Placement,
 } from './placement';
 
@@ -19,10 +19,10 @@ import {
  * Maximum number of open entities, unanswered messages and unanswered task ends kept per session; the oldest are
  * evicted first.
  */
-const MAX_REMEMBERED = 256;
+const MAX_TRACKED = 256;
 /** Maximum number of finished turns and tasks whose repetition is recognised. */
 const MAX_FINISHED = 16;
-const MAX_TASKS_TOLD = 32;
+const MAX_TASK_REPORTS = 32;
 
 interface OpenedTurn extends Pick<TurnHeader, 'id' | 'parentTurnId' | 'trigger'> {
   kind: 'user' | 'between-run';
@@ -39,7 +39,7 @@ interface OpenedTurn extends Pick<TurnHeader, 'id' | 'parentTurnId' | 'trigger'>
  */
 export class TurnPlacer {
   #places: TurnPlaces;
-  #copied = false;
+  #isCopied = false;
   /** The homes of `places` after the first change. A Map finds its oldest key in constant time. */
   #homes: Map<string, Home> | null = null;
 
@@ -50,10 +50,15 @@ export class TurnPlacer {
   places(): TurnPlaces {
     if (this.#homes !== null) {
       this.#places = { ...this.#places, homes: Object.fromEntries(this.#homes) };
-      this.#copied = false;
+      this.#isCopied = false;
       this.#homes = null;
     }
     return this.#places;
+  }
+
+  /** The finished run that is being repeated. */
+  get #repeatedTurnId(): string | undefined {
+    return this.#places.retold;
   }
 
   get openTurnId(): string | null {
@@ -66,7 +71,7 @@ export class TurnPlacer {
 
   setChunks(chunks: TurnPlaces['chunks']): void {
     if (chunks === this.chunks) return;
-    const places = this.#change();
+    const places = this.#writablePlaces();
     if (chunks === undefined) delete places.chunks;
     else places.chunks = chunks;
   }
@@ -86,39 +91,38 @@ export class TurnPlacer {
     if (known === undefined || this.#places.openTurn?.id === id) return false;
     const { userMessages, endedTasks } = this.#places;
     const { messageIds, taskIds } = answers;
-    const isAnother =
+    const isNewRun =
       messageIds === null
         ? userMessages.some((message) => !message.queued && message.id !== known.messageId)
         : (messageIds.at(-1) ?? null) !== known.messageId;
-    if (isAnother || endedTasks.some((task) => taskIds.includes(task.id))) return false;
+    if (isNewRun || endedTasks.some((task) => taskIds.includes(task.id))) return false;
     placement.turnId = id;
     placement.isRepeated = true;
-    if (this.#places.openTurn === null) Object.assign(this.#change(), { retold: id, outside: null });
+    if (this.#places.openTurn === null) Object.assign(this.#writablePlaces(), { retold: id, outside: null });
     if (known.messageId !== null) this.#claimMessages(placement, [known.messageId]);
     return true;
   }
 
   #endRepetition(placement: Placement): void {
-    const { retold } = this.#places;
-    if (retold === undefined) return;
-    this.#closeHomes(placement, retold, 'finished', false);
-    delete this.#change().retold;
+    if (this.#repeatedTurnId === undefined) return;
+    this.#closeHomes(placement, this.#repeatedTurnId, 'finished', false);
+    delete this.#writablePlaces().retold;
   }
 
-  begin(entry: EventEntry): Placement {
-    return newPlacement(entry, this.#places.retold !== undefined);
+  placementOf(entry: EventEntry): Placement {
+    return newPlacement(entry, this.#repeatedTurnId !== undefined);
   }
 
   /** Shows the event in the open turn, or outside any turn. */
   show(placement: Placement): void {
-    placement.turnId = this.#current(placement);
+    placement.turnId = this.#currentTurn(placement);
   }
 
   openTurn(placement: Placement, turn: OpenedTurn): void {
     const { entry } = placement;
     this.#endRepetition(placement);
     delete placement.isRepeated;
-    const places = this.#change();
+    const places = this.#writablePlaces();
     if (places.openTurn !== null && places.openTurn.id !== turn.id) this.#close(placement, 'interrupted', null);
     places.outside = null;
     placement.turnId = turn.id;
@@ -142,7 +146,7 @@ export class TurnPlacer {
     this.#claimMessages(placement, userMessageIds);
   }
 
-  /** @param isSelfStarted true if the agent started the run by itself */
+  /** @param isSelfStarted true if the agent itself started the run */
   inferTrigger(isSelfStarted: boolean): TurnTrigger {
     return inferredTrigger(isSelfStarted ? this.#places.endedTasks : []);
   }
@@ -154,7 +158,7 @@ export class TurnPlacer {
     const { claimed, moved } = claimedTaskEnds(this.#places.endedTasks, metadata);
     for (const end of moved) this.#move(placement, end, turnId, end.position);
     if (claimed.size > 0) {
-      const places = this.#change();
+      const places = this.#writablePlaces();
       places.endedTasks = places.endedTasks.filter((task) => !claimed.has(task));
     }
     this.#claimMessages(placement, stringList(metadata.userMessageIds));
@@ -162,9 +166,9 @@ export class TurnPlacer {
 
   closeTurn(placement: Placement, runId: string | null, end: Pick<TurnHeader, 'state' | 'error'>): void {
     const open = this.#places.openTurn;
-    const { retold } = this.#places;
-    if (retold !== undefined && (runId === null || runId === retold)) {
-      placement.turnId = retold;
+    const repeatedId = this.#repeatedTurnId;
+    if (repeatedId !== undefined && (runId === null || runId === repeatedId)) {
+      placement.turnId = repeatedId;
       this.#endRepetition(placement);
       return;
     }
@@ -172,7 +176,7 @@ export class TurnPlacer {
     placement.turnId = open.id;
     const metadata = readInterlude(placement.entry.event);
     this.claim(placement, metadata);
-    const places = this.#change();
+    const places = this.#writablePlaces();
     places.openTurn = {
       ...open,
       trigger: metadata.trigger ?? open.trigger,
@@ -181,13 +185,13 @@ export class TurnPlacer {
     this.#close(placement, end.state, end.error, metadata.inferred);
   }
 
-  /** Places a person's message in a turn of its own until a turn answers it. */
+  /** Places a person's message in a `none` turn until a turn answers it. */
   openUserMessage(placement: Placement, id: string): void {
     if (this.#hasPlace(id)) this.startEntity(placement, 'text', id, null);
     else this.#placeUserMessage(placement, id);
   }
 
-  /** True if a person's message already has a place. */
+  /** True if the message of a person already has a place. */
   #hasPlace(id: string): boolean {
     return this.#places.openTurn?.userMessageIds.includes(id) === true || this.#home('text', id) !== undefined;
   }
@@ -195,7 +199,7 @@ export class TurnPlacer {
   #placeUserMessage(placement: Placement, id: string): void {
     const { entry } = placement;
     this.#endRepetition(placement);
-    const places = this.#change();
+    const places = this.#writablePlaces();
     const open = places.openTurn;
     const waiting = places.userMessages.find((message) => message.id === id);
     const isQueued = readInterlude(entry.event).delivery === 'queued';
@@ -215,7 +219,7 @@ export class TurnPlacer {
         position: entry.position,
         ...(isQueued ? { queued: true as const } : {}),
       };
-      if (waiting === undefined) places.userMessages = remember(places.userMessages, added);
+      if (waiting === undefined) places.userMessages = appendBounded(places.userMessages, added);
       else if (waiting.queued && !isQueued) this.#markArrived(waiting);
     }
     placement.turnId = turnId;
@@ -239,22 +243,22 @@ export class TurnPlacer {
   }
 
   /** Drops the state of removed turns, which started up to a position. */
-  forgetUpTo(placement: Placement, upTo: Position): void {
-    const isKept = ({ position }: { position: Position }) => comparePositions(position, upTo) > 0;
+  removeUpTo(placement: Placement, upTo: Position): void {
+    const isLater = ({ position }: { position: Position }) => comparePositions(position, upTo) > 0;
     placement.removedUpTo = upTo;
-    const places = this.#change();
-    if (places.outside !== null && !isKept(places.outside)) places.outside = null;
-    places.userMessages = places.userMessages.filter(isKept);
-    places.endedTasks = places.endedTasks.filter(isKept);
-    if (places.finished !== undefined) places.finished = places.finished.filter(isKept);
-    if (places.tasksTold !== undefined) places.tasksTold = places.tasksTold.filter(isKept);
-    for (const [key, home] of [...this.#changeHomes()]) {
-      if (!isKept(home) && !home.turnId.startsWith('task:')) this.#changeHomes().delete(key);
+    const places = this.#writablePlaces();
+    if (places.outside !== null && !isLater(places.outside)) places.outside = null;
+    places.userMessages = places.userMessages.filter(isLater);
+    places.endedTasks = places.endedTasks.filter(isLater);
+    if (places.finished !== undefined) places.finished = places.finished.filter(isLater);
+    if (places.tasksTold !== undefined) places.tasksTold = places.tasksTold.filter(isLater);
+    for (const [key, home] of [...this.#writableHomes()]) {
+      if (!isLater(home) && !home.turnId.startsWith('task:')) this.#writableHomes().delete(key);
     }
   }
 
   #markArrived(waiting: Unanswered): void {
-    const places = this.#change();
+    const places = this.#writablePlaces();
     const { queued: _queued, ...arrived } = waiting;
     places.userMessages = places.userMessages.map((message) => (message === waiting ? arrived : message));
   }
@@ -273,15 +277,15 @@ export class TurnPlacer {
     [id, runId, phase]: [id: string, runId: string | null, phase: string],
   ): boolean {
     const { entry, isRepeated = false } = placement;
-    const { tasksTold = [] } = this.#places;
+    const { tasksTold: reports = [] } = this.#places;
     const task = JSON.stringify([id, runId]);
-    const isKnown = tasksTold.some((report) => report.task === task && report.phase === phase);
+    const isKnown = reports.some((report) => report.task === task && report.phase === phase);
     if (isKnown || isRepeated || readInterlude(entry.event).again === true) {
       placement.entry = { ...entry, event: withInterlude(entry.event, { again: true }) };
       return true;
     }
-    const others = tasksTold.filter((report) => report.task !== task);
-    this.#change().tasksTold = [...others, { task, phase, position: entry.position }].slice(-MAX_TASKS_TOLD);
+    const others = reports.filter((report) => report.task !== task);
+    this.#writablePlaces().tasksTold = [...others, { task, phase, position: entry.position }].slice(-MAX_TASK_REPORTS);
     return false;
   }
 
@@ -291,18 +295,18 @@ export class TurnPlacer {
     id: string,
     runId: string | null,
     about: Pick<Unanswered, 'ofSessionId' | 'isToldElsewhere'> = {},
-    end?: string,
+    phase?: string,
   ): void {
-    const isOwn = about.ofSessionId === undefined && about.isToldElsewhere === undefined;
-    if (isOwn && end !== undefined && this.#isRepeatedReport(placement, [id, runId, end])) {
+    const isOwnTask = about.ofSessionId === undefined && about.isToldElsewhere === undefined;
+    if (isOwnTask && phase !== undefined && this.#isRepeatedReport(placement, [id, runId, phase])) {
       placement.turnId = `task:${id}`;
       return;
     }
     const turnId = this.openTurnId ?? this.#openNoneTurn(placement);
     placement.turnId = turnId;
-    const places = this.#change();
+    const places = this.#writablePlaces();
     const { position } = placement.entry;
-    places.endedTasks = remember(places.endedTasks, { id, runId, turnId, position, ...about });
+    places.endedTasks = appendBounded(places.endedTasks, { id, runId, turnId, position, ...about });
   }
 
   openEntity(placement: Placement, kind: string, id: string, task: string | null): void {
@@ -312,13 +316,13 @@ export class TurnPlacer {
       placement.role = known.role ?? placement.role;
       return;
     }
-    const turnId = task === null ? this.#current(placement) : `task:${task}`;
+    const turnId = task === null ? this.#currentTurn(placement) : `task:${task}`;
     placement.turnId = turnId;
     this.#setHome(kind, id, { turnId, position: placement.entry.position, role: placement.role, streaming: null });
   }
 
   /** Opens an entity in a given turn, which may be closed, unless the entity already has a place. */
-  openIn(placement: Placement, kind: string, id: string, turnId: string): void {
+  openInTurn(placement: Placement, kind: string, id: string, turnId: string): void {
     if (this.#home(kind, id) === undefined) {
       this.#setHome(kind, id, { turnId, position: placement.entry.position, role: null, streaming: null });
     }
@@ -329,7 +333,7 @@ export class TurnPlacer {
   replaceEntity(placement: Placement, kind: string, replaced: string, id: string): void {
     const home = this.#home(kind, replaced);
     if (home === undefined || replaced === id) return;
-    this.#changeHomes().delete(`${kind}:${replaced}`);
+    this.#writableHomes().delete(`${kind}:${replaced}`);
     this.#setHome(kind, id, { ...home, position: placement.entry.position });
   }
 
@@ -346,11 +350,11 @@ export class TurnPlacer {
     else this.openEntity(placement, kind, id, task);
     const home = this.#home(kind, id);
     if (home === undefined) return;
-    placement.begunAt = this.#visibleStart(home);
+    placement.startPosition = this.#visibleStart(home);
     this.markChunked(kind, id);
   }
 
-  /** Notes that an entity has text in a chunk, so its deltas are incomplete and don't fold. */
+  /** Marks an entity with text in a chunk: its deltas are incomplete and don't fold. */
   markChunked(kind: string, id: string): void {
     const home = this.#home(kind, id);
     if (home !== undefined && isFoldable(home)) this.#setHome(kind, id, { ...home, streaming: 'chunks' });
@@ -374,10 +378,10 @@ export class TurnPlacer {
     }
     placement.turnId = home.turnId;
     placement.role = home.role;
-    placement.begunAt = this.#visibleStart(home);
+    placement.startPosition = this.#visibleStart(home);
     this.#fold(placement, id, home);
     if (keep) this.#setHome(kind, id, folded(home));
-    else this.#changeHomes().delete(`${kind}:${id}`);
+    else this.#writableHomes().delete(`${kind}:${id}`);
   }
 
   /** Start of an entity in the open turn or outside any turn. Null without a START: the entity may be older. */
@@ -387,7 +391,7 @@ export class TurnPlacer {
   }
 
   #close(placement: Placement, state: TurnHeader['state'], error: TurnHeader['error'], inferred?: true): void {
-    const places = this.#change();
+    const places = this.#writablePlaces();
     const open = places.openTurn;
     if (open === null) return;
     // After an interruption by the next run, late events of this turn still belong to it.
@@ -409,13 +413,13 @@ export class TurnPlacer {
   }
 
   #closeHomes(placement: Placement, turnId: string, state: TurnHeader['state'], staysOpen: boolean): void {
-    for (const [key, home] of [...this.#changeHomes()]) {
+    for (const [key, home] of [...this.#writableHomes()]) {
       if (home.turnId !== turnId) continue;
       this.#fold(placement, key.slice(key.indexOf(':') + 1), home);
-      // The next user message may answer a tool call or question, except of a failed turn. Commands outlive the turn.
+      // The next user message may answer a tool call or question of a turn that did not fail. Commands outlive the turn.
       if (key.startsWith('command:') || staysOpen || (state === 'finished' && /^(tool|request):/.test(key)))
         this.#setHomeKey(key, folded(home));
-      else this.#changeHomes().delete(key);
+      else this.#writableHomes().delete(key);
     }
   }
 
@@ -432,7 +436,7 @@ export class TurnPlacer {
       // Another message with the same id may have started elsewhere.
       if (home?.turnId === message.turnId) this.#setHome('text', message.id, { ...home, turnId });
     }
-    const places = this.#change();
+    const places = this.#writablePlaces();
     places.userMessages = places.userMessages.filter((message) => !found.has(message));
   }
 
@@ -447,15 +451,15 @@ export class TurnPlacer {
     placement.folds.push({ entityId, fromPosition: home.position, type: home.streaming as FoldedType });
   }
 
-  #current(placement: Placement): string {
+  #currentTurn(placement: Placement): string {
     if (this.#places.openTurn !== null) {
-      if (this.#places.awaitsMessage && placement.role !== 'user') delete this.#change().awaitsMessage;
+      if (this.#places.awaitsMessage && placement.role !== 'user') delete this.#writablePlaces().awaitsMessage;
       return this.#places.openTurn.id;
     }
-    if (this.#places.retold !== undefined) return this.#places.retold;
+    if (this.#repeatedTurnId !== undefined) return this.#repeatedTurnId;
     if (this.#places.outside !== null) return this.#places.outside.id;
     const turnId = this.#openNoneTurn(placement);
-    this.#change().outside = placement.turns.at(-1) ?? null;
+    this.#writablePlaces().outside = placement.turns.at(-1) ?? null;
     return turnId;
   }
 
@@ -463,10 +467,10 @@ export class TurnPlacer {
   #openNoneTurn(placement: Placement): string {
     const { position, occurredAt } = placement.entry;
     const id = `none:${position}`;
-    placement.turns.push(outsideTurn(id, position, occurredAt));
+    placement.turns.push(noneTurn(id, position, occurredAt));
     placement.turnId = id;
     // Later events must follow this one, so they may not join an older `none` turn.
-    this.#change().outside = null;
+    this.#writablePlaces().outside = null;
     return id;
   }
 
@@ -481,25 +485,25 @@ export class TurnPlacer {
   }
 
   #setHomeKey(key: string, home: Home): void {
-    const homes = this.#changeHomes();
+    const homes = this.#writableHomes();
     homes.set(key, home);
-    if (homes.size > MAX_REMEMBERED) for (const oldest of homes.keys()) return void homes.delete(oldest);
+    if (homes.size > MAX_TRACKED) for (const oldest of homes.keys()) return void homes.delete(oldest);
   }
 
-  #changeHomes(): Map<string, Home> {
+  #writableHomes(): Map<string, Home> {
     this.#homes ??= new Map(Object.entries(this.#places.homes));
     return this.#homes;
   }
 
-  #change(): TurnPlaces {
-    if (!this.#copied) {
+  #writablePlaces(): TurnPlaces {
+    if (!this.#isCopied) {
       this.#places = { ...this.#places };
-      this.#copied = true;
+      this.#isCopied = true;
     }
     return this.#places;
   }
 }
 
-function remember(list: readonly Unanswered[], entry: Unanswered): Unanswered[] {
-  return [...list.slice(-(MAX_REMEMBERED - 1)), entry];
+function appendBounded(list: readonly Unanswered[], entry: Unanswered): Unanswered[] {
+  return [...list.slice(-(MAX_TRACKED - 1)), entry];
 }

@@ -25,8 +25,8 @@ import { TurnPlacer } from './turn-placer';
 /**
  * Assigns each event to a turn, to a task, or to nothing.
  *
- * Ingest runs this once per event and stores the result with the event, so a transcript page is a range read. The browser
- * runs it on live frames. Both use the same bounded state (`TurnPlaces`), so a live transcript equals a reloaded one.
+ * Ingest places each event once and stores the result with it, so a transcript page is a range read. The browser places
+ * live frames. Both use the same bounded state (`TurnPlaces`), so a live transcript equals a reloaded one.
  *
  * Claims: a user message or task end is first placed where it happened. The turn that answers it names it in
  * `metadata.interlude`, and the item moves into that turn. So no reply appears one turn late, and a between-run turn
@@ -53,7 +53,7 @@ export function placeEvents(
 function placeEvent(placer: TurnPlacer, received: EventEntry): Placement {
   const task = subagentTaskId(received.event);
   const entry = resolveChunk(placer.chunks, received, task);
-  const placement = placer.begin(entry);
+  const placement = placer.placementOf(entry);
   if (interruptsChunks(entry.event)) placer.setChunks(withoutChunk(placer.chunks, task));
   const { ofSnapshot } = readInterlude(entry.event);
   if (ofSnapshot !== undefined) {
@@ -63,9 +63,9 @@ function placeEvent(placer: TurnPlacer, received: EventEntry): Placement {
   // A call in a repeated run is the known call, not a new one with the same id.
   if (placement.isRepeated && entry.event.type === 'TOOL_CALL_START')
     placement.entry = { ...entry, event: withInterlude(entry.event, { again: true }) };
-  const place = Object.hasOwn(PLACE, entry.event.type) ? PLACE[entry.event.type] : undefined;
+  const place = Object.hasOwn(PLACE_BY_TYPE, entry.event.type) ? PLACE_BY_TYPE[entry.event.type] : undefined;
   if (place !== undefined) place(placer, placement, task);
-  // Other events are stored but not shown; within a turn they belong to it.
+  // Other events are stored but not shown. Within a turn, they belong to the turn.
   else placement.turnId = task === null ? placer.openTurnId : `task:${task}`;
   return placement;
 }
@@ -86,8 +86,8 @@ function placeSnapshotPart(placer: TurnPlacer, placement: Placement, turnId: str
 
 type Place = (placer: TurnPlacer, placement: Placement, task: string | null) => void;
 
-/** Places an event by the id of its entity. An event without one is not shown. */
-const about =
+/** Places an event by the id of its entity. An event without an id is not shown. */
+const byEntity =
   (
     idOf: (event: AgUiEvent) => string | null,
     place: (placer: TurnPlacer, placement: Placement, id: string, task: string | null) => void,
@@ -99,33 +99,33 @@ const about =
     place(placer, placement, id, task);
   };
 
-const MESSAGE = (event: AgUiEvent) => idField(event, 'messageId');
-const CALL = (event: AgUiEvent) => idField(event, 'toolCallId');
-const REQUEST = (event: AgUiEvent) => pickId(customValue(event), 'request_id', 'requestId');
-const SENT = (event: AgUiEvent) => pickId(customValue(event), 'message_id', 'messageId');
-const COMMAND = (event: AgUiEvent) => pickId(customValue(event), 'command_id', 'commandId');
-const FOREIGN_TASK = (event: AgUiEvent) => pickId(customValue(event), 'task_id');
+const messageIdOf = (event: AgUiEvent) => idField(event, 'messageId');
+const callIdOf = (event: AgUiEvent) => idField(event, 'toolCallId');
+const requestIdOf = (event: AgUiEvent) => pickId(customValue(event), 'request_id', 'requestId');
+const sentMessageIdOf = (event: AgUiEvent) => pickId(customValue(event), 'message_id', 'messageId');
+const commandIdOf = (event: AgUiEvent) => pickId(customValue(event), 'command_id', 'commandId');
+const foreignTaskIdOf = (event: AgUiEvent) => pickId(customValue(event), 'task_id');
 
-const idOf = (kind: StreamedKind) => (kind === 'tool' ? CALL : MESSAGE);
+const idOf = (kind: StreamedKind) => (kind === 'tool' ? callIdOf : messageIdOf);
 
 const roleOf = (kind: StreamedKind, event: AgUiEvent) => (kind === 'text' ? (textOf(event.role) ?? 'assistant') : null);
 
 const starts = (kind: StreamedKind) =>
-  about(idOf(kind), (placer, placement, id, task) => {
+  byEntity(idOf(kind), (placer, placement, id, task) => {
     placement.role = roleOf(kind, placement.entry.event);
     if (placement.role === 'user' && task === null) placer.openUserMessage(placement, id);
     else placer.startEntity(placement, kind, id, task);
   });
 
 const continues = (kind: StreamedKind, streaming: FoldedType) =>
-  about(idOf(kind), (placer, placement, id, task) => placer.continueEntity(placement, kind, id, task, streaming));
+  byEntity(idOf(kind), (placer, placement, id, task) => placer.continueEntity(placement, kind, id, task, streaming));
 
 const ends = (kind: StreamedKind, keep: boolean) =>
-  about(idOf(kind), (placer, placement, id) => placer.endEntity(placement, kind, id, keep));
+  byEntity(idOf(kind), (placer, placement, id) => placer.endEntity(placement, kind, id, keep));
 
 /** A chunk opens or continues an entity. No event marks its end, so its rows are never folded into one. */
 const chunks = (kind: StreamedKind) =>
-  about(idOf(kind), (placer, placement, id, task) => {
+  byEntity(idOf(kind), (placer, placement, id, task) => {
     placement.role = roleOf(kind, placement.entry.event);
     placer.openChunk(placement, kind, id, task);
     placer.setChunks(withChunk(placer.chunks, { task, kind, id }));
@@ -141,10 +141,10 @@ const showPlan: Place = (placer, placement, task) => {
 
 function isPlan(event: AgUiEvent): boolean {
   const { activityType, content } = event;
-  return activityType === 'plan' && MESSAGE(event) !== null && Array.isArray(fieldsOf(content).entries);
+  return activityType === 'plan' && messageIdOf(event) !== null && Array.isArray(fieldsOf(content).entries);
 }
 
-const PLACE: Record<string, Place | undefined> = {
+const PLACE_BY_TYPE: Record<string, Place | undefined> = {
   TEXT_MESSAGE_START: starts('text'),
   TEXT_MESSAGE_CONTENT: continues('text', 'TEXT_MESSAGE_CONTENT'),
   TEXT_MESSAGE_END: ends('text', false),
@@ -155,10 +155,10 @@ const PLACE: Record<string, Place | undefined> = {
   REASONING_MESSAGE_CHUNK: chunks('reasoning'),
   TOOL_CALL_START: starts('tool'),
   TOOL_CALL_ARGS: continues('tool', 'TOOL_CALL_ARGS'),
-  // The result may arrive turns later: the call keeps its place until then.
+  // The call keeps its place until its result, which may arrive turns later.
   TOOL_CALL_END: ends('tool', true),
   TOOL_CALL_CHUNK: chunks('tool'),
-  TOOL_CALL_RESULT: about(CALL, (placer, placement, id, task) => {
+  TOOL_CALL_RESULT: byEntity(callIdOf, (placer, placement, id, task) => {
     placer.openEntity(placement, 'tool', id, task);
     placer.endEntity(placement, 'tool', id, false);
   }),
@@ -167,13 +167,13 @@ const PLACE: Record<string, Place | undefined> = {
     const { event } = placement.entry;
     const metadata = readInterlude(event);
     const input = inputUserMessages(event);
-    // A run with a parent and without input was started by the agent itself (Ambient's synthetic turns).
+    // The agent itself starts a run with a parent and without input (Ambient's synthetic turns).
     const isSelfStarted = event.input === undefined && idField(event, 'parentRunId') !== null;
-    const given = metadata.turn === 'user' || metadata.turn === 'between-run' ? metadata.turn : null;
-    const kind = given ?? (isSelfStarted ? 'between-run' : 'user');
+    const declaredKind = metadata.turn === 'user' || metadata.turn === 'between-run' ? metadata.turn : null;
+    const kind = declaredKind ?? (isSelfStarted ? 'between-run' : 'user');
     const runId = idField(event, 'runId');
-    const named = metadata.userMessageIds ?? (input.length > 0 ? input.map(({ id }) => id) : null);
-    const messageIds = named ?? (kind === 'user' ? null : []);
+    const namedIds = metadata.userMessageIds ?? (input.length > 0 ? input.map(({ id }) => id) : null);
+    const messageIds = namedIds ?? (kind === 'user' ? null : []);
     const taskIds = stringList(metadata.trigger?.taskIds);
     const resumes = listOf(fieldsOf(event.input).resume).length > 0;
     if (runId !== null && !resumes && placer.placeRepeatedRun(placement, runId, { messageIds, taskIds })) return;
@@ -205,20 +205,20 @@ const PLACE: Record<string, Place | undefined> = {
   },
   CUSTOM: (placer, placement, task) => {
     const name = customName(placement.entry.event) ?? '';
-    const place = Object.hasOwn(CUSTOM_PLACE, name) ? CUSTOM_PLACE[name] : undefined;
+    const place = Object.hasOwn(PLACE_BY_NAME, name) ? PLACE_BY_NAME[name] : undefined;
     if (place !== undefined) place(placer, placement, task);
     else placement.turnId = task === null ? placer.openTurnId : `task:${task}`;
   },
 };
 
-const underTask = (_placer: TurnPlacer, placement: Placement, id: string) => {
+const placeUnderTask = (_placer: TurnPlacer, placement: Placement, id: string) => {
   placement.turnId = `task:${id}`;
 };
 
 /** Places a command's end with the command, and the answer to a request with the request. */
-const ofCommand = (state: 'queued' | 'done' | 'failed') =>
-  about(COMMAND, (placer, placement, id) => {
-    const requestId = REQUEST(placement.entry.event);
+const placeCommand = (state: 'queued' | 'done' | 'failed') =>
+  byEntity(commandIdOf, (placer, placement, id) => {
+    const requestId = requestIdOf(placement.entry.event);
     if (requestId !== null && placer.join(placement, 'request', requestId)) placement.entityId = requestId;
     else if (state === 'queued') placer.openEntity(placement, 'command', id, null);
     else if (placer.join(placement, 'command', id)) placer.endEntity(placement, 'command', id, false);
@@ -226,44 +226,44 @@ const ofCommand = (state: 'queued' | 'done' | 'failed') =>
     else if (state === 'failed' || requestId === null) placer.show(placement);
   });
 
-const shown = (placer: TurnPlacer, placement: Placement) => placer.show(placement);
+const showEvent = (placer: TurnPlacer, placement: Placement) => placer.show(placement);
 /** Hides a runner's disconnect and reconnect if nothing was in progress. */
 const unlessIdle = (placer: TurnPlacer, placement: Placement) => {
   if (customValue(placement.entry.event).at_rest === true) placement.turnId = null;
   else placer.show(placement);
 };
 
-const CUSTOM_PLACE: Record<string, Place | undefined> = {
-  [CUSTOM.taskStarted]: about(taskEventId, (placer, placement, id) =>
+const PLACE_BY_NAME: Record<string, Place | undefined> = {
+  [CUSTOM.taskStarted]: byEntity(taskEventId, (placer, placement, id) =>
     placer.startTask(placement, id, pickId(customValue(placement.entry.event), 'run_id', 'runId')),
   ),
-  [CUSTOM.taskProgress]: about(taskEventId, underTask),
-  [CUSTOM.taskUpdated]: about(taskEventId, underTask),
-  [CUSTOM.taskCompleted]: about(taskEventId, (placer, placement, id) => {
+  [CUSTOM.taskProgress]: byEntity(taskEventId, placeUnderTask),
+  [CUSTOM.taskUpdated]: byEntity(taskEventId, placeUnderTask),
+  [CUSTOM.taskCompleted]: byEntity(taskEventId, (placer, placement, id) => {
     const { event } = placement.entry;
     const isToldElsewhere = readInterlude(event).reportedBy !== undefined;
     const value = customValue(event);
     const runId = pickId(value, 'run_id', 'runId');
-    const end = `${taskEndOf(event) ?? 'completed'} ${truncateText(pickText(value, 'summary') ?? '', 64)}`;
-    placer.endTask(placement, id, runId, isToldElsewhere ? { isToldElsewhere } : {}, end);
+    const phase = `${taskEndOf(event) ?? 'completed'} ${truncateText(pickText(value, 'summary') ?? '', 64)}`;
+    placer.endTask(placement, id, runId, isToldElsewhere ? { isToldElsewhere } : {}, phase);
   }),
   // Shown on the task's card, not in the transcript.
   [CUSTOM.taskOutput]: () => undefined,
-  [CUSTOM.taskElsewhere]: about(FOREIGN_TASK, (placer, placement, id) => {
+  [CUSTOM.taskElsewhere]: byEntity(foreignTaskIdOf, (placer, placement, id) => {
     const value = customValue(placement.entry.event);
     const ofSessionId = pickId(value, 'session_id');
     // A repetition: the first report has a line and has woken the agent.
-    if (value.again === true) underTask(placer, placement, id);
+    if (value.again === true) placeUnderTask(placer, placement, id);
     else if (ofSessionId !== null) placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
   }),
-  [CUSTOM.taskTold]: about(FOREIGN_TASK, underTask),
-  [CUSTOM.requestOpened]: about(REQUEST, (placer, placement, id, task) => {
+  [CUSTOM.taskTold]: byEntity(foreignTaskIdOf, placeUnderTask),
+  [CUSTOM.requestOpened]: byEntity(requestIdOf, (placer, placement, id, task) => {
     const { derived, replaces } = readInterlude(placement.entry.event);
     if (replaces !== undefined) placer.replaceEntity(placement, 'request', replaces, id);
-    if (derived?.turnId != null) placer.openIn(placement, 'request', id, derived.turnId);
+    if (derived?.turnId != null) placer.openInTurn(placement, 'request', id, derived.turnId);
     else placer.openEntity(placement, 'request', id, task);
   }),
-  [CUSTOM.requestResolved]: about(REQUEST, (placer, placement, id) =>
+  [CUSTOM.requestResolved]: byEntity(requestIdOf, (placer, placement, id) =>
     placer.endEntity(placement, 'request', id, false),
   ),
   [CUSTOM.sessionEnded]: (placer, placement) => {
@@ -271,27 +271,27 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
     placement.turnId = null;
     if (readInterlude(placement.entry.event).again !== true) placer.show(placement);
   },
-  [CUSTOM.messageDelivery]: about(SENT, (placer, placement, id) =>
+  [CUSTOM.messageDelivery]: byEntity(sentMessageIdOf, (placer, placement, id) =>
     placer.placeDelivery(placement, id, customValue(placement.entry.event).delivery === 'delivered'),
   ),
-  [CUSTOM.commandQueued]: ofCommand('queued'),
-  [CUSTOM.commandDone]: ofCommand('done'),
-  [CUSTOM.commandFailed]: ofCommand('failed'),
-  [CUSTOM.obligationWaived]: shown,
-  [CUSTOM.obligationAccepted]: shown,
+  [CUSTOM.commandQueued]: placeCommand('queued'),
+  [CUSTOM.commandDone]: placeCommand('done'),
+  [CUSTOM.commandFailed]: placeCommand('failed'),
+  [CUSTOM.obligationWaived]: showEvent,
+  [CUSTOM.obligationAccepted]: showEvent,
   [CUSTOM.runnerAway]: unlessIdle,
   [CUSTOM.runnerBack]: unlessIdle,
-  [CUSTOM.lost]: shown,
-  [CUSTOM.quarantined]: shown,
-  [CUSTOM.taskGoesOn]: about(FOREIGN_TASK, shown),
+  [CUSTOM.lost]: showEvent,
+  [CUSTOM.quarantined]: showEvent,
+  [CUSTOM.taskGoesOn]: byEntity(foreignTaskIdOf, showEvent),
   // Shown above the first remaining turn.
   [CUSTOM.removed]: (placer, placement) => {
     const { removed } = readInterlude(placement.entry.event);
-    if (removed !== undefined) placer.forgetUpTo(placement, removed.upTo);
+    if (removed !== undefined) placer.removeUpTo(placement, removed.upTo);
   },
-  [CUSTOM.parkedAssigned]: shown,
-  [CUSTOM.parkedDiscarded]: shown,
-  [CUSTOM.notice]: shown,
+  [CUSTOM.parkedAssigned]: showEvent,
+  [CUSTOM.parkedDiscarded]: showEvent,
+  [CUSTOM.notice]: showEvent,
 };
 
 /*

@@ -74,13 +74,13 @@ export const GUTTER = new RegExp(
   [
     `^(?:${TIME}`,
     String.raw` {0,8}\d{1,6}(?:→|\t|[:|-] ?| {1,4}[│|┃] )`,
-    // comments, pytest, levels
+    // Comments, pytest, levels.
     String.raw`(?:#{1,3}|//| ?\*) |E {3}|\[[A-Z]{3,8}\] `,
     String.raw`\+(?!\+\+ )|-(?!-- )| (?=\S)|> ?`,
     String.raw`[\w./-]{1,200}[:-]\d{1,6}[:-]`,
     String.raw`[\w.-]{1,64} {1,40}\| (?:${TIME})?`,
     String.raw`\^?[\da-f]{7,40} \([^()\n]{1,80} \d{1,6}\) `,
-    // syslog, BuildKit
+    // Syslog, BuildKit.
     String.raw`[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,7}\])?: `,
     String.raw`#\d{1,4} (?:\d{1,5}\.\d{1,3} )?)`,
   ].join('|'),

@@ -6,7 +6,7 @@ import { type Sequence, toOriginalSpan, withoutSequences } from './normalize-tex
 import { BlockScan } from './secret-blocks';
 import { PENDING, redactionMark, type SecretSpan, shiftedSpan } from './secret-values';
 
-/** Characters of a very long line scanned at once. Each scan decides the first half. */
+/** Characters of a very long line in one scan. Each scan decides the first half. */
 const WINDOW = 4 * 1024;
 /** The window used when a secret reaches the end of the smaller one. */
 const LONG_WINDOW = 16 * 1024;

@@ -48,7 +48,7 @@ const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~
 const PEM64 = new RegExp(`${PRIVATE_PEM64}[A-Za-z0-9+/_-]{20,}={0,2}\\s*["']?\\s*$`);
 const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
 
-/** Up to the start of a JSON string on a line. */
+/** Text up to the first JSON string of a line. */
 const STRING_BEGINS =
   /^(?:.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"|\s{0,80}(?:"[\w.-]{1,64}"\s{0,2}:\s{0,2}|\[\s{0,8})?")(?=[^"]|"\w)/;
 /** The end of a JSON string. */
@@ -190,7 +190,7 @@ class SecretBlocks {
   #openLine(line: string): SecretSpan | null {
     const found = this.#line(line, false);
     if (found !== null) return found;
-    // A value still too short to classify.
+    // The value is still too short to classify.
     const entry = this.#mode.kind === 'list' ? ENTRY.exec(line) : null;
     if (entry !== null && this.#mode.kind === 'list') {
       const [, before = '', key, value = ''] = entry;

@@ -6,13 +6,13 @@ import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { SessionTools } from '../mcp/agent-tools';
 import type { Cursor } from '../outbox/statements';
-import type { PendingReply } from './pending-replies';
+import type { OpenObligation } from './obligations';
 
 export interface McpToolsOptions {
   emit: (sessionId: string, events: TimedEvent[]) => void;
   store: (cursors: Cursor[]) => void;
   openWork: (sessionId: string) => OpenWork;
-  pendingReplies: () => readonly PendingReply[];
+  obligations: () => readonly OpenObligation[];
   caughtUp: (sessionId: string) => Promise<void>;
   /** Called when the agent has replied to this message, and so has received it. */
   replied: (sessionId: string, messageId: string) => void;
@@ -55,16 +55,16 @@ export class McpTools {
   }
 
   /** Pending replies, without those already answered here. */
-  owed(): PendingReply[] {
+  obligations(): OpenObligation[] {
     return this.#options
-      .pendingReplies()
+      .obligations()
       .filter(({ sessionId, messageId }) => this.#replies.get(sessionId)?.has(messageId) !== true);
   }
 
   toolsFor(sessionId: string): SessionTools {
     return {
       report: (report) => this.#report(sessionId, report),
-      owed: () => this.#pendingIn(sessionId),
+      obligations: () => this.#obligationsIn(sessionId),
       reply: (messageId, text) => this.#reply(sessionId, messageId, text),
     };
   }
@@ -118,7 +118,7 @@ export class McpTools {
     await this.#options.caughtUp(sessionId);
     const replies = this.#replies.get(sessionId) ?? new Map<string, string | null>();
     if (replies.has(messageId)) return 'You have replied to this message already.';
-    if (!this.#pendingIn(sessionId).some((owed) => owed.messageId === messageId)) {
+    if (!this.#obligationsIn(sessionId).some((obligation) => obligation.messageId === messageId)) {
       return `No message ${JSON.stringify(messageId)} waits for a reply from you in this session.`;
     }
     const turnId = this.#options.openWork(sessionId).turn?.runId ?? null;
@@ -137,8 +137,8 @@ export class McpTools {
     return null;
   }
 
-  #pendingIn(sessionId: string): PendingReply[] {
-    return this.owed()
+  #obligationsIn(sessionId: string): OpenObligation[] {
+    return this.obligations()
       .filter((one) => one.sessionId === sessionId)
       .sort((a, b) => a.sentAt - b.sentAt);
   }

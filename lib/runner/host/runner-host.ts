@@ -23,7 +23,7 @@ import { type ControlPort, openControl } from './control-port';
 import { deliverFirstMessage, type FirstMessage } from './first-message';
 import { McpTools } from './mcp-tools';
 import { IN_FLIGHT_CURSORS, MessageDelivery } from './message-delivery';
-import { fetchPendingReplies, PendingReplies } from './pending-replies';
+import { fetchObligations, ObligationCache } from './obligations';
 import { CpuSampler } from './process-lookup';
 import { RecordSink } from './record-sink';
 import { SeenCommands } from './seen-commands';
@@ -96,7 +96,7 @@ export class RunnerHost {
   readonly #status: StatusReporter;
   readonly #reports = new ReportSelector();
   readonly #cpu = new CpuSampler();
-  readonly #owed: PendingReplies;
+  readonly #obligations: ObligationCache;
   readonly #tools: McpTools;
   readonly #callers: ToolCallers;
   readonly #calls = new RunningCalls();
@@ -157,15 +157,15 @@ export class RunnerHost {
     this.#log = this.logger.child('host');
     this.#delivery = new DeliveryJournal({ logger: this.logger, meanwhile });
     this.#status = new StatusReporter({ report: () => this.#report() });
-    this.#owed = new PendingReplies(
-      (signal) => fetchPendingReplies(endpoint, agentId, signal),
+    this.#obligations = new ObligationCache(
+      (signal) => fetchObligations(endpoint, agentId, signal),
       (message) => this.logger.child('obligations').debug(message),
     );
     this.#tools = new McpTools({
       emit: (sessionId, events) => void this.#emit(sessionId, events, []),
       store: (cursors) => void this.#sink.accept([], cursors),
       openWork: (sessionId) => this.#open.of(sessionId),
-      pendingReplies: () => this.#owed.get(),
+      obligations: () => this.#obligations.get(),
       caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
       replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
       reported: () => void this.#status.now(),
@@ -202,7 +202,7 @@ export class RunnerHost {
       },
       setLogLevel: (body) => this.#level?.apply(body),
       delivery: this.#messages,
-      onMessage: () => this.#owed.markDirty(),
+      onMessage: () => this.#obligations.markDirty(),
       log: this.#log,
     });
     this.#outputs = new TaskOutputs({
@@ -246,7 +246,7 @@ export class RunnerHost {
     outbox.kick();
     this.#commands = await this.#commandClient();
     await this.#openControl(source);
-    if (source.deliver !== undefined) this.#owed.start();
+    if (source.deliver !== undefined) this.#obligations.start();
     await source.start();
     this.#watch?.start();
     this.#commands.start();
@@ -258,7 +258,7 @@ export class RunnerHost {
     const say = this.#source?.deliver?.bind(this.#source);
     if (say === undefined) return;
     await deliverFirstMessage(message, { context: this.#context(), deliver: say });
-    this.#owed.markDirty();
+    this.#obligations.markDirty();
   }
 
   /** @returns the number of unsent records */
@@ -274,7 +274,7 @@ export class RunnerHost {
       }
       await this.#control?.close();
       await this.#commands?.stop();
-      this.#owed.stop();
+      this.#obligations.stop();
       if (this.#source !== null) await this.#status.stop();
       await this.#sink.close();
       return await this.outbox.stop({ flushMs });
@@ -301,7 +301,7 @@ export class RunnerHost {
       openWork: (sessionId) => this.#open.of(sessionId),
       cursors: (prefix) => this.outbox.cursors(prefix),
       resolveFiles: (sessionId, files) => this.#attachments.restore(sessionId, files),
-      pendingReplies: () => this.#tools.owed(),
+      obligations: () => this.#tools.obligations(),
       callTool: (of) => this.#callers.callerIn(of),
       toolServer: (of) => this.#toolServer(of),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
@@ -324,7 +324,8 @@ export class RunnerHost {
     this.#calls.record(sessionId, events);
     this.#logEvents(sessionId, events);
     if (events.length > 0) this.#cpu.emitted(sessionId, performance.now());
-    if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
+    if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR'))
+      this.#obligations.markDirty();
     const cursors = [...given, ...own, ...counted, ...(changed === null ? [] : [changed])];
     const done = this.#sink.accept(this.#recordsOf(sessionId, events), cursors);
     if (this.#source?.isRecorded !== true) this.#outputs.observe(sessionId, events);
@@ -454,7 +455,7 @@ export class RunnerHost {
     const { controlFile } = this.#options;
     if (controlFile === undefined) return;
     const [file, logger] = [controlFile(this.agentId), this.logger];
-    const obligations = () => this.#tools.owed();
+    const obligations = () => this.#tools.obligations();
     this.#control = await openControl({ file, source, logger, obligations, callers: this.#callers });
   }
 

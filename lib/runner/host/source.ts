@@ -7,7 +7,7 @@ import type { CallTool, ToolServer } from '../mcp/agent-tools';
 import type { Cursor } from '../outbox/statements';
 import type { AttachmentFile } from './attachment-store';
 import type { ControlHandlers } from './control-port';
-import type { PendingReply } from './pending-replies';
+import type { OpenObligation } from './obligations';
 import type { CommandOutcome } from './seen-commands';
 
 /**
@@ -138,7 +138,7 @@ export interface SourceContext {
   /** Resolves the attachments of a message from an earlier process to local paths. A missing file keeps its path. */
   resolveFiles(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]>;
   /** Pending replies of all sessions, as last reported by the server. */
-  pendingReplies(): readonly PendingReply[];
+  obligations(): readonly OpenObligation[];
   /** Calls Interlude's tools on behalf of a session. */
   callTool(sessionId: string): CallTool;
   /** The tools as an MCP server that the agent spawns; null without a control port. */

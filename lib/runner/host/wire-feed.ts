@@ -1,7 +1,7 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import type { EmittedEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
 import { setBounded } from '../adapters/wire';
-import { answeredMessageIds, ReplyAnnotator } from '../host/pending-replies';
+import { answeredMessageIds, ReplyAnnotator } from '../host/obligations';
 import type { SourceContext } from '../host/source';
 import type { Cursor } from '../outbox/statements';
 
@@ -78,7 +78,7 @@ export class WireFeed {
     const home = ofSession ?? output[0]?.sessionId;
     if (home === undefined && cursors.length > 0) throw new Error('cursors need a session');
     const stored = [...bySession].map(([sessionId, events]) => {
-      const marks = this.#marks.get(sessionId) ?? new ReplyAnnotator(sessionId, () => context.pendingReplies());
+      const marks = this.#marks.get(sessionId) ?? new ReplyAnnotator(sessionId, () => context.obligations());
       if (!this.#marks.has(sessionId)) setBounded(this.#marks, sessionId, marks, MAX_MARKS);
       const marked = marks.mark(events, context.openWork(sessionId));
       const done = context.emit(sessionId, marked, sessionId === home ? cursors : []);

@@ -3,8 +3,8 @@ import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import { REPORT_STATES } from '@interlude/protocol/session-states';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import * as z from 'zod';
+import type { OpenObligation } from '../host/obligations';
 import { ownProgram, RUNNER_VERSION } from '../host/own-program.mjs';
-import type { PendingReply } from '../host/pending-replies';
 
 /**
  * The tools that agents get from Interlude, independent of MCP. They read no files, run nothing and never wait for the
@@ -13,7 +13,7 @@ import type { PendingReply } from '../host/pending-replies';
 export interface SessionTools {
   report(report: SelfReport): Promise<void>;
   /** Oldest first. */
-  owed(): readonly PendingReply[];
+  obligations(): readonly OpenObligation[];
   /** @returns the refusal; null if the reply was sent */
   reply(messageId: string, text: string): Promise<string | null>;
 }
@@ -78,7 +78,7 @@ export const AGENT_TOOLS = {
     description:
       'Lists the messages in this session that still wait for a reply from you, oldest first. Check it before you finish your work.',
     input: listInput,
-    call: async (_input: z.infer<typeof listInput>, tools: SessionTools) => done(listOf(tools.owed())),
+    call: async (_input: z.infer<typeof listInput>, tools: SessionTools) => done(listOf(tools.obligations())),
   },
   reply: {
     title: 'Reply to a message',
@@ -89,7 +89,7 @@ export const AGENT_TOOLS = {
       const refusal = await tools.reply(messageId, text);
       return refusal === null
         ? done('The reply is shown to its sender. Do not repeat it.')
-        : refused(`${refusal}\n${listOf(tools.owed())}`);
+        : refused(`${refusal}\n${listOf(tools.obligations())}`);
     },
   },
 } as const;
@@ -112,13 +112,13 @@ export async function callTool(name: ToolName, input: unknown, tools: SessionToo
   return await (call as (input: unknown, tools: SessionTools) => Promise<ToolResult>)(parsed.data, tools);
 }
 
-function listOf(owed: readonly PendingReply[]): string {
-  if (owed.length === 0) return 'No message waits for a reply from you.';
-  const shown = owed.slice(0, MAX_LISTED).map(({ messageId, from, text, sentAt }) => ({
+function listOf(obligations: readonly OpenObligation[]): string {
+  if (obligations.length === 0) return 'No message waits for a reply from you.';
+  const shown = obligations.slice(0, MAX_LISTED).map(({ messageId, from, text, sentAt }) => ({
     ...{ messageId, from: { kind: from.kind, id: from.id }, text },
     sentAt: new Date(sentAt).toISOString(),
   }));
-  const more = owed.length - shown.length;
+  const more = obligations.length - shown.length;
   return `Waiting for a reply from you:\n${JSON.stringify(shown, null, 1)}${more > 0 ? `\n(${more} more follow later.)` : ''}`;
 }
 

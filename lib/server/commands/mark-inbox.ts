@@ -4,7 +4,7 @@ import { HOOK_FATAL } from '@interlude/protocol/insight';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
 import type { InsightsSeen } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
-import { reviewedSince } from '@interlude/protocol/session-predicates';
+import { seenStateOf } from '@interlude/protocol/session-predicates';
 import { DONE_ONCE_SEEN } from '@interlude/protocol/vocabulary';
 import type { Row } from '@libsql/client';
 import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
@@ -142,7 +142,7 @@ async function seenFailures(transaction: WriteTransaction, failed: readonly Inbo
   });
   return rows.map(sessionFromRow).map((session) => {
     const { id, agentId, arrangement } = session;
-    const seen = { ...arrangement, seenState: reviewedSince(session) };
+    const seen = { ...arrangement, seenState: seenStateOf(session) };
     return { kind: 'session-arranged', agentId, sessionId: id, arrangement: seen };
   });
 }

@@ -153,7 +153,7 @@ export function selectObligations(messages: Iterable<[sessionId: string, message
   return chunkStatements(messages, sql, ([sessionId, id]) => [sessionId, columnText(id)]);
 }
 
-export function* selectOwed(sessionIds: Iterable<string>): Iterable<InStatement> {
+export function* selectOpenObligations(sessionIds: Iterable<string>): Iterable<InStatement> {
   const sql = `SELECT * FROM obligations WHERE session_id = ? AND state = 'owed' ORDER BY position DESC LIMIT ${MAX_OBLIGATIONS}`;
   for (const id of sessionIds) yield { sql, args: [columnText(id)] };
 }

@@ -18,9 +18,9 @@ import {
   selectLogs,
   selectObligations,
   selectOpenings,
+  selectOpenObligations,
   selectOpenSessions,
   selectOpenTasks,
-  selectOwed,
   selectParts,
   selectProducerSessions,
   selectRecentParts,
@@ -116,7 +116,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const homes = lookups.add(selectTaskHomes(scope.tasks));
   const latest = lookups.add(selectLatestTasks(scope.causelessSessionIds));
   const messages = lookups.add(selectObligations(scope.messages));
-  const owed = lookups.add(selectOwed(scope.obligationSessionIds));
+  const openObligations = lookups.add(selectOpenObligations(scope.obligationSessionIds));
   const parts = lookups.add(selectParts(scope.parts));
   const siblings = lookups.add(scope.allProducerSessions ? [selectProducerSessions(scope.producerId)] : []);
   const open = lookups.add(scope.openSessionAgentIds.size > 0 ? [selectOpenSessions(scope.openSessionAgentIds)] : []);
@@ -152,7 +152,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       const { id: taskId, ...home } = TASK_HOME.read(row);
       return { taskId, ...home };
     }),
-    obligations: await bySession(await yielder.map([...messages, ...owed], obligationFromRow), yielder),
+    obligations: await bySession(await yielder.map([...messages, ...openObligations], obligationFromRow), yielder),
     givenUp: await bySession(await yielder.map(openings, OPENING.read), yielder),
     lookedUp: new Set(scope.partKeys),
     parts: await partsBySession(transaction, scope.parts, await yielder.map(parts, partFromRow), yielder),

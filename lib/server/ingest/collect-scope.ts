@@ -3,7 +3,7 @@ import { isFailure, readInsight } from '@interlude/protocol/insight';
 import { MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
 import { obligationsTouchedBy } from '@interlude/protocol/projections/obligations';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
-import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import { affectsEveryTask, startsWithoutCause } from '@interlude/protocol/projections/tasks';
 import { Yielder } from '@/db/yield-to-loop';
 import { BatchScope, partKey } from '@/lib/server/event-log/batch-scope';
 import { parseStatus } from './parse-status';
@@ -86,7 +86,7 @@ function addEvent(scope: BatchScope, { agentId, sessionId, event }: EventRecord,
   const { messageIds, settles } = obligationsTouchedBy(event);
   for (const id of messageIds) scope.addMessage(sessionId, id);
   if (settles) scope.obligationSessionIds.add(sessionId);
-  if (touchesEveryTask(event)) scope.endedSessionIds.add(sessionId);
+  if (affectsEveryTask(event)) scope.endedSessionIds.add(sessionId);
   if (startsWithoutCause(event)) scope.causelessSessionIds.add(sessionId);
   for (const { id, runId } of mentionedTasks(event)) scope.addTask({ agentId, sessionId, taskId: id, runId });
 }

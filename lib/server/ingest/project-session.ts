@@ -106,7 +106,7 @@ export async function projectSession(
   });
   // An agent without a runner counts as back from its first record on.
   if (session.isActive && before.away?.isSilent)
-    for (const _ of taskLedger.markHeard()) if (yielder.isDue) await yielder.yieldIfDue();
+    for (const _ of taskLedger.revertUnheard()) if (yielder.isDue) await yielder.yieldIfDue();
   for (const [index, placement] of placements.entries()) {
     for (const _ of taskLedger.apply(placement)) if (yielder.isDue) await yielder.yieldIfDue();
     const row = entries[index]?.row;

@@ -3,7 +3,7 @@ import { CUSTOM, customName, customValue, pickNumber } from '@interlude/protocol
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import { isHookSignal } from '@interlude/protocol/insight';
 import { positionFromNumber } from '@interlude/protocol/position';
-import { overdueDelta, owedDelta } from '@interlude/protocol/projections/session-summary';
+import { openDelta, overdueDelta } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { hasCrashed } from '@interlude/protocol/session-predicates';
 import type { Yielder } from '@/db/yield-to-loop';
@@ -177,7 +177,7 @@ export class ReadModelWriter {
     for (const { session, obligations: changes } of projected) {
       if (changes.length > 0) {
         const agent = this.agents.get(session.agentId);
-        agent.owedCount += owedDelta(changes);
+        agent.owedCount += openDelta(changes);
         agent.overdueCount += overdueDelta(changes);
       }
       for (const { after } of changes) obligations.push({ obligation: after, updatedPosition: nextPosition() });

@@ -14,12 +14,12 @@ import {
 import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { positionFromNumber } from '@interlude/protocol/position';
 import {
+  affectsEveryTask,
+  deliveredTasks,
   isReportedEnd,
+  reportedTasks,
   TaskLedger,
   type TaskRef,
-  tasksCarried,
-  tasksReported,
-  touchesEveryTask,
 } from '@interlude/protocol/projections/tasks';
 import type { Task } from '@interlude/protocol/read-models';
 import { columnText } from '@/db/table-rows';
@@ -113,7 +113,7 @@ export class TaskRouter {
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#provenOwner(agentId, sessionId, task);
     const routed: Routed[] = [{ to: session, event: withTaskOwners(event, ownerOf) }];
-    for (const task of tasksReported(event)) {
+    for (const task of reportedTasks(event)) {
       const owner = ownerOf(task);
       const home = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
       const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
@@ -170,12 +170,12 @@ export class TaskRouter {
 
   /** Call when a silent session sends records again. */
   hearAgain({ id: sessionId, agentId }: SessionBatch): void {
-    for (const _ of this.#ledgerOf({ agentId, sessionId }).markHeard());
+    for (const _ of this.#ledgerOf({ agentId, sessionId }).revertUnheard());
   }
 
   /** Applies events that the server derived, and events about all of a session's tasks. */
   follow({ id: sessionId, agentId }: SessionBatch, occurredAt: number, event: AgUiEvent): void {
-    if (readInterlude(event).presumed === true || touchesEveryTask(event)) {
+    if (readInterlude(event).presumed === true || affectsEveryTask(event)) {
       this.#fold({ agentId, sessionId, occurredAt, event });
     }
   }
@@ -301,7 +301,7 @@ function taskKey(agentId: string, taskId: string): string {
 /** All tasks that an event mentions. The sessions that know these tasks are read before the event is routed. */
 export function mentionedTasks(event: AgUiEvent): TaskRef[] {
   const mention = taskMention(event);
-  return [...(mention === null ? [] : [mention]), ...tasksReported(event), ...tasksCarried(event)];
+  return [...(mention === null ? [] : [mention]), ...reportedTasks(event), ...deliveredTasks(event)];
 }
 
 /** Replaces `trigger.ofSessionIds` with the owners that the server knows. */

@@ -29,7 +29,7 @@ export async function readObligations(view: ReadScope, agentId: string, byAlias 
   const sql = `SELECT ${OBLIGATION_ROW.columns()},
       (SELECT alias FROM session_aliases AS a WHERE a.session_id = obligations.session_id) AS alias FROM obligations INDEXED BY obligations_owed_by_agent
     WHERE agent_id = ? AND state = 'owed' AND ${agentsIn(view.scope)} ORDER BY position LIMIT ?`;
-  const owed = query(
+  const open = query(
     (row) => {
       const obligation = obligationFromRow(row);
       return byAlias && row.alias !== null ? { ...obligation, sessionId: String(row.alias) } : obligation;
@@ -38,7 +38,7 @@ export async function readObligations(view: ReadScope, agentId: string, byAlias 
     columnText(agentId),
     MAX_SHOWN,
   );
-  const { position, found } = await readSnapshot(view, [owed]);
+  const { position, found } = await readSnapshot(view, [open]);
   const shown = (obligation: Obligation) => {
     const { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate } = obligation;
     return { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate };

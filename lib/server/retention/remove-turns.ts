@@ -167,13 +167,13 @@ const TURNS_AT_ONCE = [200, 2_000, -1];
 
 /**
  * Finds the latest cut of a session's log, at most at `limit`. No turn before the cut continues after it, and nothing
- * before it is open: no turn, owed reply, request or command. A running task does not keep its turn, because its card
+ * before it is open: no turn, pending reply, request or command. A running task does not keep its turn, because its card
  * stays.
  *
  * @returns null if nothing can be removed
  */
 export async function findCut(reader: BatchReader, sessionId: string, limit: Limit): Promise<Cut | null> {
-  const [sessions, owed, commands] = await reader.batch([
+  const [sessions, obligations, commands] = await reader.batch([
     {
       sql: `SELECT agent_id, removed_up_to, places->>'$.openTurn.position' AS open_turn,
           ifnull(body->>'$.removed.turns', 0) AS turns_before, body->>'$.removed.lastId' AS last_id,
@@ -195,7 +195,7 @@ export async function findCut(reader: BatchReader, sessionId: string, limit: Lim
   const session = sessions?.rows[0];
   // The positions of further open requests are unknown.
   if (session === undefined || Number(session.has_more_asked ?? 0) === 1) return null;
-  const open = [session.open_turn, session.asked, owed?.rows[0]?.position, commands?.rows[0]?.position];
+  const open = [session.open_turn, session.asked, obligations?.rows[0]?.position, commands?.rows[0]?.position];
   const firstOpen = Math.min(...open.filter((position) => position != null).map(Number));
   const most = { ...limit, position: Math.min(limit.position, firstOpen - 1) };
   for (const many of TURNS_AT_ONCE) {

@@ -35,7 +35,7 @@ const OF_SESSION: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<un
   'a task': (sight, { sessionId, taskId }) => readTask(sight, sessionId, taskId),
   'the output of a task': (sight, { sessionId, taskId }) => readTaskOutput(sight, sessionId, taskId, RUN),
   'a request': (sight, { sessionId, requestId }) => readRequest(sight, sessionId, requestId),
-  'the replies owed in a session': (sight, { sessionId }) => readSessionObligations(sight, sessionId),
+  'the pending replies of a session': (sight, { sessionId }) => readSessionObligations(sight, sessionId),
   'what a session lacks': (sight, { sessionId }) => readDelivery(sight, sessionId),
   'the sessions of an agent': (sight, { agentId }) => readAgentSessions(sight, agentId, PAGE),
   'what AG-UI runs': (sight, { agentId, sessionId }) => orNull(readFacts(sight, agentId, sessionId)),
@@ -43,7 +43,7 @@ const OF_SESSION: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<un
 
 const OF_AGENT: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<unknown>> = {
   'an agent': (sight, { agentId }) => readAgent(sight, agentId),
-  'the replies that an agent owes': (sight, { agentId }) => readObligations(sight, agentId),
+  'the pending replies of an agent': (sight, { agentId }) => readObligations(sight, agentId),
   'what is parked of an agent': (sight, { agentId }) =>
     readParked(sight, agentId, { ...PAGE, state: 'parked', after: 0 }),
 };

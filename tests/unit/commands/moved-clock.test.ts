@@ -1,10 +1,10 @@
 import {
-  BELIEVED_MS,
   COMMAND_EXPIRY_MS,
   COMMAND_LEASE_MS,
   MESSAGE_EXPIRY_MS,
   RUNNER_AWAY_MS,
   RUNNER_GRACE_MS,
+  WORK_REPORT_MS,
 } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
@@ -121,7 +121,7 @@ describe.each([
       clocks.isMoved(moved);
       if (when !== 'while its server runs') starts();
       await hub.sweep();
-      await passes(BELIEVED_MS);
+      await passes(WORK_REPORT_MS);
       expect(await session()).toMatchObject({ state: 'idle' });
     },
   );

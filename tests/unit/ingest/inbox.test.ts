@@ -2,7 +2,7 @@ import type { Arrange, MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { SILENT_MS } from '@interlude/protocol/limits';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
+import { isSeen, seenStateOf } from '@interlude/protocol/session-predicates';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { putArrangement } from '@/lib/server/commands/arrange';
@@ -120,7 +120,7 @@ describe('an unseen failure', () => {
     await sweepAt(T0 + SILENT_MS);
     const summary = (await readSession(unscoped(target.database), 's1'))?.session as SessionSummary;
     expect(isSeen(summary)).toBe(false);
-    await arrange({ seenState: reviewedSince(summary) });
+    await arrange({ seenState: seenStateOf(summary) });
     expect(await kinds()).toEqual([]);
     now += 1_000;
     await says({ type: 'CUSTOM', name: 'marker' });

@@ -94,7 +94,7 @@ describe('two runners with the same session id', () => {
     const bytes = await stage.send(`/api/v1/attachments/${hashOf(FILE)}?session=s1`, { as: second });
     expect([bytes.status, await bytes.text()]).toEqual([200, 'notes']);
     expect(await stage.status(`/attachments/${hashOf(FILE)}?session=s1`, { as: first })).toBe(404);
-    const owed = (as: Headers) => stage.ask<ObligationList>('/agents/second/reply-obligations', { as });
+    const obligations = (as: Headers) => stage.ask<ObligationList>('/agents/second/reply-obligations', { as });
     await send(second, 'second', 's1', {
       event: {
         type: 'RUN_STARTED',
@@ -103,8 +103,8 @@ describe('two runners with the same session id', () => {
         metadata: { interlude: { userMessageIds: [messageId] } },
       },
     });
-    expect((await owed(second)).obligations.map(({ sessionId }) => sessionId)).toEqual(['s1']);
-    expect((await owed(stage.owner)).obligations.map(({ sessionId }) => sessionId)).toEqual([theirs]);
+    expect((await obligations(second)).obligations.map(({ sessionId }) => sessionId)).toEqual(['s1']);
+    expect((await obligations(stage.owner)).obligations.map(({ sessionId }) => sessionId)).toEqual([theirs]);
   });
 
   test('verify an answer by the digest over the id that they use', async () => {

@@ -40,7 +40,7 @@ const stateOf = (log: ReturnType<typeof told>) =>
   ]);
 
 describe('a person’s message in chunks', () => {
-  it('is owed from the first chunk, complete and not streaming', () => {
+  it('has a pending reply from the first chunk, and is complete and not streaming', () => {
     const log = told(textChunks(deploy).slice(0, 1));
     expect(stateOf(log)).toEqual([['u1', 'please', 'owed', null]]);
     log.append(textChunks(deploy).slice(1));
@@ -66,7 +66,7 @@ describe('a person’s message in chunks', () => {
     ]);
   });
 
-  it('is not owed again when repeated, answered or waived', () => {
+  it('has no second obligation when repeated, answered or waived', () => {
     const waived = custom('obligation:waived', { message_id: 'u1' });
     const log = told(textChunks(deploy).slice(0, 1), waived, textChunks(deploy).slice(1), textChunks(deploy));
     expect(stateOf(log)).toEqual([['u1', 'please', 'waived', null]]);
@@ -149,13 +149,13 @@ it('chunks fold to the same history as starts and ends', () => {
               item.kind === 'message' ? [item.id, item.role, item.text, item.replyTo] : item.kind,
             ),
           ]);
-        const owed = stateOf(log).map(([id, text, state, turnId]) => [
+        const obligations = stateOf(log).map(([id, text, state, turnId]) => [
           id,
           text,
           state,
           turnId?.startsWith('none:') ?? turnId,
         ]);
-        return { turns, owed, streams, title: summary.title, lastText: summary.lastText, state: summary.state };
+        return { turns, obligations, streams, title: summary.title, lastText: summary.lastText, state: summary.state };
       });
       expect(chunked).toEqual(whole);
     }),

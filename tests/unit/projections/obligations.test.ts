@@ -10,7 +10,7 @@ import { custom, runEnds, runStarts, says, userSays, wokenBy } from './session-s
 
 const OWNER = { sessionId: 's1', agentId: 'a1' };
 
-function owedAfter(...chapters: AgUiEvent[][]): Obligation[] {
+function obligationsAfter(...chapters: AgUiEvent[][]): Obligation[] {
   const entries = chapters
     .flat()
     .map((event, index) => ({ position: String(index + 1), occurredAt: 100 + index, receivedAt: 1, event }));
@@ -29,7 +29,7 @@ function foldOf(events: AgUiEvent[]): ObligationFold {
 }
 
 const states = (...chapters: AgUiEvent[][]) =>
-  Object.fromEntries(owedAfter(...chapters).map(({ messageId, state }) => [messageId, state]));
+  Object.fromEntries(obligationsAfter(...chapters).map(({ messageId, state }) => [messageId, state]));
 const answering = (id: string, ...replyTo: string[]): AgUiEvent[] => [
   { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' },
   { type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta: 'Yes.' },
@@ -50,18 +50,18 @@ it('keeps the newest reply targets of unfinished texts', () => {
   expect(remembered.m2).toEqual(named(2).slice(-56));
 });
 
-describe('a reply', () => {
-  it('is not owed again for a message repeated in a later turn', () => {
+describe('an obligation', () => {
+  it('opens once for a message repeated in a later turn', () => {
     const input = { messages: [{ id: 'u1', role: 'user', content: 'Are you there?' }] };
     const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's1', runId, input });
     const ends = (runId: string): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: 's1', runId });
     expect(states([starts('r1'), ends('r1')], [starts('r2')])).toEqual({ u1: 'answered' });
   });
 
-  it('is owed from the end of the message', () => {
+  it('opens at the end of the message', () => {
     const [start, content, end] = userSays('u1', 'Are you there?');
-    expect(owedAfter([start as AgUiEvent, content as AgUiEvent])).toEqual([]);
-    expect(owedAfter([start as AgUiEvent, content as AgUiEvent, end as AgUiEvent])).toEqual([
+    expect(obligationsAfter([start as AgUiEvent, content as AgUiEvent])).toEqual([]);
+    expect(obligationsAfter([start as AgUiEvent, content as AgUiEvent, end as AgUiEvent])).toEqual([
       {
         messageId: 'u1',
         ...OWNER,
@@ -82,27 +82,27 @@ describe('a reply', () => {
   });
 
   it.each([
-    ['is given by the turn that names the message, when it finishes', [naming('u1'), runEnds('r1')], 'answered'],
-    ['is not given while that turn is open', [naming('u1'), says('m', 'Yes')], 'owed'],
-    ['stays owed when that turn fails', [naming('u1'), says('m', 'Yes'), fails], 'owed'],
+    ['is answered by the turn that names the message, when it finishes', [naming('u1'), runEnds('r1')], 'answered'],
+    ['stays open while that turn is open', [naming('u1'), says('m', 'Yes')], 'owed'],
+    ['stays open when that turn fails', [naming('u1'), says('m', 'Yes'), fails], 'owed'],
     [
-      'stays owed when that turn is interrupted',
+      'stays open when that turn is interrupted',
       [naming('u1'), [{ type: 'RUN_FINISHED', runId: 'r1', outcome: { type: 'cancelled' } }]],
       'owed',
     ],
-    ['stays owed when the agent dies', [naming('u1'), custom('session:ended', { reason: 'killed' })], 'owed'],
+    ['stays open when the agent exits', [naming('u1'), custom('session:ended', { reason: 'killed' })], 'owed'],
     [
-      'is given later, by the turn that names the message at its end',
+      'is answered later, by the turn that names the message at its end',
       [naming('u1'), fails, runStarts('r2', { userMessageIds: [] }), runEnds('r2', { userMessageIds: ['u1'] })],
       'answered',
     ],
     [
-      'is given by a text that says it answers the message, in a turn of any cause that finishes',
+      'is answered by a text with replyTo, in a turn of any cause that finishes',
       [runStarts('r1', { turn: 'between-run' }), answering('m', 'u1'), runEnds('r1')],
       'answered',
     ],
     [
-      'is not given by such a text of a turn that fails, nor by the turn after it',
+      'is not answered by such a text of a failed turn, nor by the next turn',
       [
         runStarts('r1', { turn: 'between-run' }),
         answering('m', 'u1'),
@@ -112,9 +112,9 @@ describe('a reply', () => {
       ],
       'owed',
     ],
-    ['is given by such a text outside any turn', [answering('m', 'u1')], 'answered'],
+    ['is answered by such a text outside any turn', [answering('m', 'u1')], 'answered'],
     [
-      'is not given by the text of a turn that a task woke, where that ends in the turn after it',
+      'is not answered by a text that starts in a turn of a task and ends in the next turn',
       [
         runStarts('r1', wokenBy('t1')),
         says('m', 'Yes', 'assistant', { metadata: { interlude: { replyTo: ['u1'] } } }).slice(0, 2),
@@ -126,13 +126,13 @@ describe('a reply', () => {
       'owed',
     ],
     [
-      'is not given by a turn of another cause',
+      'is not answered by a turn of another cause',
       [runStarts('r1', { turn: 'between-run' }), says('m', 'Poll done'), runEnds('r1')],
       'owed',
     ],
     ['can be waived', [custom('obligation:waived', { message_id: 'u1', reason: 'not needed' })], 'waived'],
     [
-      'is not owed where the message never arrived',
+      'is waived if the message is not delivered',
       [custom('message:delivery', { message_id: 'u1', delivery: 'failed' })],
       'waived',
     ],
@@ -145,7 +145,7 @@ describe('a reply', () => {
     const byTimer: InterludeMetadata = { turn: 'between-run', trigger: { kind: 'timer', taskIds: [] } };
     const queued = says('u1', 'And?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
     const arrives = custom('message:delivery', { message_id: 'u1', delivery: 'delivered' });
-    const given = (...chapters: AgUiEvent[][]) => owedAfter(...chapters)[0]?.answeredInTurnId;
+    const given = (...chapters: AgUiEvent[][]) => obligationsAfter(...chapters)[0]?.answeredInTurnId;
     const own = [...runStarts('r2', { turn: 'user', userMessageIds: ['u1'] }), ...runEnds('r2')];
 
     it.each([
@@ -154,7 +154,7 @@ describe('a reply', () => {
       ['while one of another cause is open', [runStarts('r1', byTimer), userSays('u1', 'And?'), answering('m', 'u1')]],
       ['and had not arrived', [queued, runStarts('r1', byTimer), answering('m', 'u1')]],
       ['and arrived in mid-turn', [queued, runStarts('r1', byTimer), arrives, answering('m', 'u1')]],
-    ] as [string, AgUiEvent[][]][])('%s, is not given by that turn’s text, but by its own turn', (_, chapters) => {
+    ] as [string, AgUiEvent[][]][])('is answered by its own turn, not by a text of the wake-up: %s', (_, chapters) => {
       expect(given(...chapters, runEnds('r1'))).toBeNull();
       expect(given(...chapters, runEnds('r1'), own)).toBe('r2');
     });
@@ -182,7 +182,9 @@ describe('a reply', () => {
       ...runEnds(runId),
     ];
     const answered = (...chapters: AgUiEvent[][]) =>
-      owedAfter(...many, ...chapters).flatMap(({ messageId, state }) => (state === 'answered' ? [messageId] : []));
+      obligationsAfter(...many, ...chapters).flatMap(({ messageId, state }) =>
+        state === 'answered' ? [messageId] : [],
+      );
 
     it('is not given before the message arrived', () => {
       expect(answered(turn('r1', 'q0', 'q100', 'q143', 'q144', 'q399'))).toEqual([]);
@@ -242,50 +244,52 @@ describe('a reply', () => {
           runEnds('r2'),
         ],
       ],
-    ] as [string, AgUiEvent[][]][])('is not given where %s', (_, chapters) => {
-      expect(owedAfter(...chapters, later)[0]).toMatchObject({ messageId: 'u1', state: 'owed' });
+    ] as [string, AgUiEvent[][]][])('is not answered where %s', (_, chapters) => {
+      expect(obligationsAfter(...chapters, later)[0]).toMatchObject({ messageId: 'u1', state: 'owed' });
     });
 
     it.each([
       ['the message had arrived', [queued, arrives, answering('m', 'u1')]],
       ['the agent itself had told of the message', [queued, userSays('u1', 'And?'), answering('m', 'u1')]],
       ['another text had begun before it arrived', [queued, says('n', 'Hm'), arrives, answering('m', 'u1')]],
-    ] as [string, AgUiEvent[][]][])('is given where %s', (_, chapters) => {
-      expect(owedAfter(...chapters)[0]).toMatchObject({ messageId: 'u1', state: 'answered' });
+    ] as [string, AgUiEvent[][]][])('is answered where %s', (_, chapters) => {
+      expect(obligationsAfter(...chapters)[0]).toMatchObject({ messageId: 'u1', state: 'answered' });
     });
   });
 
   it('names the answering turn', () => {
-    expect(owedAfter(userSays('u1', 'Hi'), naming('u1'), runEnds('r1'))).toMatchObject([
+    expect(obligationsAfter(userSays('u1', 'Hi'), naming('u1'), runEnds('r1'))).toMatchObject([
       { state: 'answered', answeredInTurnId: 'r1', settledAt: 1 },
     ]);
   });
 
-  it('is not owed again for a repeated message', () => {
+  it('opens once for a repeated message', () => {
     const once = [userSays('u1', 'Hi'), naming('u1'), runEnds('r1')];
     expect(states(...once, userSays('u1', 'Hi'))).toEqual({ u1: 'answered' });
   });
 
-  it('is owed to another agent too', () => {
+  it('opens for another agent too', () => {
     const from = { kind: 'agent' as const, id: 'reviewer' };
-    expect(owedAfter(says('u1', 'Status?', 'user', { metadata: { interlude: { from } } }))).toMatchObject([{ from }]);
-    expect(owedAfter(says('u2', 'Status?', 'user', { name: 'Ada' }))).toMatchObject([
+    expect(obligationsAfter(says('u1', 'Status?', 'user', { metadata: { interlude: { from } } }))).toMatchObject([
+      { from },
+    ]);
+    expect(obligationsAfter(says('u2', 'Status?', 'user', { name: 'Ada' }))).toMatchObject([
       { from: { kind: 'person', id: 'Ada' } },
     ]);
   });
 
-  it('is owed for the input of a run', () => {
+  it('opens for the input of a run', () => {
     const run = { type: 'RUN_STARTED', runId: 'r1', input: { messages: [{ id: 'u1', role: 'user', content: 'Hi' }] } };
     expect(states([run])).toEqual({ u1: 'owed' });
     expect(states([run], runEnds('r1'))).toEqual({ u1: 'answered' });
   });
 
-  it('is not owed for subagent prompts or assistant texts', () => {
-    expect(owedAfter(says('p', 'Look around', 'user', { subagentRunId: 't1' }), says('m', 'Hello'))).toEqual([]);
+  it('does not open for subagent prompts or assistant texts', () => {
+    expect(obligationsAfter(says('p', 'Look around', 'user', { subagentRunId: 't1' }), says('m', 'Hello'))).toEqual([]);
   });
 
   it('truncates the quoted message between characters', () => {
-    const [long] = owedAfter(userSays('u1', `${'x'.repeat(MAX_OBLIGATION_TEXT - 1)}🌍🌍`));
+    const [long] = obligationsAfter(userSays('u1', `${'x'.repeat(MAX_OBLIGATION_TEXT - 1)}🌍🌍`));
     expect(long?.text).toBe('x'.repeat(MAX_OBLIGATION_TEXT - 1));
   });
 
@@ -308,7 +312,7 @@ describe('a reply', () => {
 describe('a reply candidate', () => {
   const candidates = (...chapters: AgUiEvent[][]) =>
     Object.fromEntries(
-      owedAfter(...chapters).map(({ messageId, candidate }) => [messageId, candidate?.messageId ?? null]),
+      obligationsAfter(...chapters).map(({ messageId, candidate }) => [messageId, candidate?.messageId ?? null]),
     );
   const asked = userSays('u1', 'Are you there?');
 
@@ -406,7 +410,7 @@ describe('a reply candidate', () => {
     expect(candidates(...chapters).u1).toBe(wanted);
   });
 
-  it('settles an owed reply when accepted, and no settled one', () => {
+  it('settles a pending reply when accepted, and no settled one', () => {
     const accepted = custom('obligation:accepted', {
       message_id: 'u1',
       reply_message_id: 'm1',
@@ -414,7 +418,7 @@ describe('a reply candidate', () => {
       by: 'operator',
     });
     const turn = [runStarts('r1', wokenBy('t1')), says('m1', 'Yes.'), runEnds('r1')];
-    expect(owedAfter(asked, ...turn, accepted)).toMatchObject([
+    expect(obligationsAfter(asked, ...turn, accepted)).toMatchObject([
       {
         state: 'answered',
         clearedBy: 'accepted',
@@ -423,6 +427,8 @@ describe('a reply candidate', () => {
       },
     ]);
     const waived = custom('obligation:waived', { message_id: 'u1' });
-    expect(owedAfter(asked, ...turn, waived, accepted)).toMatchObject([{ state: 'waived', clearedBy: 'waived' }]);
+    expect(obligationsAfter(asked, ...turn, waived, accepted)).toMatchObject([
+      { state: 'waived', clearedBy: 'waived' },
+    ]);
   });
 });

@@ -122,6 +122,19 @@ describe('a session', () => {
     expect(heard.summary).toMatchObject({ state: 'working', away: null, lastHeardAt: 1_500 });
   });
 
+  it('continues from the memory that version 0.1.0 stored', () => {
+    const fold = newSession('s1', 'a1', 1);
+    const messages = { count: 1, claimed: { message: 1, turn: 1 }, unclaimed: [], ids: ['u1'] };
+    const stored = { messages, turnIds: ['r1'], reportTurn: 1, reportAt: null, reportAfter: 1, hasSpoken: true };
+    const observed = stored as unknown as SessionFold['observed'];
+    const entries = userSays('u2', 'And?').map((event, index) => ({
+      ...{ position: String(index + 1), occurredAt: 1, receivedAt: 1 },
+      event,
+    }));
+    const { observed: after } = foldSession({ ...fold, observed }, placeEvents(NO_PLACES, entries).placements, []);
+    expect(after.messages).toMatchObject({ count: 2, claimed: { message: 1, turn: 1 }, unclaimed: [{ id: 'u2' }] });
+  });
+
   it('has the first line of the first message as title', () => {
     const [start, , end] = userSays('u1', '') as [AgUiEvent, AgUiEvent, AgUiEvent];
     const delta = (text: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'u1', delta: text });

@@ -38,7 +38,7 @@ describe('a page of slow items', () => {
   test.each([
     ['a request is read and written', asked, 2],
     ['the pieces of a call are read, its arguments, and it is written', called, 4],
-  ])('gives others a turn between its items: %s', async (_what, told, steps) => {
+  ])('yields between its items: %s', async (_what, told, steps) => {
     const few = 20;
     await tell(...Array.from({ length: few }, (_, index) => told(index)).flat());
     const turns = alwaysYield();

@@ -55,7 +55,7 @@ describe('missing records of a session', () => {
         await tell(refused('s1'), of('s1'));
       },
     ],
-  ])('records refused before it began, %s', async (_, send) => {
+  ])('records refused before the session began, %s', async (_, send) => {
     await send();
     const { missing, quarantinedCount } = await delivery('s1');
     expect(quarantinedCount).toBe(2);

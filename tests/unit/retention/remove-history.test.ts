@@ -102,7 +102,7 @@ describe('open work', () => {
     expect((await shownOf()).ids).toEqual(['r2']);
   });
 
-  test('keeps an owed reply', async () => {
+  test('keeps a pending reply', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     await server.write(message('m2', 'And this?', 'user'));
     await server.write(wokenTurn('r3', 'nothing', 'Something else.'));

@@ -3,24 +3,24 @@ import type { SelfReport } from '@interlude/protocol/agent-status';
 import { NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import { McpTools } from '@interlude/runner/host/mcp-tools';
-import type { PendingReply } from '@interlude/runner/host/pending-replies';
+import type { OpenObligation } from '@interlude/runner/host/obligations';
 import { callTool, type SessionTools } from '@interlude/runner/mcp/agent-tools';
 import { describe, expect, test } from 'vitest';
 
-const owedReply = (messageId: string, sentAt: number, sessionId = 's'): PendingReply => ({
+const obligation = (messageId: string, sentAt: number, sessionId = 's'): OpenObligation => ({
   ...{ messageId, sessionId, sentAt, text: `Text of ${messageId}` },
   from: { kind: 'person', id: 'mara' },
 });
 
-function toolsOwing(owed: PendingReply[]) {
+function toolsWith(obligations: OpenObligation[]) {
   const reports: SelfReport[] = [];
   const replies: string[][] = [];
   const tools: SessionTools = {
     report: async (report) => void reports.push(report),
-    owed: () => owed,
+    obligations: () => obligations,
     reply: async (...reply) => {
       replies.push(reply);
-      return owed.some(({ messageId }) => messageId === reply[0]) ? null : 'No such message.';
+      return obligations.some(({ messageId }) => messageId === reply[0]) ? null : 'No such message.';
     },
   };
   return { reports, replies, tools };
@@ -28,7 +28,7 @@ function toolsOwing(owed: PendingReply[]) {
 
 describe('report_status', () => {
   test('accepts a state, a summary of the maximum length and a link', async () => {
-    const { reports, tools } = toolsOwing([]);
+    const { reports, tools } = toolsWith([]);
     const link = 'https://example.org/pull/1';
     const summary = 'x'.repeat(MAX_REPORT_SUMMARY);
     expect((await callTool('report_status', { state: 'complete', summary, link }, tools)).isError).toBe(false);
@@ -48,7 +48,7 @@ describe('report_status', () => {
     ['a field that it does not know', { state: 'idle', summary: 'x', mood: 'good' }, 'mood'],
     ['no object', 'idle', 'expected object'],
   ])('refuses %s and names the mistake', async (_what, input, named) => {
-    const { reports, tools } = toolsOwing([]);
+    const { reports, tools } = toolsWith([]);
     const { text, isError } = await callTool('report_status', input, tools);
     expect(isError).toBe(true);
     expect(text).toContain(named);
@@ -58,7 +58,7 @@ describe('report_status', () => {
 
 describe('list_obligations', () => {
   test('lists senders and messages that wait for a reply', async () => {
-    const { text, isError } = await callTool('list_obligations', {}, toolsOwing([owedReply('m1', 0)]).tools);
+    const { text, isError } = await callTool('list_obligations', {}, toolsWith([obligation('m1', 0)]).tools);
     expect(isError).toBe(false);
     expect(JSON.parse(text.slice(text.indexOf('[')))).toEqual([
       {
@@ -71,14 +71,14 @@ describe('list_obligations', () => {
   });
 
   test('reports an empty list, and how many messages it leaves out', async () => {
-    expect((await callTool('list_obligations', undefined, toolsOwing([]).tools)).text).toContain('No message waits');
-    const many = Array.from({ length: 23 }, (_, index) => owedReply(`m${index}`, index));
-    expect((await callTool('list_obligations', {}, toolsOwing(many).tools)).text).toContain('3 more');
+    expect((await callTool('list_obligations', undefined, toolsWith([]).tools)).text).toContain('No message waits');
+    const many = Array.from({ length: 23 }, (_, index) => obligation(`m${index}`, index));
+    expect((await callTool('list_obligations', {}, toolsWith(many).tools)).text).toContain('3 more');
   });
 });
 
 test('reply refuses an unknown message and lists the known ones', async () => {
-  const { tools, replies } = toolsOwing([owedReply('m1', 0)]);
+  const { tools, replies } = toolsWith([obligation('m1', 0)]);
   const { text, isError } = await callTool('reply', { messageId: 'm2', text: 'Yes.' }, tools);
   expect(isError).toBe(true);
   expect(text).toContain('"m1"');
@@ -91,7 +91,7 @@ test('reply refuses an unknown message and lists the known ones', async () => {
 });
 
 /** The tools of a host, with the emitted events. */
-function desk(owed: PendingReply[], stored = new Map<string, string>()) {
+function desk(obligations: OpenObligation[], stored = new Map<string, string>()) {
   const said: TimedEvent[] = [];
   const replied: string[] = [];
   let open: OpenWork = NOTHING_OPEN;
@@ -108,7 +108,7 @@ function desk(owed: PendingReply[], stored = new Map<string, string>()) {
     emit: (_sessionId, events) => emit(events),
     store,
     openWork: () => open,
-    pendingReplies: () => owed,
+    obligations: () => obligations,
     caughtUp: async () => undefined,
     replied: (_sessionId, messageId) => void replied.push(messageId),
     reported: () => undefined,
@@ -123,8 +123,12 @@ const success = { outcome: { type: 'success' } };
 
 describe('the tools of a host', () => {
   test('emits a reply once, as a text that names the message', async () => {
-    const { own, tools, said, replied } = desk([owedReply('m2', 2), owedReply('m1', 1), owedReply('m3', 0, 'other')]);
-    expect(tools.owed().map(({ messageId }) => messageId)).toEqual(['m1', 'm2']);
+    const { own, tools, said, replied } = desk([
+      obligation('m2', 2),
+      obligation('m1', 1),
+      obligation('m3', 0, 'other'),
+    ]);
+    expect(tools.obligations().map(({ messageId }) => messageId)).toEqual(['m1', 'm2']);
     expect(await tools.reply('m1', 'Yes.')).toBeNull();
     expect(said.map(({ event: { type, delta, metadata } }) => [type, delta, metadata?.interlude?.replyTo])).toEqual([
       ['TEXT_MESSAGE_START', undefined, ['m1']],
@@ -132,14 +136,14 @@ describe('the tools of a host', () => {
       ['TEXT_MESSAGE_END', undefined, undefined],
     ]);
     expect(replied).toEqual(['m1']);
-    expect(own.owed().map(({ messageId }) => messageId)).toEqual(['m2', 'm3']);
+    expect(own.obligations().map(({ messageId }) => messageId)).toEqual(['m2', 'm3']);
     expect(await tools.reply('m1', 'Yes.')).toContain('already');
     expect(await tools.reply('m3', 'Yes.')).toContain('No message "m3"');
     expect(said).toHaveLength(3);
   });
 
   test('names replied messages at the end of the turn, beside those of the turn', async () => {
-    const { tools, said, tell } = desk([owedReply('m1', 1)]);
+    const { tools, said, tell } = desk([obligation('m1', 1)]);
     tell('RUN_STARTED', { metadata: { interlude: { userMessageIds: ['m0'] } } });
     await tools.reply('m1', 'Yes.');
     tell('RUN_FINISHED', success);
@@ -153,13 +157,13 @@ describe('the tools of a host', () => {
     ['fails', 'RUN_ERROR', {}],
     ['is interrupted', 'RUN_FINISHED', { outcome: { type: 'interrupt' } }],
   ])('lists a message again if the turn of its reply %s', async (_how, type, more) => {
-    const { tools, said, tell } = desk([owedReply('m1', 1)]);
+    const { tools, said, tell } = desk([obligation('m1', 1)]);
     tell('RUN_STARTED');
     await tools.reply('m1', 'Yes.');
-    expect(tools.owed()).toEqual([]);
+    expect(tools.obligations()).toEqual([]);
     tell(type, more);
     expect(said.at(-1)?.event.metadata).toBeUndefined();
-    expect(tools.owed()).toHaveLength(1);
+    expect(tools.obligations()).toHaveLength(1);
   });
 
   test("keeps a report and its turn until the next report or the session's end, across restarts", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { recordingLines } from '@/tests/support/recordings';
 import { MemorySourceContext } from '@/tests/support/source-contract';
 
-/** A live conversation whose snapshot says that every message it was given is still owed, as a slow one would. */
+/** A live conversation whose snapshot says that every delivered message still has a pending reply, as a slow one would. */
 function conversation() {
   const given: string[] = [];
   const around = new MemorySourceContext(() =>
@@ -39,7 +39,7 @@ function turnsIn(events: readonly AgUiEvent[]) {
 
 describe('what the agent says', () => {
   test.each(['race', 'midturn-text', '3bg', 'agents', 'bash-bg', 'stoptask', 'perm'])(
-    'in %s answers the messages of its own turn, and in a turn that a task woke nobody',
+    'answers the messages of its turn, and none in a turn woken by a task: %s',
     (name) => {
       const { talk, around, give } = conversation();
       for (const { src, msg } of recordingLines(name)) {

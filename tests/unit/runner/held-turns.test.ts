@@ -20,7 +20,7 @@ const command = () => {
 };
 
 describe('a turn opened by a slash command', () => {
-  test.each(['turn_duration', 'its stop hook alone'])('has them told once, ended by %s', async (by) => {
+  test.each(['turn_duration', 'its stop hook alone'])('is emitted once when ended by %s', async (by) => {
     command();
     terminal.mirror.prompted(terminal.claim());
     await terminal.pass(500);
@@ -261,7 +261,7 @@ describe('a turn that failed at the model API', () => {
     const inbox = new MessageInbox();
     const router = {
       mirror: () => mirror,
-      owed: () => [],
+      obligations: () => [],
       inbox,
       permissions,
       offer: () => null,

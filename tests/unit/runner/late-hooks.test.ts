@@ -70,7 +70,7 @@ describe('a stop hook that arrives during the next turn', () => {
     ['names its prompt', { at: null, promptId: 'p1' }, ['p1', 'p2']],
     ['says when it ran', { at: Date.parse('2026-11-20T12:00:00Z') + 150, promptId: null }, []],
     ['says neither, nor any words', undefined, []],
-  ] as const)('does not end that, where it %s', async (_how, claim, promptIds) => {
+  ] as const)('does not end that turn when it %s', async (_how, claim, promptIds) => {
     await secondTurn([...promptIds]);
     mirror.stopped(null, null, claim);
     await pass(8_000);

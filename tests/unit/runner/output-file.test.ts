@@ -122,7 +122,7 @@ describe('the output file of a running task', () => {
     ['a link', (file: string, other: string) => symlink(other, file), 'ELOOP'],
     ['a folder', (file: string) => mkdir(file), NotAFileError.name],
     ['a pipe', async (file: string) => void execFileSync('mkfifo', [file]), NotAFileError.name],
-  ])('is not what stands there: %s', async (_what, make, why) => {
+  ])('is not read when it is %s', async (_what, make, why) => {
     const output = await follow();
     const other = `${output.file}.secret`;
     await writeFile(other, 'root:x:0:0\n');

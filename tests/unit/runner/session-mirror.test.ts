@@ -529,30 +529,27 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test.each([
     ['as the hook had them', 'Done.\n\nAll of it.'],
     ['with other blank space', ' Done.\r\nAll of it. \n'],
-  ])(
-    'takes the hook’s word for them in the end, and leaves out the line that comes too late, %s',
-    async (_how, line) => {
-      const { mirror, events } = await stopped('Done.\n\nAll of it.');
-      const hookAt = now;
-      await pass(mirror, 4_900);
-      expect(told(events)).not.toContain('RUN_FINISHED u1');
-      await pass(mirror, 200);
-      const whole = ['Go', 'RUN_STARTED', 'Done.\n\nAll of it.', 'RUN_FINISHED u1'];
-      expect(told(events)).toEqual(whole);
-      says('a1', line, hookAt - 100);
-      over();
-      await pass(mirror, 10_000);
-      expect(told(events)).toEqual(whole);
-      // the same words in the next turn are its own
-      prompt('u2', 'Again');
-      says('a2', 'Done.\n\nAll of it.', now + 5);
-      over();
-      await pass(mirror, 10);
-      expect(told(events).slice(whole.length)).toEqual([
-        ...['Again', 'RUN_STARTED', 'Done.\n\nAll of it.', 'RUN_FINISHED u2'],
-      ]);
-    },
-  );
+  ])('ends with the text of the hook and drops the late line, %s', async (_how, line) => {
+    const { mirror, events } = await stopped('Done.\n\nAll of it.');
+    const hookAt = now;
+    await pass(mirror, 4_900);
+    expect(told(events)).not.toContain('RUN_FINISHED u1');
+    await pass(mirror, 200);
+    const whole = ['Go', 'RUN_STARTED', 'Done.\n\nAll of it.', 'RUN_FINISHED u1'];
+    expect(told(events)).toEqual(whole);
+    says('a1', line, hookAt - 100);
+    over();
+    await pass(mirror, 10_000);
+    expect(told(events)).toEqual(whole);
+    // the same words in the next turn are its own
+    prompt('u2', 'Again');
+    says('a2', 'Done.\n\nAll of it.', now + 5);
+    over();
+    await pass(mirror, 10);
+    expect(told(events).slice(whole.length)).toEqual([
+      ...['Again', 'RUN_STARTED', 'Done.\n\nAll of it.', 'RUN_FINISHED u2'],
+    ]);
+  });
 
   test('stays open for the final text although the hook had none', async () => {
     const { mirror, events } = await stopped(null);

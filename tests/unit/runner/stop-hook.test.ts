@@ -6,7 +6,7 @@ import type { SessionMirror } from '@interlude/runner/sources/hooks/session-mirr
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
 const NEVER = new AbortController().signal;
-const owed = (messageId: string, sentAt: number) => ({
+const obligation = (messageId: string, sentAt: number) => ({
   ...{ messageId, sentAt, text: `Question ${messageId}`, unseen: false },
   from: { kind: 'person' as const, id: 'Ada' },
 });
@@ -15,7 +15,7 @@ afterEach(() => vi.useRealTimers());
 
 describe('the end of a turn', () => {
   test('is blocked for pending replies, oldest first', () => {
-    const decision = stopDecision([owed('m2', 2), owed('m1', 1)], false);
+    const decision = stopDecision([obligation('m2', 2), obligation('m1', 1)], false);
     expect(JSON.parse(decision?.output ?? '')).toMatchObject({ decision: 'block' });
     expect(decision?.messageIds).toEqual(['m1', 'm2']);
   });
@@ -25,7 +25,7 @@ describe('the end of a turn', () => {
   });
 
   test('is not blocked twice in a row', () => {
-    expect(stopDecision([owed('m1', 1)], true)).toBeNull();
+    expect(stopDecision([obligation('m1', 1)], true)).toBeNull();
   });
 
   test('waits for a slow disk no longer than 300 ms', async () => {
@@ -38,7 +38,7 @@ describe('the end of a turn', () => {
     };
     const options: HookRouterOptions = {
       mirror: () => mirror as unknown as SessionMirror,
-      owed: () => [{ ...owed('m1', 1), sessionId: 's1' }],
+      obligations: () => [{ ...obligation('m1', 1), sessionId: 's1' }],
       inbox: { waitingFor: () => [], wasRefused: () => false } as unknown as HookRouterOptions['inbox'],
       permissions: heldPermissions(),
       offer: () => null,

@@ -2,7 +2,7 @@
 
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
-import { OwedReplies } from '@/components/obligations/owed-replies';
+import { ObligationsButton } from '@/components/obligations/obligations-button';
 import {
   describeState,
   failuresInWords,
@@ -67,7 +67,7 @@ export function SessionFacts(props: {
             <Name text={session.agentId} />
           </span>
         )}
-        <OwedReplies session={session} />
+        <ObligationsButton session={session} />
         {session.insightCount > 0 &&
           (hasLinks ? (
             <Link href={`${agent}#failures`} className="text-failed underline underline-offset-2">

@@ -14,7 +14,7 @@ import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
 import { useRefusal } from '@/components/live/refusals';
 import { useSelected } from '@/components/live/use-folded';
 import { WaiveReply } from '@/components/obligations/settle-reply';
-import { useOwedMessages } from '@/components/obligations/use-obligations';
+import { useUnansweredMessages } from '@/components/obligations/use-obligations';
 import { TaskCard } from '@/components/tasks/task-card';
 import { TaskEndLine } from '@/components/tasks/task-summary';
 import { isBoilerplate, taskAnchor } from '@/components/tasks/task-words';
@@ -103,7 +103,7 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
       },
       renderRequest: (item) => renderRequest(item),
       renderDelivery: () => null,
-      renderOwed: () => null,
+      renderObligation: () => null,
       quoteOf: () => null,
       hrefOf: () => null,
       replyTo: null,
@@ -133,7 +133,7 @@ function SessionSlots({ children }: { children: ReactNode }) {
     useTranscriptState((state) => state?.turns),
   );
   const { queue } = useOutgoing(sessionId);
-  const owed = useOwedMessages(session);
+  const unanswered = useUnansweredMessages(session);
   const away = agent?.connection === 'away';
   const mayAct = useMayAct();
   const canWrite = useRefusal('message') === null && mayAct && endOf(session, agent) === null;
@@ -143,8 +143,8 @@ function SessionSlots({ children }: { children: ReactNode }) {
       renderDelivery: (item) => (
         <Delivery sessionId={sessionId} composer={composer} item={item} away={away} canWrite={canWrite} />
       ),
-      renderOwed: (item) =>
-        owed.has(item.id) && (
+      renderObligation: (item) =>
+        unanswered.has(item.id) && (
           <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-2xs text-ink-3">
             Reply pending <WaiveReply sessionId={sessionId} messageId={item.id} />
           </p>
@@ -154,7 +154,7 @@ function SessionSlots({ children }: { children: ReactNode }) {
       hrefOf: ({ hash, name }) => `${API_ADDRESS}${attachmentPath(hash, sessionId, name)}`,
       replyTo: canWrite ? (id) => composer.current?.replyTo(id) : null,
     }),
-    [slots, sessionId, away, canWrite, owed, transcript, queue, composer],
+    [slots, sessionId, away, canWrite, unanswered, transcript, queue, composer],
   );
   return <TranscriptSlotsProvider value={value}>{children}</TranscriptSlotsProvider>;
 }

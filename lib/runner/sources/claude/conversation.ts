@@ -9,7 +9,7 @@ import { parseJson } from '@interlude/protocol/fields';
 import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
 import { IN_FLIGHT_CURSORS, type InFlightMessage, InFlightMessages } from '../../host/message-delivery';
-import { answeredMessageIds, ReplyAnnotator } from '../../host/pending-replies';
+import { answeredMessageIds, ReplyAnnotator } from '../../host/obligations';
 import type { SourceContext } from '../../host/source';
 import { noticeEvent } from '../../host/source-commands';
 import type { Outbox } from '../../outbox/outbox';
@@ -34,7 +34,7 @@ export class Conversation {
     this.#memory = memory;
     this.inFlight = new InFlightMessages(context, memory.sessionId, inFlight, IN_FLIGHT);
     this.#now = now;
-    this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.pendingReplies());
+    this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.obligations());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
   }
 

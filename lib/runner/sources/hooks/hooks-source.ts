@@ -4,7 +4,7 @@ import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/proto
 import { toolTitle } from '../../adapters/claude/requests';
 import type { HookClaim } from '../../adapters/claude/stop-hooks';
 import { type HookCall, type HookFailure, logHookFailure, type WaitCall } from '../../host/control-port';
-import type { PendingReply } from '../../host/pending-replies';
+import type { OpenObligation } from '../../host/obligations';
 import { hasExited } from '../../host/process-lookup';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
@@ -174,7 +174,7 @@ export class HooksSource implements Source {
   #hook(call: HookCall): string | Promise<string> {
     const answer = routeHook(call, {
       mirror: (sessionId, file) => this.#mirror(sessionId, file),
-      owed: () => this.#context.pendingReplies(),
+      obligations: () => this.#context.obligations(),
       inbox: this.#inbox,
       permissions: this.#permissions,
       offer: (mirror) => this.#idle.offerTo(mirror),
@@ -274,7 +274,7 @@ export class HooksSource implements Source {
 export interface HookRouterOptions {
   /** The mirror of a session; null if it is not followed. */
   mirror: (sessionId: string, file: string) => SessionMirror | null;
-  owed: () => readonly PendingReply[];
+  obligations: () => readonly OpenObligation[];
   inbox: MessageInbox;
   permissions: PermissionHooks;
   /** Hint that the agent can listen while idle; null if not needed. */
@@ -357,14 +357,14 @@ function permissionRequested(
 }
 
 function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, options: HookRouterOptions) {
-  const { owed, inbox, log } = options;
+  const { obligations, inbox, log } = options;
   // Concurrent hooks arrive in any order. After the end of the session, there is no agent to hold.
   const text = lastWordsOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
   const tasks = Array.isArray(input.background_tasks) ? listOf(input.background_tasks) : undefined;
   const runs = tasks?.flatMap((task) => textOf(fieldsOf(task).id) ?? []);
   const unseen = inbox.waitingFor(mirror.sessionId).filter(({ messageId }) => !mirror.isInFlight(messageId));
-  const waiting = owed().filter(
+  const waiting = obligations().filter(
     ({ messageId, sessionId }) =>
       sessionId === mirror.sessionId &&
       // Typed messages are answered in the terminal, and messages in delivery are being answered.
@@ -381,8 +381,8 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
     return undefined;
   }
   if (offer !== null) mirror.offeredToListen(true);
-  const owes = decision.messageIds.length;
-  const why = owes === 0 ? 'it gets the hint about listening' : `${owes} pending replies`;
+  const count = decision.messageIds.length;
+  const why = count === 0 ? 'it gets the hint about listening' : `${count} pending replies`;
   log('info', `${mirror.sessionId} is held at the end of its turn: ${why}`);
   return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
 }

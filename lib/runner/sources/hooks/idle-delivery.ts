@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { WaitCall, WaitResponse } from '../../host/control-port';
 import { agentCommand } from '../../host/own-program.mjs';
 import type { MessageInbox } from './message-inbox';
-import { pendingReplyPrompt } from './message-inbox';
+import { obligationPrompt } from './message-inbox';
 import type { WaitMessage } from './mirror-state';
 import type { SessionMirror } from './session-mirror';
 
@@ -77,7 +77,7 @@ export class IdleDelivery {
     if (!this.#waits.isListening(sessionId)) return false;
     const waiting = this.#options.inbox.waitingFor(sessionId).filter(({ messageId }) => !mirror.isInFlight(messageId));
     if (waiting.length === 0) return true;
-    const { text, messageIds } = pendingReplyPrompt(waiting);
+    const { text, messageIds } = obligationPrompt(waiting);
     const store = ({ claim }: Handoff) => {
       // Recorded at once, so that no stop hook delivers the messages too.
       mirror.messages.waited.put(claim, messageIds, Date.now());

@@ -1,7 +1,7 @@
 import type { Command } from '@interlude/protocol/commands';
 import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../../adapters/wire';
-import type { PendingReply } from '../../host/pending-replies';
+import type { OpenObligation } from '../../host/obligations';
 import type { CommandOutcome } from '../../host/seen-commands';
 import { failed } from '../../host/source-commands';
 
@@ -82,7 +82,7 @@ export class MessageInbox {
  * A message for the stop hook. The agent may end its turn unless a reply is pending, and is never held twice in a row,
  * so that an agent that does not answer is not held forever.
  */
-interface WaitingMessage extends Omit<PendingReply, 'sessionId'> {
+interface WaitingMessage extends Omit<OpenObligation, 'sessionId'> {
   /** True if the agent has not seen it. It is then shown in full, otherwise only its first line. */
   unseen: boolean;
   /** True if it may have reached the agent before. */
@@ -106,13 +106,13 @@ const LONGEST_LINE = 300;
  * @returns null if the agent may stop
  */
 export function stopDecision(
-  owed: readonly WaitingMessage[],
+  obligations: readonly WaitingMessage[],
   stopHookActive: boolean,
   offer: string | null = null,
 ): StopDecision | null {
   if (stopHookActive) return null;
-  if (owed.length === 0) return offer === null ? null : offerDecision(offer);
-  const { text, messageIds } = pendingReplyPrompt(owed);
+  if (obligations.length === 0) return offer === null ? null : offerDecision(offer);
+  const { text, messageIds } = obligationPrompt(obligations);
   const reason = offer === null ? text : `${text}\n\n${offer}`;
   return { output: JSON.stringify({ decision: 'block', reason }), reason, messageIds };
 }
@@ -124,14 +124,14 @@ function offerDecision(additionalContext: string): StopDecision {
 }
 
 /** Prompt about pending messages. */
-export function pendingReplyPrompt(owed: readonly WaitingMessage[]): { text: string; messageIds: string[] } {
-  const shown = [...owed].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
+export function obligationPrompt(obligations: readonly WaitingMessage[]): { text: string; messageIds: string[] } {
+  const shown = [...obligations].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
   const text = [
     shown.length === 1
       ? 'A message is waiting for your reply:'
       : `${shown.length} messages are waiting for your reply:`,
     ...shown.map(item),
-    ...(owed.length > shown.length ? [`(${owed.length - shown.length} more will follow.)`] : []),
+    ...(obligations.length > shown.length ? [`(${obligations.length - shown.length} more will follow.)`] : []),
     'Reply in your next message, in plain text; it is shown to the sender as your answer. If no answer is needed, say so in one sentence.',
   ].join('\n\n');
   return { text, messageIds: shown.map(({ messageId }) => messageId) };

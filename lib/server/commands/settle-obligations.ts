@@ -79,7 +79,7 @@ async function decide(
   const key = dedupeKey(sessionId, clientId, { ...request, messageId });
   await database.writes.run(async (transaction) => {
     if ((await findRepeat(transaction, key)) !== null) return;
-    const obligation = await requireOwed(transaction, sessionId, messageId);
+    const obligation = await requireOpen(transaction, sessionId, messageId);
     const event = eventOf(obligation, {
       message_id: messageId,
       about: quoteOf(obligation.text),
@@ -94,7 +94,7 @@ async function decide(
   });
 }
 
-async function requireOwed(transaction: WriteTransaction, sessionId: string, messageId: string): Promise<Obligation> {
+async function requireOpen(transaction: WriteTransaction, sessionId: string, messageId: string): Promise<Obligation> {
   const { rows } = await transaction.execute({
     sql: 'SELECT * FROM obligations WHERE session_id = ? AND message_id = ?',
     args: [columnText(sessionId), columnText(messageId)],

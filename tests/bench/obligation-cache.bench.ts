@@ -1,14 +1,14 @@
-import { PendingReplies } from '@interlude/runner/host/pending-replies';
+import { ObligationCache } from '@interlude/runner/host/obligations';
 import { note, report } from './report';
 
 /** The stop hook's in-memory check for pending replies. The end of a turn must not wait. */
-const OWED = 20;
+const OPEN = 20;
 const ROUNDS = 20;
 const CALLS = 100_000;
 
 const about = { sessionId: 's1', from: { kind: 'person', id: 'operator' }, text: 'x'.repeat(300), sentAt: 1 };
-const snapshot = new PendingReplies(
-  async () => Array.from({ length: OWED }, (_, index) => ({ messageId: `m${index}`, ...about })),
+const snapshot = new ObligationCache(
+  async () => Array.from({ length: OPEN }, (_, index) => ({ messageId: `m${index}`, ...about })),
   (message) => note(message, 0, ''),
 );
 await snapshot.refresh();
@@ -21,6 +21,6 @@ for (let round = 0; round < ROUNDS; round += 1) {
   perCall.push(((performance.now() - startedAt) * 1_000) / CALLS);
 }
 perCall.sort((a, b) => a - b);
-if (seen !== ROUNDS * CALLS * OWED) throw new Error('the snapshot had an unexpected number of replies');
-report(`pending-reply snapshot of ${OWED}, slowest of ${ROUNDS} rounds`, perCall.at(-1) ?? 0, 'µs', { atMost: 1 });
+if (seen !== ROUNDS * CALLS * OPEN) throw new Error('the snapshot had an unexpected number of replies');
+report(`pending-reply snapshot of ${OPEN}, slowest of ${ROUNDS} rounds`, perCall.at(-1) ?? 0, 'µs', { atMost: 1 });
 note('pending-reply snapshot, median', perCall[ROUNDS / 2] ?? 0, 'µs');

@@ -7,10 +7,10 @@ import { Name, Quoted, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { ButtonPopover } from '@/components/ui/popover';
 import { AcceptReply, WaiveReply } from './settle-reply';
-import { useOwed, useSessionObligations } from './use-obligations';
+import { useOpenObligations, useSessionObligations } from './use-obligations';
 
 /** Pending and recently settled replies of a session. */
-export function OwedPopover(props: {
+export function ObligationsPopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
   onClose: () => void;
@@ -18,19 +18,19 @@ export function OwedPopover(props: {
   const { session, button, onClose } = props;
   return (
     <ButtonPopover label="Pending replies" button={button} onClose={onClose}>
-      <OwedList session={session} onLeave={onClose} />
+      <OpenObligations session={session} onLeave={onClose} />
       <SettledList session={session} onLeave={onClose} />
     </ButtonPopover>
   );
 }
 
-function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
-  const { owed, query } = useOwed(session, true);
+function OpenObligations({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
+  const { obligations, query } = useOpenObligations(session, true);
   if (query.isError) return <p className="px-3 py-2 text-failed text-xs">{query.error.message}</p>;
-  if (owed === undefined) return <p className="px-3 py-2 text-ink-3 text-xs">Loading…</p>;
+  if (obligations === undefined) return <p className="px-3 py-2 text-ink-3 text-xs">Loading…</p>;
   return (
     <ul>
-      {owed.map(({ messageId, from, text, sentAt, owedSince, isOverdue, candidate }) => (
+      {obligations.map(({ messageId, from, text, sentAt, owedSince, isOverdue, candidate }) => (
         <li key={messageId} className="flex flex-col border-line border-b pb-1 last:border-0">
           <a
             href={`#${encodeURIComponent(`message-${messageId}`)}`}

@@ -5,10 +5,10 @@ import { useRef, useState } from 'react';
 import { plural } from '@/components/ui/duration';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 
-const popoverCode = new CodeOnDemand(async () => (await import('./owed-popover')).OwedPopover);
+const popoverCode = new CodeOnDemand(async () => (await import('./obligations-popover')).ObligationsPopover);
 
 /** Number of a session's pending replies. Opens their list. */
-export function OwedReplies({ session }: { session: SessionSummary }) {
+export function ObligationsButton({ session }: { session: SessionSummary }) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   usePreload(popoverCode);

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { setBounded } from '../adapters/wire';
 import { connectionMessage, type Endpoint, requestServer, withDeadline } from './server-request';
 
-export type PendingReply = Pick<
+export type OpenObligation = Pick<
   ObligationList['obligations'][number],
   'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt'
 >;
@@ -17,7 +17,7 @@ const EVERY_MS = 10_000;
 const DIRTY_MS = 400;
 const TIMEOUT_MS = 5_000;
 
-const pendingReply = z.looseObject({
+const openObligation = z.looseObject({
   messageId: z.string(),
   sessionId: z.string(),
   from: z.looseObject({ kind: z.enum(['person', 'agent']), id: z.string() }),
@@ -32,11 +32,11 @@ const pendingReply = z.looseObject({
  * afterwards.
  * Failure: keeps the last result and logs at debug. A response that is not a list counts as empty.
  */
-export class PendingReplies {
+export class ObligationCache {
   readonly #ask: FetchReplies;
   readonly #onError: (message: string) => void;
   readonly #stopped = new AbortController();
-  #replies: readonly PendingReply[] = [];
+  #replies: readonly OpenObligation[] = [];
   #running: Promise<void> | null = null;
   #every: NodeJS.Timeout | null = null;
   #dirty: NodeJS.Timeout | null = null;
@@ -54,7 +54,7 @@ export class PendingReplies {
   }
 
   /** A new list of frozen entries. Never throws or waits. */
-  get(): PendingReply[] {
+  get(): OpenObligation[] {
     return this.#replies.slice();
   }
 
@@ -90,8 +90,8 @@ export class PendingReplies {
       const answer = await withDeadline(TIMEOUT_MS, signal, this.#ask);
       // The list itself is not frozen, because copying a frozen one is twenty times slower.
       this.#replies = (Array.isArray(answer) ? answer : []).flatMap((item) => {
-        const { data } = pendingReply.safeParse(item);
-        return data === undefined ? [] : [Object.freeze(data as PendingReply)];
+        const { data } = openObligation.safeParse(item);
+        return data === undefined ? [] : [Object.freeze(data as OpenObligation)];
       });
     } catch (error) {
       if (signal.aborted) return;
@@ -101,7 +101,7 @@ export class PendingReplies {
 }
 
 /** @throws Error unless the response is successful */
-export async function fetchPendingReplies(endpoint: Endpoint, agentId: string, signal: AbortSignal): Promise<unknown> {
+export async function fetchObligations(endpoint: Endpoint, agentId: string, signal: AbortSignal): Promise<unknown> {
   const path = `/agents/${encodeURIComponent(agentId)}/reply-obligations`;
   const response = await requestServer(endpoint, path, { signal });
   if (response.ok) return ((await response.json()) as { obligations?: unknown }).obligations;
@@ -110,12 +110,12 @@ export async function fetchPendingReplies(endpoint: Endpoint, agentId: string, s
 }
 
 /** The newest of these messages whose sender, a person, waits for a reply; or null. */
-export function latestPendingReply(
-  owed: readonly PendingReply[],
+export function latestObligation(
+  obligations: readonly OpenObligation[],
   sessionId: string,
   among: readonly string[],
 ): string | null {
-  const ofSession = owed.filter(
+  const ofSession = obligations.filter(
     (one) => one.sessionId === sessionId && one.from.kind === 'person' && among.includes(one.messageId),
   );
   return ofSession.sort((a, b) => b.sentAt - a.sentAt)[0]?.messageId ?? null;
@@ -132,14 +132,14 @@ const MAX_READ = 64;
  */
 export class ReplyAnnotator {
   readonly #sessionId: string;
-  readonly #owed: () => readonly PendingReply[];
+  readonly #obligations: () => readonly OpenObligation[];
   /** Messages of ended turns, which the agent has read and may answer later. */
   readonly #read = new Map<string, true>();
   #isTaskTurn = false;
 
-  constructor(sessionId: string, owed: () => readonly PendingReply[]) {
+  constructor(sessionId: string, obligations: () => readonly OpenObligation[]) {
     this.#sessionId = sessionId;
-    this.#owed = owed;
+    this.#obligations = obligations;
   }
 
   /** @param open open work before the events */
@@ -164,9 +164,9 @@ export class ReplyAnnotator {
       return one;
     if (event.metadata?.interlude?.replyTo !== undefined) return one;
     const messageIds = open.turn?.userMessageIds ?? [];
-    const mayOwe = messageIds.length === 0 && open.turn !== null && !this.#isTaskTurn;
-    const owed = mayOwe ? latestPendingReply(this.#owed(), this.#sessionId, [...this.#read.keys()]) : null;
-    const replyTo = owed === null ? messageIds : [owed];
+    const mayAnswer = messageIds.length === 0 && open.turn !== null && !this.#isTaskTurn;
+    const answered = mayAnswer ? latestObligation(this.#obligations(), this.#sessionId, [...this.#read.keys()]) : null;
+    const replyTo = answered === null ? messageIds : [answered];
     if (replyTo.length === 0) return one;
     const interlude = { ...event.metadata?.interlude, replyTo };
     return { ...one, event: { ...event, metadata: { ...event.metadata, interlude } } };
