@@ -68,7 +68,7 @@ export interface Server {
 class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();
-  /** This process has found the database's schema current. */
+  /** True once this process has found the database's schema to be current. */
   isSchemaKnown = false;
   readonly readiness: Readiness;
   readonly kept: ResponseCaches;
@@ -209,7 +209,7 @@ export function createServer(
     if (found.kind === 'nothing') {
       throw new AppError(
         'not_found',
-        `There is nothing at ${new URL(request.url).pathname}. PROTOCOL.md lists the routes.`,
+        `There is no route ${new URL(request.url).pathname}. PROTOCOL.md lists the routes.`,
       );
     }
     const { allow } = found;

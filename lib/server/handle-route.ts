@@ -75,7 +75,7 @@ async function responseOf(
 function cannotRedact(): AppError {
   return new AppError(
     'forbidden',
-    'This response can’t be redacted, and this credential only gets redacted responses. Use one that may see secrets.',
+    'This response can’t be redacted, and this credential gets only those. Use a credential that may see secrets.',
   );
 }
 
@@ -92,8 +92,8 @@ function readQuery(url: string, schema: Schema): unknown {
   const known = Object.keys(schema.shape).join(', ');
   const message =
     unknown !== undefined
-      ? `${JSON.stringify(name)} is not an argument of this route. Use ${known}, or omit it.`
-      : `${name}=${JSON.stringify(text.slice(0, MAX_QUOTED))} can’t be used: it must be ${issue?.message}.`;
+      ? `${JSON.stringify(name)} is not a parameter of this route. Use ${known}, or omit it.`
+      : `${name}=${JSON.stringify(text.slice(0, MAX_QUOTED))} is invalid: it must be ${issue?.message}.`;
   const details = { ...choicesOf(schema, [name]), [name]: text.slice(0, MAX_QUOTED) };
   throw new AppError('invalid_argument', message, { details });
 }

@@ -9,7 +9,7 @@ const MIN_TOKEN_LENGTH = 16;
 const HOUR_MS = 3_600_000;
 const IDLE_HOURS = 7 * 24;
 const SESSION_HOURS = 12;
-/** Absolute lifetime of a member's sign-in by default. */
+/** Default absolute lifetime of a member's sign-in. */
 export const MEMBER_SESSION_MS = SESSION_HOURS * HOUR_MS;
 /** Absolute lifetime of a sign-in with this machine's link or token. */
 export const LOCAL_SESSION_MS = 30 * 24 * HOUR_MS;

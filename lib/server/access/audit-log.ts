@@ -126,7 +126,7 @@ export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, c
   const yielder = new Yielder();
   let [entries, head, after, recordedUpTo] = [0, GENESIS_HASH, 0, 0];
   for (;;) {
-    // one snapshot: retention may remove more in between
+    // one snapshot: retention may remove entries between the reads
     const read = () =>
       database.reader.batch(
         [

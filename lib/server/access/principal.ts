@@ -57,7 +57,7 @@ export const OWNER: Principal = {
 export const TIMER: Principal = {
   ...OWNER,
   id: 'timer',
-  name: 'The host’s timer',
+  name: 'The host’s cron job',
   role: 'timer',
   credentialId: 'timer',
   credentialKind: 'token',
@@ -68,7 +68,7 @@ export const TIMER: Principal = {
 export const MONITOR: Principal = {
   ...TIMER,
   id: 'monitor',
-  name: 'The monitor',
+  name: 'The metrics scraper',
   role: 'monitor',
   credentialId: 'monitor',
 };

@@ -126,7 +126,7 @@ async function upsertMember(
   return member;
 }
 
-/** Answers an error with a page, because the sender is a browser. */
+/** Renders an error as a page, because the sender is a browser. */
 async function withErrorPage(answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();

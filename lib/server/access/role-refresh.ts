@@ -24,7 +24,7 @@ interface RoleServer {
   oidc?: OidcSignIn | null;
 }
 
-/** Columns that schedule the next role refresh of a confirmed sign-in. Without a refresh token there is none. */
+/** Columns that schedule the next role refresh of a confirmed sign-in. Without a refresh token nothing is scheduled. */
 export async function roleColumns(
   database: Database,
   oidc: OidcSignIn,
@@ -50,7 +50,8 @@ async function sealGrant(
  * the provider has ended is revoked.
  *
  * Ordering: one instance claims the refresh in the database by moving its next due time.
- * Failure: never rejects. Without an answer the role stays, and the first use after the next due time retries.
+ * Failure: never rejects. If the provider doesn't respond, the role stays, and the first use after the next due time
+ * retries.
  */
 export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
   if (!oidc) return;

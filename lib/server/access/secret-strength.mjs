@@ -11,7 +11,7 @@ const HEX = /^[0-9a-f]+$/i;
 const WORD = /[A-Z]?[a-z]{3,}|[A-Z]{4,}/g;
 /** Few words have j, q, v, x or z beside other consonants; random text often does. */
 const SPOKEN = /^(?!.*(?:q[^u]|[jvxz][^aeioucptyz]|[^aeiouyln][jqxz]))(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
-/** A secret consists of words if they make up this share of its letters, and this share of all its characters. */
+/** A secret consists of words if they make up LETTERS_IN_WORDS of its letters and ALL_IN_WORDS of its characters. */
 const LETTERS_IN_WORDS = 2 / 3;
 const ALL_IN_WORDS = 0.6;
 /**
@@ -33,7 +33,7 @@ const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*(
 const LEET = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' }));
 
 /**
- * Estimates if a secret can be guessed, from rules and a short word list. Repetitions, sequences and words add few
+ * Estimates whether a secret can be guessed, from rules and a short word list. Repetitions, sequences and words add few
  * bits; every other character adds as many as its alphabet allows.
  *
  * @param {string} secret

@@ -27,7 +27,7 @@ import { nextPath, plainPage, readForm } from './sign-in-pages';
 /**
  * Local sign-in: with a single-use link that is valid for five minutes, or by pasting the owner's token into a form.
  *
- * A link signs in at once only if the person opened it directly. In all other cases a button asks for confirmation,
+ * A link signs in immediately only if the person opened it directly. In all other cases a button asks for confirmation,
  * because any page could sign a browser in as another person, or use up the link.
  *
  * Failure: a used or expired code leads to a page that explains how to get a new one.
@@ -40,7 +40,7 @@ const MAX_FORM_BYTES = 16 * 1024;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
 export interface SignInContext extends Authenticator {
-  /** URL that signs a browser out at the identity provider; null without one, or if it doesn't answer. */
+  /** URL that signs a browser out at the identity provider; null without one, or if it doesn't respond. */
   providerSignOutUrl(): Promise<string | null>;
   context(): Promise<
     Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs' | 'sessionMs'> & { credentials: CredentialCache }
@@ -65,7 +65,7 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
     return redirect(signedOutPath(next, hasSessionCookie(request.headers) ? 'ended' : undefined));
   }
   const initiator = requestInitiator(request, settings);
-  // other programs than browsers may not resolve such names
+  // programs other than browsers may not resolve such names
   const isBrowser = initiator !== 'prefetch' && isDocumentRequest(request.headers);
   const own = localNameOrigin(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
   // only with a valid code: the redirect reveals the local name, and browsers send its cookie to every port
@@ -116,7 +116,7 @@ export async function signOut(request: Request, server: SignInContext): Promise<
   if (composedBy && composedBy !== principal.id) {
     const text =
       'Another person has signed in with this browser since you opened that page. To sign them out, open the dashboard.';
-    return plainPage('Nobody was signed out', text, { href: withBasePath('/'), text: 'Open the dashboard' }, 409);
+    return plainPage('No one was signed out', text, { href: withBasePath('/'), text: 'Open the dashboard' }, 409);
   }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {

@@ -97,7 +97,7 @@ export function abortableBody(body: ReadableStream<Uint8Array>, whenOver: WatchA
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // starts with the first read: an unread body would never stop watching
+        // watches from the first read on, because an unread body would never stop watching
         stop ??= whenOver(() => {
           controller.error(toAbortError('The reader lost access.'));
           reader.cancel().catch(() => {});

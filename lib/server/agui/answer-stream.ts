@@ -21,7 +21,7 @@ interface AnswerStreamOptions {
   sessionId: string;
   /** Position after which the log is read. */
   from: number;
-  /** Position of the start of a turn to read again. */
+  /** Position of a turn's start, for reading the turn again. */
   turnPosition: (turnId: string) => Promise<number | null>;
   stream: WellFormedStream;
   projector: RunProjector;
@@ -129,7 +129,7 @@ class Answer implements Source {
       write: (chunk) => {
         if (isCurrent()) this.#readChunk(decoder.decode(chunk));
       },
-      // True after `bye`, from either side.
+      // Also called after `bye`, when `#isEnded` is already set.
       end: () => {
         if (isCurrent()) this.#breakOff('The stream ended.', 'stream_ended');
       },
@@ -168,7 +168,7 @@ class Answer implements Source {
     else if (event === 'bye') this.#bye((parseJson(fieldOf('data: ')) as FrameData['bye']).reason);
     else if (event === 'hello') {
       const { resume } = parseJson(fieldOf('data: ')) as FrameData['hello'];
-      if (resume === 'gap') projector.fail('The session’s log from the start of the run is gone.', 'log_unavailable');
+      if (resume === 'gap') projector.fail('The start of the run was removed from the session’s log. Connect again to see the rest.', 'log_unavailable');
     }
   }
 

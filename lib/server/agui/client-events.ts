@@ -45,7 +45,7 @@ export function partEnd(kind: PartKind, id: string, event: AgUiEvent | null): Cl
   };
 }
 
-/** The metadata of the client's message, without internal fields and those of the event. */
+/** An event's metadata for a client: every field except `interlude`, of which only the PART fields remain. */
 function metadataOf(event: AgUiEvent): ClientEvent['metadata'] {
   if (!isObject(event.metadata)) return undefined;
   const { interlude: _, ...others } = event.metadata;

@@ -35,7 +35,7 @@ export class DeferredEvents {
   }
 
   /**
-   * @param isInTurn true if a message that the agent reports may be written at once
+   * @param isInTurn true if a message that the agent reports may be written immediately
    * @returns true if the event must not be written now, because its message is deferred or the client's own
    */
   deferMessage(entry: EventEntry, isInTurn: boolean): boolean {

@@ -180,7 +180,7 @@ async function answer(
   return new StreamedResponse(open, SSE_HEADERS);
 }
 
-/** Outcomes that are no errors for an AG-UI client: another client has answered, or the agent has continued. */
+/** Outcomes that are not errors for an AG-UI client: another client has answered, or the agent has continued. */
 const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'request_answered', 'request_changed']);
 
 /** Answers open requests. A request that is no longer open is reported in the notices. */
@@ -267,7 +267,7 @@ export async function readFacts(view: ReadScope, agentId: string, sessionId: str
   if (agent === null) throw notFound('agent', agentId, '/agents');
   if (session === undefined || remembered === undefined || session.agentId !== agentId) {
     const list = `GET /api/v1/sessions?agent=${encodeURIComponent(agentId)}`;
-    const message = `There is no session ${JSON.stringify(sessionId)}. A threadId is the id of a session of this agent: ${list} lists them. If your client makes thread ids of its own, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
+    const message = `There is no session ${JSON.stringify(sessionId)}. A threadId is the id of a session of this agent: ${list} lists them. If your client generates its own thread ids, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
     throw new AppError('not_found', message);
   }
   const { memory, places } = REMEMBERED.read(remembered);
@@ -295,10 +295,7 @@ async function positionOf({ reader }: Database, sql: string, ...args: string[]):
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/**
- * Returns those of the ids whose messages the session has: sent from the dashboard, or named by a turn that answered
- * them.
- */
+/** Returns the ids whose messages the session has: sent from the dashboard, or named by a turn that answered them. */
 async function knownMessages(
   database: Database,
   sessionId: string,

@@ -54,7 +54,7 @@ interface Turn {
 /**
  * Projects a session's log into the runs of an AG-UI client. Pure: the caller passes the log and the timeouts.
  *
- * A turn that was open when the client sent its message is not taken for the answer, and is written only if the client
+ * A turn that was open when the client sent its message does not count as the answer, and is written only if the client
  * follows. If the turn's end shows that it answered the message, the caller reads the turn again (`rereads`).
  *
  * Ordering: one run at a time, in the order of the turns.
@@ -360,7 +360,7 @@ export class RunProjector {
     this.#hasOwnRun = true;
     // The open run already shows the failure.
     if (this.#isInRun) return;
-    const reason = pickText(value, 'reason') ?? 'no reason was given';
+    const reason = pickText(value, 'reason') ?? 'no reason given';
     this.#stream.fail(`The message did not reach the agent: ${reason}.`, 'message_failed');
     this.#concludeIfIdle();
   }

@@ -43,7 +43,7 @@ type Job = 'poll' | 'renew' | 'end';
 /**
  * This process's command streams, one per agent, and the due work.
  *
- * Ordering: a stored command wakes the agent's stream, at once in this process and at the next poll in others.
+ * Ordering: a stored command wakes the agent's stream, immediately in this process and at the next poll in others.
  * Failure: the database holds all of the hub's state, so a process that dies loses only wake-ups.
  */
 export class CommandHub {
@@ -193,7 +193,7 @@ export class CommandHub {
     const { agentId } = stream;
     if (this.#streams.get(agentId) === stream) this.#streams.delete(agentId);
     this.#followWhileStreaming();
-    // A runner whose stream the server closed reconnects at once. If not, its term expires.
+    // A runner whose stream the server closed reconnects immediately. If it doesn't, its term expires.
     if (isGone) {
       this.#database.writes
         .run((transaction) => disconnectRunner(transaction, agentId, stream.id, this.#now()), aboutAgent(agentId))
@@ -289,7 +289,7 @@ export class CommandHub {
         await renewRunners(transaction, ids, this.#now());
         return new Set(gone);
       });
-      // A runner whose machine was only asleep reconnects at once.
+      // A runner whose machine was only asleep reconnects immediately.
       for (const stream of [...this.#streams.values()]) if (unresponsive.has(stream.id)) stream.close('slow');
       this.#failing.delete('renew');
     } catch (error) {
@@ -301,7 +301,7 @@ export class CommandHub {
     this.#due.databaseFailed();
     const isClosed = this.#isClosed || databaseErrorCode(error) === 'CLIENT_CLOSED';
     if (isClosed) this.close();
-    // Damage of the database has already been logged.
+    // Damage to the database has already been logged.
     const isLogged = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
     if (!isLogged) serverLog('error', 'commands: delivery is delayed:', { error: forLog(error) });
     this.#failing.add(job);

@@ -241,7 +241,7 @@ export async function applyAnswer(
   if (command.type === 'log-level.set') {
     const current = await readLogLevel(transaction, agentId);
     if (current?.stored.command.id !== command.id) return;
-    // Once the runner confirms its default, no level is desired any more.
+    // Once the runner confirms its default, no level is desired.
     const isOver = state === 'done' && current.desired.level === null;
     const answered = state === 'done' ? ('confirmed' as const) : ('refused' as const);
     const desired = isOver ? null : { ...current.desired, state: answered, reason };

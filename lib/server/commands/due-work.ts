@@ -180,7 +180,7 @@ export class DueWork {
     ];
   }
 
-  /** Marks agents side by side; an agent that fails is retried session by session. */
+  /** Marks agents concurrently; an agent that fails is retried session by session. */
   #agentWork(kind: string, due: DueRows, mark: typeof markAbsent, now: number): RowWork {
     const { reader, writes } = this.#database;
     const markAgents = async (choice: RowChoice) => {

@@ -143,7 +143,7 @@ export function markOverdueReplies(
     const { agentId, sessionId, body } = OBLIGATION.read(row);
     return { kind: 'reply-overdue' as const, agentId, sessionId, messageId: body.messageId };
   };
-  // Unchanged rows count as judged as well.
+  // Marks all rows as judged, even if nothing changed.
   return markDue(transaction, limit.now, due, factOf, 'UPDATE obligations SET is_judged = 1');
 }
 

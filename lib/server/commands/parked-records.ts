@@ -24,7 +24,7 @@ import { conflict, dedupeKey, findRepeat, recordRequest } from './accept-command
  * Failure: the records, their events and the counts change in one transaction.
  */
 
-/** Maximum records and bytes per request. Further records stay parked, and the answer counts them. */
+/** Maximum records and bytes per request. Further records stay parked, and the response counts them. */
 const MAX_SETTLED = 500;
 const MAX_SETTLED_BYTES = 8 * 1024 * 1024;
 
@@ -164,7 +164,7 @@ async function requireSessionOf(
   const owner = rows[0]?.agent_id;
   if (owner === undefined) throw notFound('session', sessionId, '/agents/:id');
   if (owner === agentId) return;
-  const message = `The session belongs to the agent ${owner}. Choose one of the agent ${agentId}.`;
+  const message = `The session belongs to the agent ${owner}. Choose a session of the agent ${agentId}.`;
   throw conflict('session_of_another_agent', message);
 }
 

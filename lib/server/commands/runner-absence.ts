@@ -24,7 +24,7 @@ import { allocatePosition } from './queue-command';
 
 /** Maximum sessions per transaction. */
 const MAX_MARKED = 50;
-/** Milliseconds after the end of a runner's stream in which its last batch may still be stored. */
+/** Milliseconds after the end of a runner's stream during which its last batch may still be stored. */
 const LAST_BATCH_MS = 1_000;
 
 const MISSABLE = 'agent_id = ?1 AND NOT has_ended AND NOT is_away';
@@ -162,8 +162,8 @@ export async function markSilent(
 }
 
 /**
- * Ends an absence once all its sessions are marked. Sessions that sent records meanwhile are checked again later, and so
- * are those of a runner that came and went before this absence ended.
+ * Ends an absence once all its sessions are marked. The next absence covers sessions that sent records meanwhile, and
+ * sessions of a runner that came and went in between.
  *
  * @param again start of the next absence, with null for the current position; null if there is none
  */
@@ -186,7 +186,8 @@ async function endAbsence(
 /**
  * The missing process is back and resumes all its sessions.
  *
- * @param firstConnectedPosition sessions lost before it were another process's; this one resumes them by reporting them
+ * @param firstConnectedPosition sessions lost before this position belonged to another process; this one resumes them
+ * by reporting them
  */
 export async function markReturned(
   transaction: WriteTransaction,

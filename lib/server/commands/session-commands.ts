@@ -88,7 +88,7 @@ const DELIVERY = {
   expired: 'failed',
 } as const;
 
-/** Rows per read, which takes a few milliseconds before other requests get a turn. */
+/** Rows per read, which takes a few milliseconds. Other requests run between reads. */
 const PAGE_ROWS = 5_000;
 
 /** Reads the log backwards, because most replies are to new messages. */

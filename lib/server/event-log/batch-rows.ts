@@ -57,7 +57,7 @@ type Columns<Table extends { $inferSelect: object }, Key extends keyof Table['$i
   Key
 >;
 
-/** Its type and name are those of the event. */
+/** An event row. `event` supplies its type and name. */
 export type EventRow = Columns<
   typeof events,
   'position' | 'sessionId' | 'agentId' | 'seq' | 'occurredAt' | 'entityId' | 'turnId'
@@ -131,7 +131,7 @@ export interface SessionMemory {
   listsKey?: string;
   /** Source of the end of the process: `told` by the agent, `presumed` by ingest from a status record. */
   end?: 'told' | 'presumed' | null;
-  /** Requests that the server gave up while the session was silent. */
+  /** Requests that the server gave up on while the session was silent. */
   givenUp?: string[];
   /** True if inbox items are derived from this session. */
   hasInbox?: true;

@@ -13,7 +13,7 @@ import type { ProducerRef } from '@interlude/protocol/envelope';
  *
  * Ordering: a record is appended only as the next one of its epoch, so the log holds a producer's records in `seq`
  * order without gaps.
- * Failure: a lost response does no harm, since resent records are recognised. Once a newer epoch has written, older
+ * Failure: a lost response does no harm, since resent records are recognized. Once a newer epoch has written, older
  * ones are fenced for good, so a runner that wakes up late can't write into its successor's sequence.
  */
 interface ProducerState {

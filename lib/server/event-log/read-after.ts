@@ -43,7 +43,7 @@ export function replayFrom(after: number): Replay {
   return { from: after, openSince: Number.MAX_SAFE_INTEGER };
 }
 
-/** The replay after a page, which may have sent items as open that closed since. */
+/** The replay after a page. That page may have sent items as open that have closed since. */
 export function replayAfterPage({ from, openSince }: Replay, { newest }: RowPage): Replay {
   return { from, openSince: Math.min(openSince, newest) };
 }

@@ -80,9 +80,7 @@ function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {
   return [...scope.sessionIds].some((id) => !sessions.has(id));
 }
 
-/**
- * Touches the keys of all rows that were read. The plan stays valid as long as no other transaction touches these keys.
- */
+/** Touches the keys of all rows that were read. The plan stays valid while no other transaction touches these keys. */
 function touchAll(transaction: WriteTransaction, scope: BatchScope, state: BatchState): void {
   if (scope.producerId !== SERVER_PRODUCER_ID) transaction.touch(`producer:${scope.producerId}`);
   for (const id of [...scope.agentIds, ...state.agents.keys()]) transaction.touch(`agent:${id}`);
@@ -100,7 +98,7 @@ const NEW_PRODUCER = { ...NONE, agentId: null, clockSkewMs: null, lastSeenAt: 0 
 const MAX_FOUND = 32;
 /** Length of the excerpt to keep of a record that is too large even for a quarantine row. */
 const KEPT_LENGTH = 256 * 1024;
-const MESSAGE = 'The database cannot store this record. See the server log for the cause.';
+const MESSAGE = 'The database can’t store this record. See the server’s log for the cause.';
 
 type Commit = typeof commitBatch;
 

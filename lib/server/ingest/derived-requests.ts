@@ -383,7 +383,7 @@ export class DerivedRequests {
     this.#derived.push({ type: 'CUSTOM', name, value, metadata });
   }
 
-  /** The turn was cut off, so no request is pending any more. */
+  /** The turn was cut off, so none of its requests is still pending. */
   #breakOff(): void {
     for (const request of this.#openDerived) this.#resolve(request, 'cancelled');
     for (const id of this.#requests.open) this.#end(id, 'cut');

@@ -73,7 +73,7 @@ export class KnownParts {
   ): { turnId: string | null; sameAs?: string; id?: string } | undefined {
     const { kind, id, text } = part;
     const known = this.get(partKey(part));
-    // A message that was part of a run's input has no row of its own.
+    // A message that was part of a run's input has no row.
     if (known === undefined && kind === 'text' && this.#obligationIds.has(id)) return undefined;
     const match = known === undefined ? matches.get(partKey(part)) : this.get(known.sameAs ?? '');
     if (kind === 'result' && match !== undefined) {

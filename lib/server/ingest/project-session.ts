@@ -149,7 +149,7 @@ export async function projectSession(
   const isDue =
     announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);
   const announces = isDue || differsForReaders(before, after);
-  // From now on the runner counts as missed if no runner listens.
+  // From now on, the agent's runner counts as missed if no command stream is open.
   const isStarted =
     session.before === null || before.away !== null || hasEnded(before.summary) || !hasOpenWork(before.summary);
   const { summary, ...fold } = after;
@@ -208,7 +208,7 @@ function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, af
 export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt: number): SessionFold {
   const fresh = newSession(id, agentId, startedAt, heardAt);
   if (before === null) return fresh;
-  // a column, because a clock step clamps it
+  // stored in a column, because a clock step clamps it
   const { summary, givesUpAt } = before;
   return { ...fresh, ...storedFold(before.memory), summary, givesUpAt };
 }
@@ -219,7 +219,7 @@ export function isAtRest(session: SessionBatch): boolean {
   return before !== null && !before.isAway && !hasOpenWork(before.summary);
 }
 
-/** The last header of each turn that the batch opened or changed, without turns that a move emptied. */
+/** The last header of each turn that the batch opened or changed, except turns that a move emptied. */
 class TurnChanges {
   /** All messages that a turn has named, even if a later header omits them. */
   readonly #messageIds = new Set<string>();

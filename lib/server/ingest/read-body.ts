@@ -43,7 +43,7 @@ function tooLarge(maxBytes: number, { what, advice }: typeof REQUEST): AppError 
 }
 
 /**
- * @param drain how many bytes to read before giving up
+ * @param drain maximum bytes of an oversized stream to read
  * @returns null if the stream holds more than `max` bytes; never buffers more than that
  */
 async function readUpTo(

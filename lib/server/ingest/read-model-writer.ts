@@ -250,7 +250,7 @@ export class ReadModelWriter {
     agent.sessionStates = states;
   }
 
-  /** Stores the runner's presence about once a second, and at once if it was missed before. */
+  /** Stores the runner's presence about once a second, and immediately if it was missed before. */
   #isSeenDue({ isActive, before }: SessionBatch): boolean {
     return isActive && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_STORE_MS);
   }

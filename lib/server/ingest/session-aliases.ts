@@ -15,7 +15,7 @@ import { namesOf, type ValidatedRecord, type Validation } from './validate-recor
 /**
  * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not cover that agent
  * would reveal that the id is in use, and would let a runner claim an id before its agent does. So the server gives
- * that runner a session of its own under a generated id, which the runner never sees: ingest renames the session in the
+ * that runner a separate session under a generated id, which the runner never sees: ingest renames the session in the
  * runner's records, and everything sent to the runner uses the runner's own id, the alias.
  *
  * Ordering: an alias is stored with the first record of its session and never changes, even if the other session is

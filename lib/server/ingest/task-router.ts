@@ -48,7 +48,7 @@ export class TaskRouter {
   readonly #tasks = new Map<string, TaskLedger>();
   /** Provisional positions, after everything stored, that distinguish runs started in this batch. */
   #position: number;
-  /** Turns of which other sessions were already informed, by session, turn and task. */
+  /** Turns already reported to other sessions, by session, turn and task. */
   readonly #informed = new Set<string>();
 
   constructor(sessions: BatchSessions, position: number, isServer: boolean) {
@@ -87,8 +87,8 @@ export class TaskRouter {
   }
 
   /**
-   * A session whose oldest tasks were removed may mean one of those by an id that another session also knows. Then only
-   * a run id proves the owner.
+   * A session whose oldest tasks were removed may refer to a removed one by an id that another session also knows. Then
+   * only a run id proves the owner.
    */
   #provenOwner(agentId: string, sessionId: string, task: TaskRef): TaskOwner {
     const owner = this.#owners.of(agentId, sessionId, task);

@@ -51,7 +51,7 @@ for (const module of [
 }
 
 /**
- * The API as an OpenAPI 3.1 document, from the route table, the schemas that parse requests and those of the answers.
+ * The API as an OpenAPI 3.1 document, from the route table, the schemas that parse requests and those of the responses.
  *
  * @throws Error for a route without an entry in route-docs.ts
  */
@@ -236,7 +236,7 @@ function withPages(responses: Operation['responses'], { pages = [] }: RouteDoc):
   return all;
 }
 
-/** The refusals that a route may answer with. */
+/** Refusals that a route may respond with. */
 function refusalsOf(
   { access: permission, pattern, method }: DescribedRoute,
   key: string,

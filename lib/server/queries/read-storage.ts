@@ -108,7 +108,7 @@ export async function measureTables(reader: Pick<Reader, 'execute'>): Promise<St
 /** Number of sampled places per table, and rows per place. */
 const PLACES = 16;
 const ROWS = 25;
-/** A search index consists of page-sized blocks: blocks per count, and maximum counts. */
+/** Search indexes consist of page-sized blocks. BLOCKS is the number of blocks per count. */
 const BLOCKS = 2_000;
 const MOST_COUNTS = 200;
 /** Overhead of a row in its table and in each index. */

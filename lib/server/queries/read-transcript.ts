@@ -49,7 +49,7 @@ export async function readTranscript(
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
   const { position, found } = await readSnapshot(view, pageQueries(view, id, before, limit));
-  // Created here, because it measures from its creation.
+  // Created here, because a yielder measures time from its creation.
   const yielder = new Yielder();
   const [, , , [isSmall = true], headers, entries] = found;
   if (!isSmall) return readLarge(view, id, before, limit, yielder);

@@ -18,13 +18,13 @@ import type { ReadScope } from '@/lib/server/access/request-context';
 /** Limits per read. Larger pages and turns are read in pieces. */
 export const PIECE_EVENTS = 1_000;
 export const PIECE_BYTES = 512 * 1024;
-/** Minimum weight of an event, with which PIECE_BYTES also limits a piece to PIECE_EVENTS. */
+/** Minimum weight of an event, so that PIECE_BYTES also limits a piece to PIECE_EVENTS. */
 const LEAST_EVENT_BYTES = Math.ceil(PIECE_BYTES / PIECE_EVENTS);
 /** Turns weighed in one read. */
 const WEIGHED_TURNS = 50;
 
 /**
- * Reads turns in the given order, as many at once as fit into a piece, because each read of a remote database costs a
+ * Reads turns in the given order, as many per read as fit into a piece, because each read of a remote database costs a
  * round trip.
  */
 export async function* readTurns(

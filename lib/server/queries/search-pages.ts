@@ -11,7 +11,8 @@ import { Yielder } from '@/db/yield-to-loop';
  */
 
 /**
- * Rows to search before a response ends with a cursor. Reveals nothing, because the reader may count the rows anyway.
+ * Rows to search before a response ends with a cursor. The limit reveals nothing, because the reader may count the rows
+ * anyway.
  */
 const MOST_SEARCHED = 2_000;
 /** Rows per read. */

@@ -84,7 +84,7 @@ export class HistoryKeeper {
     if (!isSmall && !this.#isTooLarge) {
       serverLog(
         'warn',
-        'the database exceeds INTERLUDE_RETENTION_MIB even without its logs, and nothing more can be removed: the remaining history is open, less than an hour old, part of the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
+        'the database exceeds INTERLUDE_RETENTION_MIB even without its logs, and nothing more can be removed: the remaining history is open, less than an hour old, part of the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE. Raise the limit, or shorten those times.',
       );
     }
     this.#isTooLarge = !isSmall;

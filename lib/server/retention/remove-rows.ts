@@ -149,7 +149,7 @@ async function removeKind(
     const args = [after, limit];
     return { table, key, where: `${where} AND ${at} > ?1 AND ${at} <= ?2`, args, order: at };
   };
-  // Position before which remaining rows stay.
+  // Rows up to this position were examined; those that remain stay.
   let after = 0;
   await rows.run({
     kind,

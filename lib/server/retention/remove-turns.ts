@@ -99,7 +99,7 @@ const OLD_REPLIES = `session_id = ?1 AND position <= ?2 AND state <> 'owed' AND 
 /** Matches the partial index of retention's events. */
 const OF_RETENTION = `name IN ('${CUSTOM.removed}', '${CUSTOM.taskGoesOn}')`;
 
-/** Maximum tasks to show again at once. The next removal shows more. */
+/** Maximum tasks to show again per removal. The next removal shows more. */
 const MAX_PLACED = 500;
 
 /** Running tasks that no remaining turn shows. An event shows them again, so people can follow and stop them. */
@@ -148,7 +148,7 @@ export interface Limit {
 interface Cut {
   agentId: string;
   upTo: number;
-  /** Number of turns to remove, and of those removed before, without those of kind `none`. */
+  /** Number of turns to remove, and of turns removed before. Excludes turns of kind `none`. */
   turns: number;
   turnsBefore: number;
   /** The last message or call removed before. */

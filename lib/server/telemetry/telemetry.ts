@@ -5,7 +5,7 @@
  * Failure: listeners must not throw and must return quickly, because every record and frame calls them.
  */
 export interface Telemetry {
-  /** A request was answered, or its stream started. */
+  /** The server responded to a request, or started its stream. */
   answered?(event: Answered): void;
   /** An outbox's batch was stored or refused. */
   ingested?(event: Ingested): void;

@@ -104,7 +104,7 @@ export class WebhookSender {
     } catch (error) {
       // logged once, until a run succeeds
       if (!this.#hasFailed && !this.#isClosed)
-        serverLog('error', 'Webhook deliveries are paused until the database answers:', { error });
+        serverLog('error', 'Webhook deliveries are paused until the database responds:', { error });
       this.#hasFailed = true;
     } finally {
       this.#busy.delete(what);

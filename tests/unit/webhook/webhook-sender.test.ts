@@ -124,11 +124,11 @@ it('retries with growing delays and the same id, and gives up after a day', asyn
   await asks('q1');
   await passes(0);
   await passes(3_000);
-  expect(await log()).toMatchObject([{ state: 'waiting', attempts: 1, status: 500, error: 'it answered 500' }]);
+  expect(await log()).toMatchObject([{ state: 'waiting', attempts: 1, status: 500, error: 'it responded with 500' }]);
   await passes(4_000);
   expect(called).toHaveLength(1);
   await passes(3_000);
-  expect(await log()).toMatchObject([{ attempts: 2, error: 'it redirects, which is not followed' }]);
+  expect(await log()).toMatchObject([{ attempts: 2, error: 'it redirects, and redirects are not followed' }]);
   await passes(30_000);
   expect(await log()).toMatchObject([{ state: 'delivered', attempts: 3, status: 200 }]);
   expect(new Set(called.map(({ headers }) => headers['webhook-id'])).size).toBe(1);

@@ -66,7 +66,7 @@ export class OidcProvider {
       throw providerUnavailable(issuer, cause);
     }
     const reported = configuration.serverMetadata().issuer;
-    // for some providers, the library accepts another issuer, which would admit people of any tenant
+    // for some providers, the library accepts another issuer, which would admit people from any tenant
     if (!URL.canParse(reported) || new URL(reported).href !== server.href) {
       throw new AppError(
         'unavailable',
@@ -127,7 +127,7 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
   return providerUnavailable(issuer, error);
 }
 
-/** The error for a provider that doesn't answer, or whose answer is unusable. Only the log gets the cause. */
+/** The error for a provider that doesn't respond, or whose response is unusable. Only the log contains the cause. */
 export function providerUnavailable(issuer: string, cause: unknown): AppError {
   serverLog('error', `The identity provider ${issuer} failed: ${causesOf(cause)}`);
   return new AppError(

@@ -40,7 +40,7 @@ export class PendingSignIns {
     this.#key = key;
   }
 
-  /** Cookies for a new sign-in: its own, and deletions of expired and surplus ones. */
+  /** `set-cookie` values for a new sign-in: its own cookie, and deletions of expired and surplus cookies. */
   async add(pending: PendingSignIn, headers: Headers): Promise<string[]> {
     const iat = Math.floor(this.#now() / 1000);
     const { issuer: iss, clientId: aud } = this.#settings;

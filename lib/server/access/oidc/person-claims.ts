@@ -104,7 +104,7 @@ const MAX_SUBJECT_LENGTH = 255;
  * none. Signed claims win.
  *
  * @param tokens.subject the expected person
- * @throws AppError, or the library's error, if the provider doesn't answer or answers about another person
+ * @throws AppError, or the library's error, if the provider doesn't respond or describes another person
  */
 export async function fetchClaims(
   configuration: Configuration,
