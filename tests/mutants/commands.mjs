@@ -184,7 +184,7 @@ export const COMMANDS = [
   {
     name: 'keeps unreferenced attachments without a limit',
     file: 'lib/server/commands/attachments.ts',
-    find: 'if (!isFull && Number(kept?.bytes) + bytes <= MAX_UNNAMED_ATTACHMENT_BYTES) return;',
+    find: 'if (!isFull && Number(usage?.bytes) + bytes <= MAX_UNNAMED_ATTACHMENT_BYTES) return;',
     replace: 'if (bytes >= 0 || isFull) return;',
     test: 'tests/unit/commands/attachments.test.ts',
   },

@@ -42,7 +42,7 @@ export const INGEST = [
   {
     name: 'drops a rejected record instead of quarantining it',
     file: 'lib/server/ingest/plan-batch.ts',
-    find: 'this.#quarantine.push({ position: this.#next(), ...kept });',
+    find: 'this.#quarantine.push({ position: this.#next(), ...fields });',
     replace: '',
     test: 'tests/unit/ingest/authorize-sender.test.ts',
   },

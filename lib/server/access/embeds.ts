@@ -62,8 +62,8 @@ export async function postEmbedToken(
 
 /** @param own scope of the creator, which limits the scope of the embed */
 function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Scope {
-  const given = [sessionId, agentId, fleet].filter((one) => one !== undefined);
-  if (given.length !== 1) {
+  const targets = [sessionId, agentId, fleet].filter((one) => one !== undefined);
+  if (targets.length !== 1) {
     throw new AppError(
       'invalid_argument',
       'An embed shows a session, an agent’s log or the fleet. Send one of "sessionId", "agentId" and "fleet": true.',

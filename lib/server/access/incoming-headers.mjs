@@ -13,9 +13,9 @@ const ROUTER_STATE = 'next-router-state-tree';
  * @param {Pick<import('node:http').IncomingMessage, 'headers' | 'socket'>} request
  */
 export function prepareHeaders({ headers, socket }) {
-  const given = headers['x-forwarded-for'];
+  const forwarded = headers['x-forwarded-for'];
   const peer = socket.remoteAddress ?? '';
-  headers['x-forwarded-for'] = given === undefined ? peer : `${given}, ${peer}`;
+  headers['x-forwarded-for'] = forwarded === undefined ? peer : `${forwarded}, ${peer}`;
   delete headers.range;
   try {
     parseAndValidateFlightRouterState(headers[ROUTER_STATE]);

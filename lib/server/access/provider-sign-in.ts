@@ -55,7 +55,7 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
     const secret = await database.writes.run(async (transaction) => {
       transaction.touch('access');
       const member = await upsertMember(transaction, { ...person, role }, now());
-      const made = await addCredential(transaction, {
+      const created = await addCredential(transaction, {
         kind: 'session',
         name: person.name,
         role: member.role,
@@ -69,8 +69,8 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
       });
       const act = { action: 'sign in', agentId: null, sessionId: null, target: '/sign-in/callback' };
       const about = { digest: textDigest(person.issuer), origin: requestSource(request.headers) };
-      await recordAction(transaction, { principal: principalOf(made.credential), ...act, ...about }, 'done', now());
-      return made.secret;
+      await recordAction(transaction, { principal: principalOf(created.credential), ...act, ...about }, 'done', now());
+      return created.secret;
     });
     await credentials.invalidate();
     const headers = new Headers({ location: withBasePath(person.next), 'cache-control': 'no-store' });
@@ -127,9 +127,9 @@ async function upsertMember(
 }
 
 /** Renders an error as a page, because the sender is a browser. */
-async function withErrorPage(answer: () => Promise<Response>): Promise<Response> {
+async function withErrorPage(respond: () => Promise<Response>): Promise<Response> {
   try {
-    return await answer();
+    return await respond();
   } catch (error) {
     const { status } = toResponse(error);
     if (!(error instanceof AppError)) throw error;

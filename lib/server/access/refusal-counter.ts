@@ -73,7 +73,7 @@ export class RefusalCounter {
   }
 
   /** Starts recording due counts, including those of other processes. */
-  keep(): void {
+  start(): void {
     void this.flushDue();
   }
 

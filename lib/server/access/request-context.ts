@@ -51,7 +51,7 @@ export interface ServerContext extends AccessSettings {
   /** Counts open streams, for processes that freeze between requests. */
   streams?: OpenStreams;
   /** Caches that outlive a request. */
-  kept?: ResponseCaches;
+  caches?: ResponseCaches;
   /** Monotonic clock in milliseconds; default: the process's. */
   steady?: () => number;
   /** Milliseconds after which streams end, for hosts that abort long requests; null for never. */

@@ -15,7 +15,7 @@ import type { Principal } from './principal';
 const ROLE_MS = 3_600_000;
 /** Delay after a first failure; it doubles with each further one. */
 const RETRY_MS = 60_000;
-const MOST_RETRY_MS = 30 * 60_000;
+const MAX_RETRY_MS = 30 * 60_000;
 
 interface RoleServer {
   database: Database;
@@ -91,7 +91,7 @@ async function claimRefresh(
     sql: `UPDATE credentials SET role_due_at = ?1 + min(max(?1 - role_checked_at - ?2, ?3), ?4)
       WHERE id = ?5 AND revoked_at IS NULL AND refresh_token IS NOT NULL AND role_due_at <= ?1
       RETURNING refresh_token, (SELECT email FROM members WHERE id = member_id) AS email`,
-    args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
+    args: [now, ROLE_MS, RETRY_MS, MAX_RETRY_MS, credentialId],
   });
   if (rows[0] === undefined) return null;
   // makes every instance read the next due time

@@ -15,7 +15,7 @@ interface PlainForm {
 }
 
 /** A page outside the dashboard: text and one link or button, without scripts or styles. */
-export function plainPage(title: string, text: string, way: PlainLink | PlainForm, status: number): Response {
+export function plainPage(title: string, text: string, control: PlainLink | PlainForm, status: number): Response {
   const body = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -25,7 +25,7 @@ export function plainPage(title: string, text: string, way: PlainLink | PlainFor
 <main>
 <h1>${escaped(title)}</h1>
 <p>${escaped(text)}</p>
-${'href' in way ? linkOf(way) : formOf(way)}
+${'href' in control ? linkOf(control) : formOf(control)}
 </main>
 </html>
 `;

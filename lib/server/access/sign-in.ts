@@ -173,7 +173,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
     transaction.touch('access');
     const maker = isOwner ? OWNER : await redeemCode(transaction, token, now());
     if (maker === null) return null;
-    const made = await addDerivedCredential(transaction, maker, {
+    const created = await addDerivedCredential(transaction, maker, {
       kind: 'session',
       name: LOCAL_ADMIN,
       // The owner's token signs in as admin; acting as an agent needs the token itself.
@@ -183,10 +183,10 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
       expiresAt: now() + LOCAL_SESSION_MS,
       idleMs: sessionIdleMs,
     });
-    const act = describeAction(request, principalOf(made.credential), 'sign in', {}, null);
+    const act = describeAction(request, principalOf(created.credential), 'sign in', {}, null);
     // the URL contains the secret, so its digest must not be recorded
     await recordAction(transaction, { ...act, digest: '' }, 'done', now());
-    return made.secret;
+    return created.secret;
   });
   if (secret === null) return redirect(signedOutPath(next, 'old-link'));
   await credentials.invalidate();

@@ -48,10 +48,10 @@ const decoder = new TextDecoder();
  * @throws AppError of the first subscription, before anything is written
  */
 export async function answerStream(options: AnswerStreamOptions): Promise<OpenStream> {
-  const gone = new AbortController();
-  const first = await subscribe(options, options.from, gone.signal);
+  const controller = new AbortController();
+  const first = await subscribe(options, options.from, controller.signal);
   return (sink) => {
-    const answer = new Answer(options, sink, gone);
+    const answer = new Answer(options, sink, controller);
     answer.open(first);
     return answer;
   };
@@ -69,7 +69,7 @@ function subscribe(
 class Answer implements Source {
   readonly #options: AnswerStreamOptions;
   readonly #sink: Sink;
-  readonly #gone: AbortController;
+  readonly #controller: AbortController;
   #source: Source | null = null;
   #reading = 0;
   #isEnded = false;
@@ -78,10 +78,10 @@ class Answer implements Source {
   #bound: ReturnType<typeof setTimeout> | undefined;
   #linger: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: AnswerStreamOptions, sink: Sink, gone: AbortController) {
+  constructor(options: AnswerStreamOptions, sink: Sink, controller: AbortController) {
     this.#options = options;
     this.#sink = sink;
-    this.#gone = gone;
+    this.#controller = controller;
   }
 
   open(subscription: OpenStream): void {
@@ -106,14 +106,14 @@ class Answer implements Source {
     this.#source?.drained();
   }
 
-  gone(): void {
+  disconnected(): void {
     clearTimeout(this.#linger);
     this.#leave();
   }
 
   /** The response must end even if only the request was aborted. */
   readonly #abort = (): void => {
-    this.gone();
+    this.disconnected();
     this.#sink.end();
   };
 
@@ -168,7 +168,11 @@ class Answer implements Source {
     else if (event === 'bye') this.#bye((parseJson(fieldOf('data: ')) as FrameData['bye']).reason);
     else if (event === 'hello') {
       const { resume } = parseJson(fieldOf('data: ')) as FrameData['hello'];
-      if (resume === 'gap') projector.fail('The start of the run was removed from the session’s log. Connect again to see the rest.', 'log_unavailable');
+      if (resume === 'gap')
+        projector.fail(
+          'The start of the run was removed from the session’s log. Connect again to see the rest.',
+          'log_unavailable',
+        );
     }
   }
 
@@ -222,10 +226,14 @@ class Answer implements Source {
     projector.reread();
     const before = this.#source;
     this.#reading += 1;
-    before?.gone();
+    before?.disconnected();
     try {
       const position = await turnPosition(turnId);
-      const subscription = await subscribe(this.#options, position === null ? from : position - 1, this.#gone.signal);
+      const subscription = await subscribe(
+        this.#options,
+        position === null ? from : position - 1,
+        this.#controller.signal,
+      );
       if (!this.#isEnded) this.#read(subscription);
     } catch (error) {
       serverLog('error', 'agui: a stream failed:', { error: forLog(error) });
@@ -247,6 +255,6 @@ class Answer implements Source {
     clearTimeout(this.#timeout);
     clearTimeout(this.#bound);
     // Ends the subscription.
-    this.#gone.abort();
+    this.#controller.abort();
   }
 }

@@ -242,10 +242,10 @@ export class RunProjector {
   #endTurnBefore(event: AgUiEvent, opensRequest: boolean): boolean {
     const turn = this.#turn;
     if (!turn?.ending) return false;
-    const isItsRequest = opensRequest && readInterlude(event).derived?.turnId === turn.id;
-    if (isItsRequest && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
+    const isRequestOfTurn = opensRequest && readInterlude(event).derived?.turnId === turn.id;
+    if (isRequestOfTurn && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
     this.#endTurn();
-    return isItsRequest;
+    return isRequestOfTurn;
   }
 
   #endTurn(): void {
@@ -341,15 +341,15 @@ export class RunProjector {
       this.#concludeIfIdle();
       return;
     }
-    const deservesRun = isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress);
-    if (this.#stream.runId !== null || (this.#follows && deservesRun)) this.#stream.write(entry);
+    const startsRun = isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress);
+    if (this.#stream.runId !== null || (this.#follows && startsRun)) this.#stream.write(entry);
     else if (this.#follows) this.#deferred.defer(entry);
   }
 
   #release(ids: readonly string[] | null): void {
-    const { entries, leftOut } = this.#deferred.release(ids);
+    const { entries, droppedCount } = this.#deferred.release(ids);
     for (const entry of entries) this.#stream.write(entry);
-    if (leftOut > 0) this.#stream.custom('interlude:left-out', { count: leftOut });
+    if (droppedCount > 0) this.#stream.custom('interlude:left-out', { count: droppedCount });
   }
 
   #failDelivery(event: AgUiEvent): void {

@@ -99,7 +99,7 @@ async function clampLogLevels(transaction: WriteTransaction, now: number, ahead:
     if (desired === null) continue;
     const requestedAt = Math.min(desired.requestedAt + ahead, now);
     const expiresAt = desired.expiresAt === null ? null : desired.expiresAt + requestedAt - desired.requestedAt;
-    const fact = { kind: 'level-asked', agentId: id, desired: { ...desired, requestedAt, expiresAt } } as const;
+    const fact = { kind: 'level-requested', agentId: id, desired: { ...desired, requestedAt, expiresAt } } as const;
     await appendFacts(transaction, now, [fact]);
   }
 }

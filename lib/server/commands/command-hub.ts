@@ -72,14 +72,14 @@ export class CommandHub {
   }
 
   /** Starts the timers, which also do the due work while no runner is connected. */
-  keep(): void {
+  start(): void {
     if (this.#timers !== null || this.#isClosed) return;
-    const beat = () => {
-      for (const stream of this.#streams.values()) stream.beat();
+    const sendHeartbeat = () => {
+      for (const stream of this.#streams.values()) stream.sendHeartbeat();
     };
     this.#timers = [
       setInterval(() => void this.#poll(), POLL_MS),
-      setInterval(beat, HEARTBEAT_MS),
+      setInterval(sendHeartbeat, HEARTBEAT_MS),
       setInterval(() => void this.#renew(), RENEW_MS),
     ];
     for (const timer of this.#timers) unref(timer);
@@ -114,7 +114,7 @@ export class CommandHub {
       });
     }
     // A process that may freeze does due work only while a stream is open.
-    if (this.#isLongLived) this.keep();
+    if (this.#isLongLived) this.start();
     // The counter reveals how busy other agents are, so a runner with a scope gets its own newest position.
     const showsCounter = scope.kind === 'everything';
     const newest = showsCounter ? 'SELECT position FROM counter' : { sql: OWN_NEWEST, args: [agentId] };
@@ -159,7 +159,7 @@ export class CommandHub {
     else before?.close('replaced');
     signal.addEventListener('abort', () => stream.abandon(), { once: true });
     stream.whenOver(whenOver);
-    stream.greet(isBeyond ? 'gap' : 'ok');
+    stream.sendHello(isBeyond ? 'gap' : 'ok');
     // The hub may close during the write.
     if (this.#isClosed) stream.close('shutdown');
     if (signal.aborted) stream.abandon();

@@ -139,11 +139,11 @@ export class CommandStream {
       drained: () => {
         if (this.#isAwake) this.wake();
       },
-      gone: () => this.abandon(),
+      disconnected: () => this.abandon(),
     };
   };
 
-  greet(resume: CommandFrameData['hello']['resume']): void {
+  sendHello(resume: CommandFrameData['hello']['resume']): void {
     this.#send({ event: 'hello', data: { resume, position: positionFromNumber(this.#after) } });
   }
 
@@ -157,7 +157,7 @@ export class CommandStream {
     if (!this.#isClaiming) void this.#pump();
   }
 
-  beat(): void {
+  sendHeartbeat(): void {
     if (!this.#isEnded && this.#hasRoom) this.#write(encoder.encode(HEARTBEAT));
   }
 

@@ -21,7 +21,7 @@ import { type ClockReading, expireCommands, expiredCommands } from './settle-com
 const ASLEEP_AFTER_MS = 3_000;
 
 /** Maximum wait for another process that does the due work, and the poll interval. */
-const MOST_WAIT_MS = 6_000;
+const MAX_WAIT_MS = 6_000;
 const POLL_MS = 250;
 
 /** Interval for reading the newest record's time, which scans every outbox that ever existed. */
@@ -88,7 +88,7 @@ export class DueWork {
     const since = this.#steady();
     while (await hasDue(this.#database.reader, due)) {
       if (await this.lease.isHeld()) return this.sweepAndRelease();
-      if (this.#steady() - since > MOST_WAIT_MS) return;
+      if (this.#steady() - since > MAX_WAIT_MS) return;
       await pause(POLL_MS);
       // A sweep that started after this call has failed on the rows that are still due.
       const startedMs = await this.lease.doneSinceMs();

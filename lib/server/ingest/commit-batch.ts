@@ -172,8 +172,8 @@ function asRejected({ raw, validation }: ValidatedRecord): ValidatedRecord & { v
 function asExcerpt(record: ValidatedRecord): ValidatedRecord {
   const { raw, validation } = asRejected(record);
   const json = JSON.stringify(raw);
-  const kept = { seq: raw.seq, length: json.length, beginning: truncateText(json, KEPT_LENGTH) };
-  return { raw: kept, validation: { ...validation, agentId: null, sessionId: null } };
+  const excerpt = { seq: raw.seq, length: json.length, beginning: truncateText(json, KEPT_LENGTH) };
+  return { raw: excerpt, validation: { ...validation, agentId: null, sessionId: null } };
 }
 
 function mergeOutcomes(first: CommitOutcome & { kind: 'answered' }, second: CommitOutcome): CommitOutcome {

@@ -233,7 +233,7 @@ export class DerivedRequests {
     for (const call of this.#questions) {
       const { id } = call;
       const hasRequest = this.#open.some((request) => isOfCall(request, id));
-      if (!hasRequest) this.#ask({ id, callId: id, call, kind: 'question', title: null }, at.turnId);
+      if (!hasRequest) this.#openRequest({ id, callId: id, call, kind: 'question', title: null }, at.turnId);
     }
   }
 
@@ -349,11 +349,11 @@ export class DerivedRequests {
     if (left !== undefined) this.#resolve(left, 'cancelled');
     const isOfQuestion = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
     const title = message ?? (call === undefined ? reason : null);
-    this.#ask({ id, callId, call, kind: isOfQuestion ? 'question' : 'permission', title, expiresAt }, turnId);
+    this.#openRequest({ id, callId, call, kind: isOfQuestion ? 'question' : 'permission', title, expiresAt }, turnId);
     if (call !== undefined) this.#session.forgetCall(call.id);
   }
 
-  #ask({ id, callId, call, kind, title, expiresAt = null }: DerivedRequest, turnId: string | null): void {
+  #openRequest({ id, callId, call, kind, title, expiresAt = null }: DerivedRequest, turnId: string | null): void {
     const others = this.#open.filter((one) => one.id !== id);
     if (others.length >= MAX_PENDING_REQUESTS || this.#budget.left <= 0) return;
     this.#requests.take(id, 'ask', { id, callId, kind, isDerived: true });

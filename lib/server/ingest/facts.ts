@@ -23,7 +23,7 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'runner-connected'; runnerId: string }
   | { kind: 'runner-away' }
   | { kind: 'agent-retired'; retiredAt: number | null }
-  | { kind: 'level-asked'; desired: DesiredLogLevel | null }
+  | { kind: 'level-requested'; desired: DesiredLogLevel | null }
   | { kind: 'session-arranged'; sessionId: string; arrangement: Arrangement }
   | { kind: 'wake-rule-set'; sessionId: string; when: WakeRule | null }
   | { kind: 'inbox-marked'; marks: ReadonlyMap<string, InboxMarks> }

@@ -172,8 +172,8 @@ class BatchDraft {
     this.#producer.rejected += 1;
     this.rejected.push({ seq, code, message });
     const parked = task === null ? null : { id: task.id, runId: task.runId };
-    const kept = { seq, agentId: known, sessionId, code, message, record: raw, task: parked };
-    this.#quarantine.push({ position: this.#next(), ...kept });
+    const fields = { seq, agentId: known, sessionId, code, message, record: raw, task: parked };
+    this.#quarantine.push({ position: this.#next(), ...fields });
     if (known !== null) {
       const agent = this.#readModels.agents.get(known);
       agent.quarantinedCount += 1;
@@ -223,8 +223,8 @@ class BatchDraft {
   /** Appends an event and the events derived from it. */
   #write(to: SessionBatch, { seq, occurredAt }: Moment, sent: AgUiEvent): void {
     const isEnd = endsSession(sent);
-    const isAgain = isEnd && to.end === 'presumed';
-    const event = isAgain ? withInterlude(sent, { again: true }) : to.requests.marked(sent);
+    const isRepeatedEnd = isEnd && to.end === 'presumed';
+    const event = isRepeatedEnd ? withInterlude(sent, { again: true }) : to.requests.marked(sent);
     const entry = this.#append(to, seq, occurredAt, event);
     this.tasks.follow(to, occurredAt, event);
     if (isEnd) to.end = readInterlude(event).presumed ? 'presumed' : 'told';
@@ -290,7 +290,7 @@ class BatchDraft {
       passedIds.has(requestIdOf(payload)),
     );
     // As in the projection, the session's tasks run again with its first record.
-    if (foldOf(session, 0).away?.isSilent) this.tasks.hearAgain(session);
+    if (foldOf(session, 0).away?.isSilent) this.tasks.resumeTasks(session);
     // Only the next record can reopen requests that this batch itself has given up.
     const isNewlyPassed = (id: string) => passedIds.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
     if (lists.requestIds?.some(isNewlyPassed)) session.listsKey = null;

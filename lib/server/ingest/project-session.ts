@@ -205,8 +205,8 @@ function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, af
 }
 
 /** Restores the projection's state: the summary from its columns, the rest from `memory`. */
-export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt: number): SessionFold {
-  const fresh = newSession(id, agentId, startedAt, heardAt);
+export function foldOf({ id, agentId, before, startedAt }: SessionBatch, lastSeenAt: number): SessionFold {
+  const fresh = newSession(id, agentId, startedAt, lastSeenAt);
   if (before === null) return fresh;
   // stored in a column, because a clock step clamps it
   const { summary, givesUpAt } = before;
@@ -278,7 +278,7 @@ class RowFolder {
     const allHere = from > this.#basePosition;
     if (last !== null && deltas.length > 1) {
       const startsOver = deltas.some((row) => row.event.metadata?.interlude?.whole === true);
-      const text = deltas.reduce((whole, row) => appendDelta(whole, row.event), '');
+      const text = deltas.reduce((joined, row) => appendDelta(joined, row.event), '');
       if (!isFoldable(text)) return;
       last.event = allHere || startsOver ? wholeEvent(last.event, text) : { ...last.event, delta: text };
       for (const row of deltas) if (row !== last) this.#rows.foldedAway.add(row);

@@ -129,7 +129,7 @@ export class ReadModelWriter {
         agent.connection = 'away';
         agent.connectedSince = this.#receivedAt;
         return;
-      case 'level-asked':
+      case 'level-requested':
         agent.logLevel = { ...agent.logLevel, desired: fact.desired };
         return;
       case 'agent-retired':

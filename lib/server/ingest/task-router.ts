@@ -76,13 +76,13 @@ export class TaskRouter {
   ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
     const { id: taskId, runId, how } = mention;
     const owner = this.#isServer || how === 'starts' ? OWN : this.#provenOwner(agentId, sessionId, mention);
-    const isLeft = owner.kind === 'unknown' && (how === 'speaks' || !this.#sessions.hasOthers(agentId, sessionId));
+    const isLeft = owner.kind === 'unknown' && (how === 'emits' || !this.#sessions.hasOthers(agentId, sessionId));
     if (owner.kind === 'other' && this.#sessions.find(owner.sessionId) === null)
       return { kind: 'ambiguous', sessionIds: [owner.sessionId] };
-    if (owner.kind === 'other' && how !== 'speaks')
+    if (owner.kind === 'other' && how !== 'emits')
       this.#owners.started({ agentId, taskId, runId, sessionId: owner.sessionId });
     if (owner.kind !== 'own' && !isLeft) return owner;
-    if (how !== 'speaks') this.#owners.started({ agentId, taskId, runId, sessionId });
+    if (how !== 'emits') this.#owners.started({ agentId, taskId, runId, sessionId });
     return OWN;
   }
 
@@ -100,15 +100,15 @@ export class TaskRouter {
   /** Returns the events to write, in order; none if the owner is unproven. */
   route(record: EventRecord, session: SessionBatch, mention: TaskMention | null, owner: TaskOwner): Routed[] {
     if (mention !== null && owner.kind === 'other') return this.#elsewhere(record, mention, session, owner.sessionId);
-    return owner.kind === 'own' ? this.#here(record, session) : [];
+    return owner.kind === 'own' ? this.#routeOwn(record, session) : [];
   }
 
   /** Handles an event of the session itself. If it starts a run for another session's task, informs that session. */
-  #here(record: EventRecord, session: SessionBatch): Routed[] {
+  #routeOwn(record: EventRecord, session: SessionBatch): Routed[] {
     const { agentId, sessionId } = record;
     const event = this.#isServer ? record.event : withoutReporters(record.event);
     const mention = taskMention(event);
-    if (mention !== null && mention.how !== 'speaks') this.#fold({ ...record, event });
+    if (mention !== null && mention.how !== 'emits') this.#fold({ ...record, event });
     const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? idField(event, 'runId') : null;
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#provenOwner(agentId, sessionId, task);
@@ -135,18 +135,18 @@ export class TaskRouter {
     if (home === null) return [];
     const routed: Routed[] = [];
     const value = customValue(event);
-    const isEnd = mention.how !== 'speaks' && taskEndOf(event) !== null;
+    const isEnd = mention.how !== 'emits' && taskEndOf(event) !== null;
     const tasks = this.#ledgerOf({ agentId, sessionId: homeId });
     const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
-    const isMeant = mention.runId === null || run?.runId === mention.runId;
+    const isSameRun = mention.runId === null || run?.runId === mention.runId;
     // `lost` is only presumed, so any report overrides it.
-    const isKnown = run !== undefined && isMeant && isReportedEnd(run.status);
+    const isKnown = run !== undefined && isSameRun && isReportedEnd(run.status);
     // The first reporter already has its line. Agents report an end in two events, and again when they resume.
     const again = isKnown && run.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
       const reported = withInterlude(withoutReporters(event), { reportedBy: session.id });
       routed.push({ to: home, event: reported });
-      if (mention.how !== 'speaks') this.#fold({ ...record, sessionId: homeId, event: reported });
+      if (mention.how !== 'emits') this.#fold({ ...record, sessionId: homeId, event: reported });
     }
     if (!isEnd) return routed;
     const description = tasks.find(mention.id, null)?.description ?? pickText(value, 'description');
@@ -169,7 +169,7 @@ export class TaskRouter {
   }
 
   /** Call when a silent session sends records again. */
-  hearAgain({ id: sessionId, agentId }: SessionBatch): void {
+  resumeTasks({ id: sessionId, agentId }: SessionBatch): void {
     for (const _ of this.#ledgerOf({ agentId, sessionId }).markHeard());
   }
 
@@ -233,8 +233,8 @@ function withoutReporters(event: AgUiEvent): AgUiEvent {
 
 /** An event's reference to a task. */
 export interface TaskMention extends TaskRef {
-  /** `speaks`: true for a subagent's own event, whose task may never have been reported. */
-  how: 'starts' | 'reports' | 'speaks';
+  /** `emits`: true for a subagent's own event, whose task may never have been reported. */
+  how: 'starts' | 'reports' | 'emits';
 }
 
 /** `own`: the reporting session. `unknown`, `ambiguous`: the owner is unproven. */
@@ -256,7 +256,7 @@ export function taskMention(event: AgUiEvent): TaskMention | null {
   const speaker = subagentTaskId(event);
   // A subagent's request stays in the session that sent it, because only its runner waits for the answer.
   if (speaker === null || event.type === 'CUSTOM') return null;
-  return { id: speaker, runId: readInterlude(event).taskRunId ?? null, how: 'speaks' };
+  return { id: speaker, runId: readInterlude(event).taskRunId ?? null, how: 'emits' };
 }
 
 /**

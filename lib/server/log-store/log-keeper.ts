@@ -46,13 +46,13 @@ export class LogKeeper {
   }
 
   /** Starts, unless already started. */
-  keep(): void {
+  start(): void {
     if (this.#unlisten !== null || this.#work.isClosed) return;
-    this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
+    this.#unlisten = this.#database.onCommit(() => this.#indexSoon());
     const retain = () => this.#work.begin('removing', () => this.retain());
-    this.#timers = [setInterval(() => this.#lookSoon(), POLL_MS), setInterval(retain, RETENTION_EVERY_MS)];
+    this.#timers = [setInterval(() => this.#indexSoon(), POLL_MS), setInterval(retain, RETENTION_EVERY_MS)];
     for (const timer of this.#timers) unref(timer);
-    this.#lookSoon();
+    this.#indexSoon();
     retain();
   }
 
@@ -113,7 +113,7 @@ export class LogKeeper {
     });
   }
 
-  #lookSoon(): void {
+  #indexSoon(): void {
     if (this.#soon !== undefined || this.#work.isClosed) return;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;

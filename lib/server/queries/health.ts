@@ -20,17 +20,17 @@ const TIMEOUT_MS = 5_000;
 /** Checks at most every few seconds that the database is writable, and logs each change once. */
 export class Readiness {
   readonly #freshMs: number;
-  readonly #kept: TtlCache<boolean>;
+  readonly #cache: TtlCache<boolean>;
   #wasReady = true;
 
   /** @param isShared as for `TtlCache` */
   constructor({ freshMs = FRESH_MS, isShared = true } = {}) {
     this.#freshMs = freshMs;
-    this.#kept = new TtlCache(isShared);
+    this.#cache = new TtlCache(isShared);
   }
 
   isReady(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
-    return this.#kept.get(
+    return this.#cache.get(
       () => performance.now(),
       () => this.#check(context),
       (isReady) => (isReady ? this.#freshMs : Math.min(this.#freshMs, AGAIN_MS)),

@@ -38,7 +38,7 @@ export const AGENTS_IN_PAGE = 100;
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
 const PRODUCERS_SHOWN = 100;
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 /** Bytes that end a page early, because an agent's status may be as large as a record. */
 const PAGE_BYTES = 2 * 1024 * 1024;
@@ -56,7 +56,7 @@ export async function readAgents(
   const { position, found: answers } = await readSnapshot(view, [
     query(
       (row) => Number(row.count),
-      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MOST_COUNTED})`,
+      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MAX_COUNTED})`,
       ...looked,
     ),
     query(

@@ -23,7 +23,7 @@ export const WHOLE_INBOX: InboxFilter = { kinds: [], agentId: null, sessionId: n
 
 /** Rows per page of the dashboard. */
 export const ITEMS_IN_PAGE = 100;
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 const COLUMNS = INBOX_ROW.columns('i');
 
@@ -88,7 +88,7 @@ function oldest(
 
 function countOf(kind: InboxKind, filter: InboxFilter, which: string): Query<number> {
   const { sql, args } = conditionOf(kind, filter);
-  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM inbox AS i WHERE ${sql} AND ${which} LIMIT ${MOST_COUNTED})`;
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM inbox AS i WHERE ${sql} AND ${which} LIMIT ${MAX_COUNTED})`;
   return query((row) => Number(row.count), text, ...args);
 }
 

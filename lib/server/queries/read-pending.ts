@@ -70,7 +70,7 @@ export async function readSessionObligations(view: ReadScope, sessionId: string)
   return { position, owed: found[0] ?? [], settled: found[1] ?? [] };
 }
 
-const MOST_ANSWERS = 100;
+const MAX_ANSWERS = 100;
 
 /**
  * The newest request with this id, as its turn shows it, with answers and outcome.
@@ -101,7 +101,7 @@ export async function readRequest(
       `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ?1 AND turn_id = (SELECT turn_id FROM (${opening}))
         AND name IN ('${CUSTOM.commandQueued}', '${CUSTOM.commandDone}', '${CUSTOM.commandFailed}')
         AND position > (SELECT position FROM (${opening})) AND payload->>'$.value.request_id' = ?2
-        ORDER BY position LIMIT ${MOST_ANSWERS}`,
+        ORDER BY position LIMIT ${MAX_ANSWERS}`,
       session,
       request,
     ),

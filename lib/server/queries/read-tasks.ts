@@ -104,9 +104,9 @@ export async function readTask(
     ),
   ]);
   const [runs, events] = found;
-  const isWanted = (run: Task) =>
+  const matches = (run: Task) =>
     (runId === null || run.runId === runId) && (wantedAt === null || run.position === String(wantedAt));
-  const at = runId === null && wantedAt === null ? runs.length - 1 : runs.findIndex(isWanted);
+  const at = runId === null && wantedAt === null ? runs.length - 1 : runs.findIndex(matches);
   const task = runs[at];
   if (task === undefined) return null;
   const yielder = new Yielder();

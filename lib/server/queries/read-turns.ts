@@ -37,17 +37,17 @@ export async function* readTurns(
   for (let index = 0; index < turnIds.length; index += WEIGHED_TURNS) {
     const weighed = await weigh(snapshot, sessionId, turnIds.slice(index, index + WEIGHED_TURNS));
     for (const { ids, weight } of piecesOf(weighed)) {
-      const asked = [sessionId, JSON.stringify(ids)];
+      const idArgs = [sessionId, JSON.stringify(ids)];
       const ofThese = 'IN (SELECT value FROM json_each(?2))';
       const isWhole = weight <= PIECE_BYTES;
       const [found, entries] = await snapshot.batch([
-        { sql: `SELECT * FROM turns WHERE session_id = ?1 AND id ${ofThese}`, args: asked },
+        { sql: `SELECT * FROM turns WHERE session_id = ?1 AND id ${ofThese}`, args: idArgs },
         ...(isWhole
           ? [
               {
                 sql: `SELECT ${ENTRY_COLUMNS} FROM events
                   WHERE session_id = ?1 AND turn_id ${ofThese} ORDER BY turn_id, position`,
-                args: asked,
+                args: idArgs,
               },
             ]
           : []),

@@ -14,7 +14,7 @@ import { Yielder } from '@/db/yield-to-loop';
  * Rows to search before a response ends with a cursor. The limit reveals nothing, because the reader may count the rows
  * anyway.
  */
-const MOST_SEARCHED = 2_000;
+const MAX_SEARCHED = 2_000;
 /** Rows per read. */
 export const SEARCH_PAGE_ROWS = 250;
 
@@ -43,7 +43,7 @@ interface Listing<Page, Row> {
 /**
  * One page of the rows whose redacted text contains all words.
  *
- * @returns `page`: the first page that was read; `rows`: the matches, possibly fewer than `limit` after MOST_SEARCHED
+ * @returns `page`: the first page that was read; `rows`: the matches, possibly fewer than `limit` after MAX_SEARCHED
  *   rows; `next`: null at the end of the list
  */
 export async function searchRedacted<Page extends { next: string | null }, Row>(
@@ -65,7 +65,7 @@ export async function searchRedacted<Page extends { next: string | null }, Row>(
     if (found.length > limit && last !== undefined) {
       return { page: first, rows: found.slice(0, limit), next: cursorBehind(last) };
     }
-    if (page.next === null || searched >= MOST_SEARCHED) return { page: first, rows: found, next: page.next };
+    if (page.next === null || searched >= MAX_SEARCHED) return { page: first, rows: found, next: page.next };
   }
 }
 

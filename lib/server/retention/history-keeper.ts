@@ -45,12 +45,12 @@ export class HistoryKeeper {
   }
 
   /** Starts, unless already started. */
-  keep(): void {
+  start(): void {
     if (this.#timer !== null || this.#work.isClosed) return;
-    const look = () => this.#work.begin('removing', () => this.retain());
-    this.#timer = setInterval(look, RETENTION_EVERY_MS);
+    const run = () => this.#work.begin('removing', () => this.retain());
+    this.#timer = setInterval(run, RETENTION_EVERY_MS);
     unref(this.#timer);
-    look();
+    run();
   }
 
   /** Stops after the running slice. */

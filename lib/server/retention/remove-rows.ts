@@ -155,8 +155,8 @@ async function removeKind(
     kind,
     due: dueAfter(0),
     work: async (choice) => {
-      const look = selectDue(dueAfter(choice.only === null ? after : 0), choice, `${key}, ${at} AS at`, 1);
-      const [first] = (await reader.execute(look)).rows;
+      const query = selectDue(dueAfter(choice.only === null ? after : 0), choice, `${key}, ${at} AS at`, 1);
+      const [first] = (await reader.execute(query)).rows;
       if (first === undefined) return 0;
       const before = Number(first.at) - 1;
       let removed = 0;

@@ -61,7 +61,7 @@ export class WebhookSender {
   }
 
   /** Starts polling if a webhook is configured. */
-  keep(): void {
+  start(): void {
     if (this.#settings === null || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
       // runs separately: a silent receiver must not delay enqueuing

@@ -55,7 +55,7 @@ describe('every route', () => {
     }
   });
 
-  const bodiesOf = (route: Route) => (route.access === 'open' ? [] : (route.takes.bodies ?? []));
+  const bodiesOf = (route: Route) => (route.access === 'open' ? [] : (route.accepts.bodies ?? []));
   test.each(named.filter(([, route]) => bodiesOf(route).length > 0))(
     'validates its body by its schema: %s',
     async (_, route) => {
@@ -118,7 +118,7 @@ describe('an id in a path', () => {
   test('is never empty', async () => {
     expect(await get('/api/v1/sessions/')).toMatchObject({
       status: 404,
-      error: { message: expect.stringContaining('nothing at') },
+      error: { message: expect.stringContaining('no route') },
     });
   });
 });

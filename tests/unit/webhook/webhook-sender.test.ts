@@ -216,7 +216,7 @@ it('enqueues new items while a silent receiver blocks sending', async () => {
   await passes(0);
   now += 3_000;
   const keeper = sender();
-  keeper.keep();
+  keeper.start();
   await expect.poll(() => called.length).toBeGreaterThan(0);
   await asks('late', 'late');
   await expect.poll(async () => (await log()).length).toBe(7);

@@ -24,10 +24,10 @@ type RoleSettings = Pick<
 export function roleFromClaims(claims: PersonClaims, settings: RoleSettings): PersonRole | null {
   if (isFirstAdmin(claims, settings.firstAdmin)) return 'admin';
   const own = groupsIn(claims, settings.groupsClaim);
-  const isIn = (groups: readonly string[]) => groups.some((group) => group === EVERYBODY || own.includes(group));
-  if (isIn(settings.adminGroups)) return 'admin';
-  if (isIn(settings.operatorGroups)) return 'operator';
-  return isIn(settings.viewerGroups) ? 'viewer' : null;
+  const isInAny = (groups: readonly string[]) => groups.some((group) => group === EVERYBODY || own.includes(group));
+  if (isInAny(settings.adminGroups)) return 'admin';
+  if (isInAny(settings.operatorGroups)) return 'operator';
+  return isInAny(settings.viewerGroups) ? 'viewer' : null;
 }
 
 /**
