@@ -42,7 +42,7 @@ const REOPEN_MS = 5_000;
 const PER_REQUEST_STREAM_MS = 280_000;
 
 export interface Server {
-  /** Responds to every request except those for pages. Never rejects. */
+  /** Responds to API requests. Never rejects. */
   handle(request: Request): Promise<Response>;
   /** Like `handle`, for the front door, which opens a StreamedResponse on the connection itself. */
   respond(request: Request): Promise<Response>;

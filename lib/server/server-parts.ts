@@ -84,8 +84,8 @@ export function startParts({ commands, logs, history, webhooks, refusals }: Serv
 }
 
 /**
- * Starts the work that streams depend on, in a process that may freeze after them: commands and webhooks. Other work
- * could outlast the stream, so `GET /cron` does it.
+ * Starts commands and webhooks, for a process that may freeze once its streams have ended. Other work could outlast the
+ * streams, so `GET /cron` does it.
  */
 export function startWhileStreaming({ commands, webhooks }: ServerParts): void {
   for (const part of [commands, webhooks]) part.start();

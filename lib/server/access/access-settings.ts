@@ -132,7 +132,7 @@ function hoursSetting(
 const MAY_BE_REDACTED = ['viewer', 'operator'] as const;
 
 /**
- * Roles that get redacted responses: `INTERLUDE_REDACT_ROLES`.
+ * Roles whose responses are redacted: `INTERLUDE_REDACT_ROLES`.
  *
  * @throws AppError `unavailable` for an unknown role, because ignoring a misspelt one would show it every secret
  */

@@ -11,7 +11,7 @@ const NEAR_MS = 24 * 60 * 60_000;
 const PROVEN_MS = 24 * 60 * 60_000;
 
 /**
- * Decides if the wall clock is reliable enough to delete data. A clock set weeks ahead for a minute makes every
+ * Decides whether the wall clock is reliable enough to delete data. A clock set weeks ahead for a minute makes every
  * log line look expired.
  *
  * Measures time since start or since the last clock step on a monotonic clock. Compares the wall clock with the newest

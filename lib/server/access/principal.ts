@@ -95,7 +95,7 @@ export function requirePermission(principal: Principal, permission: Permission):
 }
 
 const FORBIDDEN: Record<Permission, string> = {
-  self: 'This credential has no permissions.',
+  self: 'This credential has no permissions. Use another one.',
   read: 'This requires read access to the dashboard.',
   attend: 'This requires a runner’s token or read access to the dashboard.',
   act: 'This requires the operator role. Ask an admin for it.',

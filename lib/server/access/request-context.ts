@@ -37,7 +37,7 @@ export function readScope({ reader, reads }: Database, scope: Scope, redacts = f
   return { reader, reads, scope, redacts };
 }
 
-/** Scope of the server's own reads, whose results no response contains. */
+/** Scope of the server's own reads, whose results never reach a response. */
 export function unscoped(database: Database): ReadScope {
   return readScope(database, EVERYTHING);
 }

@@ -27,8 +27,8 @@ import { nextPath, plainPage, readForm } from './sign-in-pages';
 /**
  * Local sign-in: with a single-use link that is valid for five minutes, or by pasting the owner's token into a form.
  *
- * A link signs in immediately only if the person opened it directly. In all other cases a button asks for confirmation,
- * because any page could sign a browser in as another person, or use up the link.
+ * A link signs in immediately only if the person opened it directly. Otherwise a button asks for confirmation, because
+ * any page could sign a browser in as another person, or use up the link.
  *
  * Failure: a used or expired code leads to a page that explains how to get a new one.
  */

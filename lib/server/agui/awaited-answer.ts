@@ -71,7 +71,7 @@ export class AwaitedAnswer {
     return ids.filter((id) => this.#messageIds.has(id));
   }
 
-  /** Decides if a starting turn is the answer. */
+  /** Decides whether a starting turn is the answer. */
   relate({ id, kind, named }: TurnStart): Answers {
     if (this.#isNext) {
       this.#isNext = false;

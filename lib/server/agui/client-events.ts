@@ -79,8 +79,8 @@ export type Outcome =
   | { type: 'interrupt'; interrupts: readonly Interrupt[] };
 
 /**
- * An event outside messages, with the fields that strict clients require; null if clients must not get it. An unknown
- * type becomes RAW, because 0.0.59 rejects unknown types.
+ * An event outside messages, with the fields that strict clients require; null if clients must not receive it. An
+ * unknown type becomes RAW, because 0.0.59 rejects unknown types.
  */
 export function clientEvent(event: AgUiEvent): ClientEvent | null {
   const read = Object.hasOwn(OTHERS, event.type) ? OTHERS[event.type] : undefined;
@@ -88,7 +88,9 @@ export function clientEvent(event: AgUiEvent): ClientEvent | null {
   return { type: 'RAW', event, source: 'interlude' };
 }
 
-/** The end of a step, span or subagent. @param event the event that ends it; null if the end of the run does */
+/**
+ * The end of a step, span or subagent. @param event the event that ends the bracket; null if the end of the run does
+ */
 export function bracketEnd(start: ClientEvent, event: AgUiEvent | null): ClientEvent {
   const { stepName, messageId, subagentRunId } = start;
   const end = { type: ENDS[start.type] ?? '', stepName, messageId, subagentRunId };

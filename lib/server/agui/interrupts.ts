@@ -66,7 +66,7 @@ export class PendingRequests {
     return !isRepeated;
   }
 
-  /** The turn or process that waited has ended. */
+  /** Drops every interrupt: the turn or process that waited has ended. */
   close(): void {
     for (const id of this.#open.open) this.#open.take(id, 'cut');
   }

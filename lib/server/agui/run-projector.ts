@@ -18,7 +18,7 @@ export interface RunProjectorOptions extends Awaited {
   stream: WellFormedStream;
   parts: ClientParts;
   tasks: TaskActivities;
-  /** The client's id for its run, which the answering run gets. */
+  /** The client's id for its run, which the answering run takes over. */
   runId: string;
   /** Other runs to show: `while-tasks-run` until nothing is in progress, `always` until `stopFollowing`. */
   follows: 'no' | 'while-tasks-run' | 'always';
@@ -396,7 +396,7 @@ export class RunProjector {
     if (!this.#follows) this.#conclude();
   }
 
-  /** Ends the stream between runs. A client that has not had its own run gets an empty one. */
+  /** Ends the stream between runs. A client without a run so far receives an empty one. */
   #conclude(): void {
     if (this.#isOver) return;
     if (!this.#hasOwnRun) this.#beginOwn(undefined, { turn: 'none' });

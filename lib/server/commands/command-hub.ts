@@ -97,7 +97,7 @@ export class CommandHub {
    * @param after position of the last command that the runner has; 0 for none
    * @param signal aborts when the runner disconnects
    * @param maxMs milliseconds until the stream sends `bye`; null for never
-   * @param by the credential's scope, and a way to watch for its end
+   * @param by the credential's scope, and a function that watches for its end
    * @throws AppError `unavailable` while shutting down, and errors of the database
    */
   async open(

@@ -90,7 +90,7 @@ export class DueWork {
       if (await this.lease.isHeld()) return this.sweepAndRelease();
       if (this.#steady() - since > MAX_WAIT_MS) return;
       await pause(POLL_MS);
-      // A sweep that started after this call has failed on the rows that are still due.
+      // If a sweep started after this call, it failed on the rows that are still due.
       const startedMs = await this.lease.doneSinceMs();
       if (startedMs !== null && startedMs <= this.#steady() - since) return;
     }
@@ -116,7 +116,7 @@ export class DueWork {
     return { now, isTrusted: this.#trust.isTrusted(this.#newest.at) };
   }
 
-  /** A failing database may have missed signs of life, so the time until now counts towards no runner's absence. */
+  /** A failing database may have missed signs of life, so time before this call counts toward no runner's absence. */
   databaseFailed(): void {
     this.#read.since = this.#steady();
   }

@@ -82,7 +82,7 @@ export function* selectTasks(tasks: readonly MentionedTask[]): Iterable<InStatem
   yield* chunkStatements(keys(true), newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
 }
 
-/** Sessions that know a task by its id, and those that started the named run: at most one more than MAX_HOMES each. */
+/** Sessions that know a task by its id, and sessions that started the named run: at most MAX_HOMES + 1 of each. */
 export function* selectTaskHomes(tasks: readonly MentionedTask[]): Iterable<InStatement> {
   const homes = (index: string, runId: string, which: string) =>
     `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t

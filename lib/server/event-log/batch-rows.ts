@@ -31,7 +31,8 @@ export interface BatchRows {
   seenAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
   /**
-   * Sessions that became able or unable to reply: the next sweep decides again if their pending replies are overdue.
+   * Sessions that became able or unable to reply: the next sweep decides again whether their pending replies are
+   * overdue.
    */
   replyChangedSessionIds: string[];
   /** In position order. */

@@ -134,7 +134,7 @@ function deletions(positions: number[]): InStatement[] {
 }
 
 /**
- * Task output arrives in many events, of which only the newest text is kept. Once there are enough, the stored ones fold
+ * Task output arrives in many events, of which only the newest text is kept. Once enough events are stored, they fold
  * into one row.
  *
  * Ordering: as for deltas, the row keeps the position of the last event and is marked `whole`.

@@ -20,9 +20,7 @@ export interface TopicFilter {
 export interface RowPage {
   /** In position order. */
   rows: Row[];
-  /**
-   * `rows` holds all rows in (after, upTo]; of tasks, obligations and inbox items, those that `replayedRows` selects.
-   */
+  /** `rows` holds all rows in (after, upTo], except tasks, obligations and inbox items that `replayedRows` omits. */
   upTo: number;
   /** True if there are no rows between `upTo` and `newest`. */
   complete: boolean;
@@ -52,7 +50,7 @@ export function replayAfterPage({ from, openSince }: Replay, { newest }: RowPage
 const MIN_TOPIC_BYTES = 64 * 1024;
 
 /**
- * Reads the wanted rows of all kinds after a position, in one read transaction.
+ * Reads the requested rows of all kinds after a position, in one read transaction.
  *
  * Ordering: by position. If a limit cuts off one statement's rows, the page ends there for all statements.
  * Failure: throws the database's errors. It keeps no state, so the call can be repeated.

@@ -228,7 +228,7 @@ async function readOpenTasks(
   return found;
 }
 
-/** Adds sessions, with their tasks, whose tasks another session of the agent mentions. Such sessions are rare. */
+/** Adds sessions whose tasks another session of the agent mentions, with those tasks. Such sessions are rare. */
 async function readOtherHomes(
   transaction: WriteTransaction,
   wanted: readonly MentionedTask[],

@@ -82,8 +82,9 @@ export class BatchSessions {
   }
 
   /**
-   * Sessions that a loss without a session may concern: those that this outbox has written to for the agent. An outbox
-   * that has written to none replaces an unreadable one, so all sessions that have not ended are included.
+   * Sessions that a loss without a session may concern: the agent's sessions to which this outbox has written. An
+   * outbox that has written to none replaces an unreadable one, so the loss may concern all sessions that have not
+   * ended.
    */
   writtenFor(agentId: string): SessionBatch[] {
     const own = this.#of(agentId, this.#state.producerSessionIds);
@@ -139,7 +140,7 @@ export interface SessionBatch {
   markedUpTo: number;
   /** States that status records reported, each with the value of the counter at that record. */
   statuses: { position: number; status: ReportedStatus }[];
-  /** State and lists of the last status record; null if an equal record may report a change. */
+  /** State and lists of the last status record; null if even an equal record may report a change. */
   statusKey: string | null;
   listsKey: string | null;
   /** Source of the process's end in the log; null without an end, or if the process has returned. */

@@ -262,7 +262,7 @@ export class DerivedRequests {
     this.#userMessageIds = [...this.#userMessageIds, messageId].slice(-MAX_USER_MESSAGES);
   }
 
-  /** An agent that continues in a turn without a known cause has got its answer. */
+  /** An agent that continues in a turn without a known cause has received its answer. */
   #resume(except: readonly Interrupt[] = []): void {
     if (!this.#isUnsaid) return;
     this.#isUnsaid = false;

@@ -121,7 +121,7 @@ class BatchDraft {
     const sessionId = record.kind === 'log' ? undefined : record.sessionId;
     const known = sessionId === undefined ? null : this.#readModels.sessions.find(sessionId);
     if (known !== null && known.agentId !== record.agentId) {
-      const message = 'The session belongs to another agent, which wrote to it first.';
+      const message = 'The session belongs to another agent, which wrote to it first. Use another session id.';
       this.quarantine(raw, rejection(raw, 'session_of_another_agent', message));
       return;
     }
@@ -291,7 +291,7 @@ class BatchDraft {
     );
     // As in the projection, the session's tasks run again with its first record.
     if (foldOf(session, 0).away?.isSilent) this.tasks.resumeTasks(session);
-    // Only the next record can reopen requests that this batch itself has given up.
+    // Only the next record can reopen requests that this batch has given up on.
     const isNewlyPassed = (id: string) => passedIds.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
     if (lists.requestIds?.some(isNewlyPassed)) session.listsKey = null;
     const open = { tasks: this.tasks.openOf(session), requestIds: session.requests.ownIds };

@@ -30,7 +30,7 @@ import { type Opening, stampRequests } from './stamp-requests';
 /** Minimum interval between published rows of a session while only text grows. */
 const QUIET_ANNOUNCE_MS = 5_000;
 
-/** Rows that the projection of a batch's sessions adds to. */
+/** Rows that projecting a batch's sessions produces. */
 export interface SessionRows
   extends Pick<
     BatchRows,
@@ -231,7 +231,7 @@ class TurnChanges {
       const first = this.#headers.get(header.id);
       if (first?.userMessageIds !== header.userMessageIds)
         for (const id of header.userMessageIds) this.#messageIds.add(id);
-      // Keeps the start of a turn within the batch. For a stored turn, the upsert does.
+      // Keeps the first position and start time within the batch. The upsert keeps those of a stored turn.
       const start = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
       this.#headers.set(header.id, start);
       this.#removed.delete(header.id);

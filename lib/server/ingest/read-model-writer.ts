@@ -31,7 +31,7 @@ type ReadModelChanges = SessionRows &
 
 /**
  * Derives the read-model rows of a batch: its sessions with their turns, tasks and obligations, its agents and their
- * counts. No other code does. The event log then writes the rows. Producers report events and failures; the server
+ * counts. The only code that does. The event log then writes the rows. Producers report events and failures; the server
  * reports facts.
  *
  * Ordering: each changed obligation, task, session, agent and inbox item takes a position, in this order.

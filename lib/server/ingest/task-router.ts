@@ -37,7 +37,7 @@ interface Routed {
 
 /**
  * Routes a batch's events. An event about a task goes to the session that started the task, regardless of which session
- * reports it, and the reporting session gets a line about that. Never guesses: an event whose owner is unproven is
+ * reports it, and the reporting session gets a line about it. Never guesses: an event whose owner is unproven is
  * parked.
  */
 export class TaskRouter {
@@ -127,7 +127,7 @@ export class TaskRouter {
 
   /**
    * Routes an event about another session's task to that session. If the event reports an end, the reporting session
-   * gets a line; if that end is already known, only the line is written.
+   * gets a line; if the end is already known, only that line is written.
    */
   #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
     const { agentId, event } = record;

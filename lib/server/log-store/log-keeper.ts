@@ -13,8 +13,8 @@ const POLL_MS = 5000;
 const RETENTION_EVERY_MS = 60_000;
 
 /**
- * Maintains the logs: indexes new lines, and removes the oldest ones beyond the age and size limits. Works in slices
- * with pauses in between, so ingest and readers go first.
+ * Maintains the logs: indexes new lines, and removes the oldest ones beyond the age and size limits. Pauses between
+ * slices of work, so ingest and readers go first.
  *
  * Ordering: none between agents; within an agent, see chunkNextLines and removeOldLines.
  * Failure: all state is in the database. The next run does the remaining work.

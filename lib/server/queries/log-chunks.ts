@@ -73,7 +73,7 @@ export async function readLinePosition(
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/** Maximum lines whose chunks one statement covers. */
+/** Maximum lines that the chunks of one statement cover. */
 const WINDOW_LINES = 64 * 1024;
 /** Maximum chunks per window. */
 const MAX_FOUND = 64;

@@ -81,7 +81,7 @@ function cursorBehind({ id }: AgentSummary): string {
   return cursorText({ group: AGENTS_GROUP, at: 0, id });
 }
 
-/** `readAgents` with search words. A redacted reader searches the redacted rows, and `count` is that of the page. */
+/** `readAgents` with search words. A redacted reader searches the redacted rows, and `count` counts the page only. */
 export async function searchAgents(
   view: ReadScope,
   place: { after: ListCursor | null; limit: number },

@@ -35,7 +35,7 @@ const asCount = (row: Row) => Number(row.count);
  */
 export async function readDelivery(view: ReadScope, sessionId: string): Promise<SessionDelivery | null> {
   const id = columnText(sessionId);
-  // Only readers of the whole agent get agents and outboxes, which reveal all of the agent's sessions.
+  // Agents and outboxes reveal all of the agent's sessions, so only readers of the whole agent receive them.
   const [ofAgent, ofProducer] = [agentsIn(view.scope, 'id'), agentsIn(view.scope, 'p.agent_id')];
   const { position, found } = await readSnapshot(view, [
     query(

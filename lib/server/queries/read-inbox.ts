@@ -54,7 +54,7 @@ function cursorBehind({ kind, since, id }: InboxItem): string {
   return cursorText({ group: kind, at: since, id });
 }
 
-/** `readInbox` with search words. A redacted reader searches the redacted items, and `counts` are those of the page. */
+/** `readInbox` with search words. A redacted reader searches the redacted items, and `counts` counts the page only. */
 export async function searchInbox(
   view: ReadScope,
   place: { after: ListCursor | null; limit: number },

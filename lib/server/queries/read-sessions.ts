@@ -46,8 +46,7 @@ export async function readSessionPage(
 }
 
 /**
- * `readSessionPage` with search words. A redacted reader searches the redacted rows, and `counts` are those of the
- * page.
+ * `readSessionPage` with search words. A redacted reader searches the redacted rows, and `counts` counts the page only.
  */
 export async function searchSessions(
   view: ReadScope,

@@ -24,8 +24,8 @@ const LEAST_EVENT_BYTES = Math.ceil(PIECE_BYTES / PIECE_EVENTS);
 const WEIGHED_TURNS = 50;
 
 /**
- * Reads turns in the given order, as many per read as fit into a piece, because each read of a remote database costs a
- * round trip.
+ * Reads turns in the given order. Each read fetches as many as fit into a piece, because it costs a round trip to a
+ * remote database.
  */
 export async function* readTurns(
   view: ReadScope,
@@ -197,8 +197,7 @@ export function entryFromRow(row: Row): EventEntry {
 }
 
 /**
- * Redacts events before folding them, so a redacted reader's page equals the one that the reader would fold from the
- * stream.
+ * Redacts events before folding them, so a redacted reader's page equals a page that the reader folds from the stream.
  *
  * Ordering: takes rows in the order of the log.
  */

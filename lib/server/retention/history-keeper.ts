@@ -13,8 +13,8 @@ import type { HistoryRetention } from './retention-settings';
 const RETENTION_EVERY_MS = 10 * 60_000;
 
 /**
- * Removes old history, in slices with pauses in between, so ingest and readers go first. Open history
- * stays, regardless of its age.
+ * Removes old history in slices, with pauses between them, so ingest and readers go first. Open history stays,
+ * regardless of its age.
  *
  * Ordering: oldest first within a session; see removeOldTurns.
  * Failure: all state is in the database. The next run does the remaining work.
