@@ -72,7 +72,7 @@ export const COMMANDS = [
   {
     name: 'interrupts a turn other than the intended one',
     file: 'lib/server/commands/session-commands.ts',
-    find: '(meant === undefined || columnText(meant) === columnText(openTurnId))',
+    find: '(requestedTurnId === undefined || columnText(requestedTurnId) === columnText(openTurnId))',
     replace: '(meant === undefined || meant.length > 0)',
     test: 'tests/unit/commands/preconditions.test.ts',
   },

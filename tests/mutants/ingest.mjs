@@ -133,14 +133,14 @@ export const INGEST = [
   {
     name: "adopts another session's task",
     file: 'lib/server/ingest/task-router.ts',
-    find: "if (may.includes(sessionId)) return { kind: 'own' };",
+    find: "if (candidates.includes(sessionId)) return { kind: 'own' };",
     replace: "if (may.length > 0) return { kind: 'own' };",
     test: 'tests/unit/ingest/task-router.test.ts',
   },
   {
     name: 'guesses the owner of an ambiguous task',
     file: 'lib/server/ingest/task-router.ts',
-    find: "if (may.length > 1) return { kind: 'ambiguous', sessionIds: may };",
+    find: "if (candidates.length > 1) return { kind: 'ambiguous', sessionIds: candidates };",
     replace: '',
     test: 'tests/unit/ingest/task-router.test.ts',
   },

@@ -75,7 +75,8 @@ export async function readForm(
   } catch (cause) {
     throw new AppError('malformed', 'The form ended before it was complete. Send it again.', { cause });
   }
-  if (bytes > maxBytes) throw new AppError('too_large', `A ${what} form may have at most ${maxBytes} bytes. Shorten it.`);
+  if (bytes > maxBytes)
+    throw new AppError('too_large', `A ${what} form may have at most ${maxBytes} bytes. Shorten it.`);
   return text + decoder.decode();
 }
 

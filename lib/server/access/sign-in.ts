@@ -127,8 +127,8 @@ export async function signOut(request: Request, server: SignInContext): Promise<
   await credentials.invalidate();
   // a member is signed out at the provider too
   const elsewhere = principal.memberId === null ? null : await server.providerSignOutUrl();
-  const left = { 'set-cookie': clearedCookie(isSecure(request)), ...CLEARED_STORAGE };
-  return elsewhere === null ? redirect(signedOutPath('/', 'ended'), left) : providerSignOutPage(elsewhere, left);
+  const cleared = { 'set-cookie': clearedCookie(isSecure(request)), ...CLEARED_STORAGE };
+  return elsewhere === null ? redirect(signedOutPath('/', 'ended'), cleared) : providerSignOutPage(elsewhere, cleared);
 }
 
 /**
@@ -171,9 +171,9 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
   const { database, now, sessionIdleMs, credentials } = await server.context();
   const secret = await database.writes.run(async (transaction) => {
     transaction.touch('access');
-    const maker = isOwner ? OWNER : await redeemCode(transaction, token, now());
-    if (maker === null) return null;
-    const created = await addDerivedCredential(transaction, maker, {
+    const creator = isOwner ? OWNER : await redeemCode(transaction, token, now());
+    if (creator === null) return null;
+    const created = await addDerivedCredential(transaction, creator, {
       kind: 'session',
       name: LOCAL_ADMIN,
       // The owner's token signs in as admin; acting as an agent needs the token itself.

@@ -72,7 +72,7 @@ export class AwaitedAnswer {
   }
 
   /** Decides whether a starting turn is the answer. */
-  relate({ id, kind, named }: TurnStart): Answers {
+  classify({ id, kind, named }: TurnStart): Answers {
     if (this.#isNext) {
       this.#isNext = false;
       this.#turnId = id;

@@ -197,7 +197,7 @@ export class RunProjector {
     const { id, kind, named, parentRunId } = start;
     if (this.#isOver) return;
     this.#isAway = false;
-    const turn = this.#turnOf(id, this.#answer.relate(start), named ?? []);
+    const turn = this.#turnOf(id, this.#answer.classify(start), named ?? []);
     this.#turn = turn;
     if (!turn.isShown) return;
     const { trigger } = readInterlude(event);

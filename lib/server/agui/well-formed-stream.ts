@@ -53,7 +53,7 @@ export class WellFormedStream {
   #brackets = new Entities<'bracket', ClientEvent>('bracket', MAX_BRACKETS);
   #hasFailed = false;
   #chunks: readonly Chunked[] | undefined;
-  #out: ClientEvent[] = [];
+  #written: ClientEvent[] = [];
 
   constructor(options: { threadId: string; dialect: Dialect; parts: ClientParts }) {
     this.#threadId = options.threadId;
@@ -73,8 +73,8 @@ export class WellFormedStream {
 
   /** @returns the events written since the last call */
   drain(): ClientEvent[] {
-    const written = this.#out;
-    this.#out = [];
+    const written = this.#written;
+    this.#written = [];
     return written;
   }
 
@@ -275,6 +275,6 @@ export class WellFormedStream {
   #emit(event: ClientEvent, at?: number): void {
     const timestamp = at !== undefined && Number.isSafeInteger(at) ? at : undefined;
     const fields = Object.entries({ ...event, timestamp }).filter(([, value]) => value !== undefined);
-    this.#out.push(Object.fromEntries(fields) as ClientEvent);
+    this.#written.push(Object.fromEntries(fields) as ClientEvent);
   }
 }

@@ -167,9 +167,9 @@ async function readLogLevel(
 export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand {
   const { command } = stored;
   if (command.type !== 'log-level.set' || command.body.expiresAt === undefined) return stored;
-  const left = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
+  const remainingSeconds = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
   // Never more than requested, even after the clock was set back.
-  const ttlSeconds = Math.min(left, command.body.ttlSeconds ?? left);
+  const ttlSeconds = Math.min(remainingSeconds, command.body.ttlSeconds ?? remainingSeconds);
   return { ...stored, command: { ...command, body: { ...command.body, ttlSeconds } } };
 }
 

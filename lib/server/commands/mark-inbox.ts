@@ -191,9 +191,9 @@ async function markFailuresSeen(
   while (ranges.length > 0) {
     const current = ranges;
     const keys = current.map(({ agentId }) => `agent:${agentId}` as const);
-    const { left, marked } = await writes.run((transaction) => markStep(transaction, current, now), { keys });
+    const { rangesLeft, marked } = await writes.run((transaction) => markStep(transaction, current, now), { keys });
     for (const agentId of marked) seen.set(agentId, (seen.get(agentId) ?? 0) + 1);
-    ranges = left;
+    ranges = rangesLeft;
   }
   return seen;
 }
@@ -203,11 +203,11 @@ async function markStep(
   transaction: WriteTransaction,
   ranges: readonly Range[],
   now: number,
-): Promise<{ left: Range[]; marked: string[] }> {
+): Promise<{ rangesLeft: Range[]; marked: string[] }> {
   const open = await unseenIn(transaction, ranges);
   const facts: AgentFact[] = [];
   const found = await batchEach(transaction, open, MARKED, ({ agentId, countedTo }) => [agentId, countedTo]);
-  const { left, recounted } = takeSessions(open, found);
+  const { rangesLeft, recounted } = takeSessions(open, found);
   const counts = await batchEach(transaction, recounted, UNSEEN, ({ agentId, upTo, sessionIds }) => [
     ...[HOOK_FATAL, agentId, upTo],
     JSON.stringify(sessionIds),
@@ -217,21 +217,21 @@ async function markStep(
     const unseen = new Map((counts[index] ?? []).map((row) => [textOrNull(row.session_id), tallyOf(row)]));
     facts.push({ kind: 'marks-seen', agentId, upTo, unseen, sessionIds });
   }
-  if (left.length > 0) {
+  if (rangesLeft.length > 0) {
     await appendFacts(transaction, now, facts);
-    return { left, marked: [] };
+    return { rangesLeft, marked: [] };
   }
   const wanted = JSON.stringify(open.map(({ agentId, upTo }) => [agentId, upTo]));
   const { rows } = await transaction.execute({ sql: MARK, args: [wanted, now, MAX_FAILURES] });
-  const rest = await unseenIn(transaction, open);
-  const done = open.filter((range) => !rest.includes(range));
+  const unfinished = await unseenIn(transaction, open);
+  const done = open.filter((range) => !unfinished.includes(range));
   const remaining = await batchEach(transaction, done, LEFT, ({ agentId, upTo }) => [HOOK_FATAL, agentId, upTo]);
   for (const [index, { agentId }] of done.entries()) {
-    facts.push({ kind: 'failures-seen', agentId, left: tallyOf(remaining[index]?.[0]) });
+    facts.push({ kind: 'failures-seen', agentId, remaining: tallyOf(remaining[index]?.[0]) });
   }
   await appendFacts(transaction, now, facts);
   return {
-    left: rest.map((range) => ({ ...range, countedTo: Number.MAX_SAFE_INTEGER })),
+    rangesLeft: unfinished.map((range) => ({ ...range, countedTo: Number.MAX_SAFE_INTEGER })),
     marked: rows.map(({ agent_id }) => String(agent_id)),
   };
 }
@@ -244,7 +244,7 @@ async function unseenIn(transaction: WriteTransaction, ranges: readonly Range[])
 
 /** Selects as many sessions as one transaction may recount. */
 function takeSessions(ranges: readonly Range[], found: readonly Row[][]) {
-  const left: Range[] = [];
+  const rangesLeft: Range[] = [];
   const recounted: (Range & { sessionIds: string[] })[] = [];
   let room = MAX_SESSIONS;
   let isMore = false;
@@ -254,9 +254,9 @@ function takeSessions(ranges: readonly Range[], found: readonly Row[][]) {
     room -= rows.length;
     isMore ||= all.length > rows.length;
     if (rows.length > 0) recounted.push({ ...range, sessionIds: rows.map(({ id }) => String(id)) });
-    left.push({ ...range, countedTo: Number(rows.at(-1)?.number ?? range.countedTo) });
+    rangesLeft.push({ ...range, countedTo: Number(rows.at(-1)?.number ?? range.countedTo) });
   }
-  return { left: isMore ? left : [], recounted };
+  return { rangesLeft: isMore ? rangesLeft : [], recounted };
 }
 
 /** Runs a statement for each item, all in one round trip. */

@@ -209,11 +209,14 @@ function eventsOf(
   if (sessionId === null) {
     return [{ agentId, sessionId: from, event: { type: 'CUSTOM', name: CUSTOM.parkedDiscarded, value } }];
   }
-  const note = (where: string, noted: ParkedSettledValue): EventFact => {
-    return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: noted } };
+  const assignedIn = (where: string, details: ParkedSettledValue): EventFact => {
+    return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: details } };
   };
   const isElsewhere = sessionId !== from;
-  const notes = [...(isElsewhere ? [note(sessionId, value)] : []), note(from, { ...value, session_id: sessionId })];
+  const lines = [
+    ...(isElsewhere ? [assignedIn(sessionId, value)] : []),
+    assignedIn(from, { ...value, session_id: sessionId }),
+  ];
   const reportedBy = isElsewhere ? from : undefined;
   const assigned = records.map(({ record: { occurredAt, event } }) => ({
     agentId,
@@ -221,7 +224,7 @@ function eventsOf(
     occurredAt,
     event: withInterlude(event, { reportedBy, assignedBy: by }),
   }));
-  return [...notes, ...assigned];
+  return [...lines, ...assigned];
 }
 
 async function countOf(

@@ -129,9 +129,11 @@ export async function postInterrupt(
 }
 
 /** The turn the sender saw, never one that began since. */
-function turnToInterrupt({ openTurnId }: WritableSession, meant: string | undefined): string {
-  if (openTurnId !== null && (meant === undefined || columnText(meant) === columnText(openTurnId))) return openTurnId;
-  if (meant === undefined) throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');
+function turnToInterrupt({ openTurnId }: WritableSession, requestedTurnId: string | undefined): string {
+  if (openTurnId !== null && (requestedTurnId === undefined || columnText(requestedTurnId) === columnText(openTurnId)))
+    return openTurnId;
+  if (requestedTurnId === undefined)
+    throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');
   const now = openTurnId === null ? 'none is open now' : 'another one is open; review it before you interrupt it';
   throw conflict('turn_ended', `The turn to interrupt has already ended, and ${now}.`, { openTurnId });
 }

@@ -27,7 +27,7 @@ type ProducerOutcome =
       kind: 'appended';
       lastSeq: number;
       /** Indexes of the new records in `seq` order. The others are already on disk. */
-      fresh: number[];
+      newIndexes: number[];
     }
   /** The batch starts beyond the next record. The caller must store none of its records. */
   | { kind: 'gap'; expectedSeq: number }
@@ -62,11 +62,11 @@ export function commitProducer(
   }
   let lastSeq = stored !== null && producer.epoch === stored.epoch ? stored.lastSeq : 0;
   if ((seqs[0] ?? 0) > lastSeq + 1) return { kind: 'gap', expectedSeq: lastSeq + 1 };
-  const fresh: number[] = [];
+  const newIndexes: number[] = [];
   for (const [index, seq] of seqs.entries()) {
     if (seq !== lastSeq + 1) continue;
-    fresh.push(index);
+    newIndexes.push(index);
     lastSeq = seq;
   }
-  return { kind: 'appended', lastSeq, fresh };
+  return { kind: 'appended', lastSeq, newIndexes };
 }

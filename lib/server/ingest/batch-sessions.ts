@@ -34,7 +34,7 @@ export class BatchSessions {
   readonly #state: BatchState;
   readonly #known = new Map<string, SessionBatch>();
   /** Sessions that start with this batch, by agent. */
-  readonly #fresh = new Map<string, Set<string>>();
+  readonly #newSessions = new Map<string, Set<string>>();
 
   constructor(state: BatchState) {
     this.#state = state;
@@ -71,9 +71,9 @@ export class BatchSessions {
 
   hasOthers(agentId: string, sessionId: string): boolean {
     const stored = this.#state.agents.get(agentId)?.sessionCount ?? 0;
-    const fresh = this.#fresh.get(agentId);
-    const own = Number(this.#state.sessions.has(sessionId)) + Number(fresh?.has(sessionId) === true);
-    return stored + (fresh?.size ?? 0) > own;
+    const newSessions = this.#newSessions.get(agentId);
+    const own = Number(this.#state.sessions.has(sessionId)) + Number(newSessions?.has(sessionId) === true);
+    return stored + (newSessions?.size ?? 0) > own;
   }
 
   /** The agent's sessions whose process has not ended. */
@@ -103,8 +103,8 @@ export class BatchSessions {
     const session = { ...batch, requests };
     this.#known.set(session.id, session);
     if (session.before === null) {
-      const fresh = this.#fresh.get(session.agentId) ?? new Set();
-      this.#fresh.set(session.agentId, fresh.add(session.id));
+      const newSessions = this.#newSessions.get(session.agentId) ?? new Set();
+      this.#newSessions.set(session.agentId, newSessions.add(session.id));
     }
     return session;
   }

@@ -56,19 +56,19 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const outcome = commitProducer(stored, source, seqs, receivedAt);
   if (outcome.kind !== 'appended') return outcome;
   const { lastSeq } = outcome;
-  const fresh = outcome.fresh.map((index) => records[index] as ValidatedRecord);
-  const duplicates = records.length - fresh.length;
+  const newRecords = outcome.newIndexes.map((index) => records[index] as ValidatedRecord);
+  const duplicates = records.length - newRecords.length;
   const before = state.producer ?? NEW_PRODUCER;
   const counts = { lastSeq, duplicates: before.duplicates + duplicates, gaps: before.gaps + gaps };
   const producer = { ...before, ...source, ...counts };
-  const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
+  const { rows, rejected, openings } = await planBatch(state, source, producer, newRecords, receivedAt);
   // Request digests cover the positions, so these must be final.
   if (openings.length > 0) transaction.fixPositions();
   // The server uses positions as seq numbers.
   if (isServer) rows.position = Math.max(rows.position, lastSeq);
   await storeAliases(transaction, sessionByAlias, found);
   await appendBatch(transaction, rows);
-  const accepted = fresh.length - rejected.length;
+  const accepted = newRecords.length - rejected.length;
   // The counter would reveal to a scoped runner how busy other agents are.
   const isOwn = rows.position > state.position || reach.kind === 'everything';
   const position = positionFromNumber(isOwn ? rows.position : 0);

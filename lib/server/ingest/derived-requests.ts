@@ -95,7 +95,7 @@ export class DerivedRequests {
     places: Pick<TurnPlaces, 'openTurn' | 'chunks'> | null = null,
     passed: readonly string[] = [],
   ) {
-    for (const id of passed) this.#pass(id);
+    for (const id of passed) this.#giveUp(id);
     for (const request of memory.open ?? []) this.#requests.take(request.id, 'ask', request);
     const turn = places?.openTurn ? { runId: places.openTurn.id, userMessageIds: [] } : null;
     const calls = (memory.calls ?? []).map((call) => ({ ...call, by: null }));
@@ -309,7 +309,7 @@ export class DerivedRequests {
   #applyRequest({ id, input }: EventInput<'request'>, event: AgUiEvent, isInferred: boolean): void {
     if (input !== 'ask') {
       const request = this.#open.find((known) => known.id === id);
-      if (input === 'pass' && isInferred && request?.isDerived !== true) this.#pass(id);
+      if (input === 'pass' && isInferred && request?.isDerived !== true) this.#giveUp(id);
       else this.#end(id, input === 'pass' ? 'cut' : input);
       if (request?.callId != null) this.#session.endCall(request.callId);
       return;
@@ -326,7 +326,7 @@ export class DerivedRequests {
   }
 
   /** Opens the request first if its opening is unknown. */
-  #pass(id: string): void {
+  #giveUp(id: string): void {
     if (this.#requests.stateOf(id) === 'new') {
       this.#requests.take(id, 'ask', { id, callId: null, kind: 'permission', isDerived: false });
     }
@@ -395,8 +395,8 @@ export class DerivedRequests {
   #replacedBy(event: AgUiEvent): Open | undefined {
     const { id } = namesOf(event);
     const isKnown = this.#open.some((request) => !request.isDerived && request.id === id);
-    const alike = isKnown ? [] : this.#derivedLike(event);
-    return alike.find((request) => request.id === id) ?? alike[0];
+    const matching = isKnown ? [] : this.#derivedLike(event);
+    return matching.find((request) => request.id === id) ?? matching[0];
   }
 
   /** Derived requests about the same question as the agent's own. */

@@ -43,6 +43,6 @@ export type AgentFact = { agentId: string } & (
    * none.
    */
   | { kind: 'quarantine-removed'; counts: ReadonlyMap<string | null, number> }
-  /** A person has seen failures of the agent. `left`: number of the remaining ones. */
-  | { kind: 'failures-seen'; left: FailureTally }
+  /** A person has seen failures of the agent. `remaining`: number of the remaining ones. */
+  | { kind: 'failures-seen'; remaining: FailureTally }
 );

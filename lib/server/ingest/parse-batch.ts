@@ -157,7 +157,7 @@ class BatchScan {
     this.#depth += 1;
     if (this.#depth > MAX_JSON_DEPTH) throw tooDeep(index);
     if (this.#depth === 1) this.#hasNames = byte === OPEN_BRACE;
-    if (this.#depth !== 2 || byte !== OPEN_BRACKET || !this.#hasNames || !this.#isRecords()) return;
+    if (this.#depth !== 2 || byte !== OPEN_BRACKET || !this.#hasNames || !this.#isRecordsKey()) return;
     this.#leaveOutside();
     this.list = { start: index + 1, end: this.#bytes.length, entries: [] };
     this.#entryStart = index + 1;
@@ -194,7 +194,7 @@ class BatchScan {
     return true;
   }
 
-  #isRecords(): boolean {
+  #isRecordsKey(): boolean {
     const [start, end] = this.#name;
     return end - start === 'records'.length && decodeUtf8(this.#bytes.subarray(start, end)) === 'records';
   }

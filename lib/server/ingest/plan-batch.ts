@@ -65,7 +65,7 @@ export async function planBatch(
 ): Promise<BatchPlan> {
   const yielder = new Yielder();
   const draft = new BatchDraft(state, producer, receivedAt);
-  await yielder.each(state.taskHomes, (home) => draft.tasks.addHome(home));
+  await yielder.each(state.taskSessions, (task) => draft.tasks.addTaskSession(task));
   for (const tasks of state.tasks.values()) await yielder.each(tasks, (task) => draft.tasks.addTask(task));
   await yielder.each(records, ({ raw, validation }) => {
     if (validation.isValid) draft.add(validation.record, raw);

@@ -206,11 +206,11 @@ function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, af
 
 /** Restores the projection's state: the summary from its columns, the rest from `memory`. */
 export function foldOf({ id, agentId, before, startedAt }: SessionBatch, lastSeenAt: number): SessionFold {
-  const fresh = newSession(id, agentId, startedAt, lastSeenAt);
-  if (before === null) return fresh;
+  const initial = newSession(id, agentId, startedAt, lastSeenAt);
+  if (before === null) return initial;
   // stored in a column, because a clock step clamps it
   const { summary, givesUpAt } = before;
-  return { ...fresh, ...storedFold(before.memory), summary, givesUpAt };
+  return { ...initial, ...storedFold(before.memory), summary, givesUpAt };
 }
 
 /** Nothing is in progress, so a missing runner is irrelevant. */

@@ -98,7 +98,7 @@ export class ReadModelWriter {
         }
         return;
       case 'quarantine-removed':
-        this.#uncount(fact);
+        this.#subtractCounts(fact);
         return;
       case 'session-arranged':
         if (session !== null) session.arrangement = fact.arrangement;
@@ -139,8 +139,8 @@ export class ReadModelWriter {
         agent.lastSeenAt = fact.lastSeenAt;
         return;
       case 'failures-seen':
-        agent.insightCount = fact.left.all;
-        agent.otherFailureCount = fact.left.other;
+        agent.insightCount = fact.remaining.all;
+        agent.otherFailureCount = fact.remaining.other;
     }
   }
 
@@ -225,7 +225,7 @@ export class ReadModelWriter {
   }
 
   /** A session that started later or belongs to another agent never counted these records. */
-  #uncount({ agentId, counts }: AgentFact & { kind: 'quarantine-removed' }): void {
+  #subtractCounts({ agentId, counts }: AgentFact & { kind: 'quarantine-removed' }): void {
     const agent = this.agents.get(agentId);
     for (const [id, count] of counts) {
       agent.quarantinedCount -= count;

@@ -92,12 +92,12 @@ export async function storeAliases(
   ids: AliasedIds,
   { sessionByAlias }: Pick<BatchState, 'sessionByAlias'>,
 ): Promise<void> {
-  const fresh = [...ids].filter(([key]) => !sessionByAlias.has(key)).map(([key, id]) => [id, ...JSON.parse(key)]);
-  if (fresh.length === 0) return;
+  const unstored = [...ids].filter(([key]) => !sessionByAlias.has(key)).map(([key, id]) => [id, ...JSON.parse(key)]);
+  if (unstored.length === 0) return;
   await transaction.execute({
     sql: `INSERT INTO session_aliases (session_id, agent_id, alias)
       SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
-    args: [JSON.stringify(fresh)],
+    args: [JSON.stringify(unstored)],
   });
 }
 

@@ -58,8 +58,8 @@ export class TaskRouter {
   }
 
   /** Adds a session that started a task before this batch. */
-  addHome(home: MentionedTask): void {
-    this.#owners.started(home);
+  addTaskSession(task: MentionedTask): void {
+    this.#owners.started(task);
   }
 
   /** Adds a task stored before this batch. A session's tasks come in the order they started. */
@@ -115,12 +115,12 @@ export class TaskRouter {
     const routed: Routed[] = [{ to: session, event: withTaskOwners(event, ownerOf) }];
     for (const task of tasksReported(event)) {
       const owner = ownerOf(task);
-      const home = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
+      const ownerSession = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
       const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
-      if (home === null || this.#informed.has(key) || isInOpenTrigger(session, turnId, task)) continue;
+      if (ownerSession === null || this.#informed.has(key) || isInOpenTrigger(session, turnId, task)) continue;
       this.#informed.add(key);
       const value = { ...taskFields(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
-      routed.push({ to: home, event: { type: 'CUSTOM', name: CUSTOM.taskTold, value } });
+      routed.push({ to: ownerSession, event: { type: 'CUSTOM', name: CUSTOM.taskTold, value } });
     }
     return routed;
   }
@@ -129,14 +129,14 @@ export class TaskRouter {
    * Routes an event about another session's task to that session. If the event reports an end, the reporting session
    * gets a line; if the end is already known, only that line is written.
    */
-  #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
+  #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, ownerId: string): Routed[] {
     const { agentId, event } = record;
-    const home = this.#sessions.find(homeId);
-    if (home === null) return [];
+    const ownerSession = this.#sessions.find(ownerId);
+    if (ownerSession === null) return [];
     const routed: Routed[] = [];
     const value = customValue(event);
     const isEnd = mention.how !== 'emits' && taskEndOf(event) !== null;
-    const tasks = this.#ledgerOf({ agentId, sessionId: homeId });
+    const tasks = this.#ledgerOf({ agentId, sessionId: ownerId });
     const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
     const isSameRun = mention.runId === null || run?.runId === mention.runId;
     // `lost` is only presumed, so any report overrides it.
@@ -145,8 +145,8 @@ export class TaskRouter {
     const again = isKnown && run.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
       const reported = withInterlude(withoutReporters(event), { reportedBy: session.id });
-      routed.push({ to: home, event: reported });
-      if (mention.how !== 'emits') this.#fold({ ...record, sessionId: homeId, event: reported });
+      routed.push({ to: ownerSession, event: reported });
+      if (mention.how !== 'emits') this.#fold({ ...record, sessionId: ownerId, event: reported });
     }
     if (!isEnd) return routed;
     const description = tasks.find(mention.id, null)?.description ?? pickText(value, 'description');
@@ -154,7 +154,7 @@ export class TaskRouter {
     const line = {
       ...(isKnown ? value : {}),
       ...taskFields(mention),
-      session_id: homeId,
+      session_id: ownerId,
       ...(description === null ? {} : { description }),
       ...(status === null ? {} : { status }),
       ...again,
@@ -265,11 +265,11 @@ export function taskMention(event: AgUiEvent): TaskMention | null {
  */
 export class TaskOwners {
   /** The sessions that started a task, by agent and task, each with its run ids. */
-  readonly #homes = new Map<string, Map<string, Set<string | null>>>();
+  readonly #sessionsByTask = new Map<string, Map<string, Set<string | null>>>();
 
   started({ agentId, taskId, runId, sessionId }: MentionedTask): void {
     const sessions = this.#sessions(agentId, taskId) ?? new Map<string, Set<string | null>>();
-    this.#homes.set(taskKey(agentId, taskId), sessions);
+    this.#sessionsByTask.set(taskKey(agentId, taskId), sessions);
     const runs = sessions.get(sessionId);
     const run = runId === null ? null : columnText(runId);
     if (runs === undefined) sessions.set(sessionId, new Set([run]));
@@ -282,14 +282,14 @@ export class TaskOwners {
     const run = runId === null ? null : columnText(runId);
     const exact = run === null ? [] : [...sessions].flatMap(([session, runs]) => (runs.has(run) ? [session] : []));
     // The run id only distinguishes sessions that know the task by its id.
-    const may = exact.length > 0 ? exact : [...sessions.keys()];
-    if (may.includes(sessionId)) return { kind: 'own' };
-    if (may.length > 1) return { kind: 'ambiguous', sessionIds: may };
-    return { kind: 'other', sessionId: may[0] as string, byRun: exact.length > 0 };
+    const candidates = exact.length > 0 ? exact : [...sessions.keys()];
+    if (candidates.includes(sessionId)) return { kind: 'own' };
+    if (candidates.length > 1) return { kind: 'ambiguous', sessionIds: candidates };
+    return { kind: 'other', sessionId: candidates[0] as string, byRun: exact.length > 0 };
   }
 
   #sessions(agentId: string, taskId: string): Map<string, Set<string | null>> | undefined {
-    return this.#homes.get(taskKey(agentId, taskId));
+    return this.#sessionsByTask.get(taskKey(agentId, taskId));
   }
 }
 

@@ -27,7 +27,7 @@ export class LogKeeper {
   readonly #isLongLived: boolean;
   #unlisten: (() => void) | null = null;
   #timers: ReturnType<typeof setInterval>[] = [];
-  #soon: ReturnType<typeof setTimeout> | undefined;
+  #indexTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #rows: RowSweep;
   readonly #work: LeasedWork;
 
@@ -60,7 +60,7 @@ export class LogKeeper {
   close(): void {
     this.#work.close();
     this.#unlisten?.();
-    clearTimeout(this.#soon);
+    clearTimeout(this.#indexTimer);
     for (const timer of this.#timers) clearInterval(timer);
   }
 
@@ -114,9 +114,9 @@ export class LogKeeper {
   }
 
   #indexSoon(): void {
-    if (this.#soon !== undefined || this.#work.isClosed) return;
-    this.#soon = setTimeout(() => {
-      this.#soon = undefined;
+    if (this.#indexTimer !== undefined || this.#work.isClosed) return;
+    this.#indexTimer = setTimeout(() => {
+      this.#indexTimer = undefined;
       // A slice that is already running also finds the new lines.
       this.#work.begin(
         'indexing',
@@ -124,6 +124,6 @@ export class LogKeeper {
         () => hasDue(this.#database.reader, [UNINDEXED_LOGS]),
       );
     }, INDEX_AFTER_MS);
-    unref(this.#soon);
+    unref(this.#indexTimer);
   }
 }

@@ -311,10 +311,10 @@ function insertRows({ name, columns }: CopiedTable, rows: readonly Row[]): InSta
   const places = columns.map((column) => (isSegmentId(name, column) ? 'CAST(? AS INTEGER)' : '?')).join(', ');
   const into = `INSERT INTO ${quoted(name)} (${columns.map(quoted).join(', ')}) VALUES `;
   return Array.from({ length: Math.ceil(rows.length / atOnce) }, (_, page) => {
-    const several = rows.slice(page * atOnce, (page + 1) * atOnce);
+    const batch = rows.slice(page * atOnce, (page + 1) * atOnce);
     return {
-      sql: into + several.map(() => `(${places})`).join(', '),
-      args: several.flatMap((row) => columns.map((_, index) => bindable(row[`c${index}`] as InValue))),
+      sql: into + batch.map(() => `(${places})`).join(', '),
+      args: batch.flatMap((row) => columns.map((_, index) => bindable(row[`c${index}`] as InValue))),
     };
   });
 }

@@ -45,10 +45,10 @@ export class PendingSignIns {
     const iat = Math.floor(this.#now() / 1000);
     const { issuer: iss, clientId: aud } = this.#settings;
     const value = await seal({ ...pending, iss, aud, iat, exp: iat + LIFETIME_SECONDS }, this.#key);
-    const spent = await this.#spent(headers);
+    const stale = await this.#staleCookies(headers);
     return [
       `${this.#prefix}${pending.state}=${value}; ${this.#attributes}; Max-Age=${LIFETIME_SECONDS}`,
-      ...spent.map((name) => this.#cleared(name)),
+      ...stale.map((name) => this.#cleared(name)),
     ];
   }
 
@@ -86,7 +86,7 @@ export class PendingSignIns {
   }
 
   /** Names of expired, unreadable and surplus cookies. */
-  async #spent(headers: Headers): Promise<string[]> {
+  async #staleCookies(headers: Headers): Promise<string[]> {
     const pending = [...cookiesIn(headers)].filter(([name]) => name.startsWith(this.#prefix));
     const aged = pending.map(async ([name, value]) => {
       const startedAt = await this.#open(value).then(
