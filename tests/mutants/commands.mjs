@@ -73,7 +73,7 @@ export const COMMANDS = [
     name: 'interrupts a turn other than the intended one',
     file: 'lib/server/commands/session-commands.ts',
     find: '(requestedTurnId === undefined || columnText(requestedTurnId) === columnText(openTurnId))',
-    replace: '(meant === undefined || meant.length > 0)',
+    replace: '(requestedTurnId === undefined || requestedTurnId.length > 0)',
     test: 'tests/unit/commands/preconditions.test.ts',
   },
   {

@@ -134,7 +134,7 @@ export const INGEST = [
     name: "adopts another session's task",
     file: 'lib/server/ingest/task-router.ts',
     find: "if (candidates.includes(sessionId)) return { kind: 'own' };",
-    replace: "if (may.length > 0) return { kind: 'own' };",
+    replace: "if (candidates.length > 0) return { kind: 'own' };",
     test: 'tests/unit/ingest/task-router.test.ts',
   },
   {
