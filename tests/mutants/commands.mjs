@@ -72,8 +72,8 @@ export const COMMANDS = [
   {
     name: 'interrupts a turn other than the intended one',
     file: 'lib/server/commands/session-commands.ts',
-    find: '(requestedTurnId === undefined || columnText(requestedTurnId) === columnText(openTurnId))',
-    replace: '(requestedTurnId === undefined || requestedTurnId.length > 0)',
+    find: '(turnId === undefined || columnText(turnId) === columnText(openTurnId))',
+    replace: '(turnId === undefined || turnId.length > 0)',
     test: 'tests/unit/commands/preconditions.test.ts',
   },
   {

@@ -25,7 +25,6 @@ const MAX_ENTRIES = 20_000;
 /** Maximum wait for a role refresh, after which the stored role applies. */
 const REFRESH_WAIT_MS = 2_000;
 
-/** Timeout of a database query. */
 const QUERY_TIMEOUT_MS = 5_000;
 
 interface Entry {

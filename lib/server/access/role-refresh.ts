@@ -50,8 +50,7 @@ async function sealGrant(
  * the provider has ended is revoked.
  *
  * Ordering: one instance claims the refresh in the database by moving its next due time.
- * Failure: never rejects. If the provider doesn't respond, the role stays, and the first use after the next due time
- * retries.
+ * Failure: never rejects. Without a response the role stays, and the first use after the next due time retries.
  */
 export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
   if (!oidc) return;

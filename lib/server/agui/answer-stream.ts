@@ -169,10 +169,7 @@ class Answer implements Source {
     else if (event === 'hello') {
       const { resume } = parseJson(fieldOf('data: ')) as FrameData['hello'];
       if (resume === 'gap')
-        projector.fail(
-          'The start of the run was removed from the session’s log. Connect again to see the rest.',
-          'log_unavailable',
-        );
+        projector.fail('The start of the run is no longer in the log. Connect again.', 'log_unavailable');
     }
   }
 
@@ -229,11 +226,8 @@ class Answer implements Source {
     before?.disconnected();
     try {
       const position = await turnPosition(turnId);
-      const subscription = await subscribe(
-        this.#options,
-        position === null ? from : position - 1,
-        this.#controller.signal,
-      );
+      const after = position === null ? from : position - 1;
+      const subscription = await subscribe(this.#options, after, this.#controller.signal);
       if (!this.#isEnded) this.#read(subscription);
     } catch (error) {
       serverLog('error', 'agui: a stream failed:', { error: forLog(error) });

@@ -88,9 +88,7 @@ export function clientEvent(event: AgUiEvent): ClientEvent | null {
   return { type: 'RAW', event, source: 'interlude' };
 }
 
-/**
- * The end of a step, span or subagent. @param event the event that ends the bracket; null if the end of the run does
- */
+/** The end of a step, span or subagent. @param event the event that ends it; null if the end of the run does */
 export function bracketEnd(start: ClientEvent, event: AgUiEvent | null): ClientEvent {
   const { stepName, messageId, subagentRunId } = start;
   const end = { type: ENDS[start.type] ?? '', stepName, messageId, subagentRunId };

@@ -24,7 +24,7 @@ export class DeferredEvents {
   #others: EventEntry[] = [];
   readonly #sizes = new WeakMap<EventEntry, number>();
   #size = 0;
-  #droppedCount = 0;
+  #dropped = 0;
 
   constructor(parts: ClientParts) {
     this.#parts = parts;
@@ -72,8 +72,8 @@ export class DeferredEvents {
   }
 
   /** @param ids of the messages to release with all other events; null for all messages */
-  release(ids: readonly string[] | null): { entries: EventEntry[]; droppedCount: number } {
-    const released = { entries: [...this.#others], droppedCount: this.#droppedCount };
+  release(ids: readonly string[] | null): { entries: EventEntry[]; dropped: number } {
+    const released = { entries: [...this.#others], dropped: this.#dropped };
     this.#subtractSize(this.#others);
     for (const id of ids ?? [...this.#messages.keys()]) {
       this.#subtractSize(this.#messages.get(id) ?? []);
@@ -81,7 +81,7 @@ export class DeferredEvents {
       this.#messages.delete(id);
     }
     this.#others = [];
-    this.#droppedCount = 0;
+    this.#dropped = 0;
     return released;
   }
 
@@ -94,14 +94,14 @@ export class DeferredEvents {
   #enforceLimits(): void {
     while (this.#others.length > MAX_OTHERS || (this.#size > MAX_TEXT && this.#others.length > 0)) {
       this.#subtractSize(this.#others.splice(0, 1));
-      this.#droppedCount += 1;
+      this.#dropped += 1;
     }
     for (const [oldest, entries] of this.#messages) {
       if (this.#messages.size <= MAX_MESSAGES && this.#size <= MAX_TEXT) return;
       this.#messages.delete(oldest);
       this.#skipped.add(oldest);
       this.#subtractSize(entries);
-      this.#droppedCount += 1;
+      this.#dropped += 1;
     }
   }
 

@@ -54,8 +54,7 @@ export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   const { values, tooDeepAt } = measureJson(bytes);
   await yielder.yieldIfDue();
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);
-  if (values > MAX_INPUT_VALUES)
-    throw invalid(`The input may have at most ${MAX_INPUT_VALUES} values. Shorten its history.`);
+  if (values > MAX_INPUT_VALUES) throw invalid(`The input may have at most ${MAX_INPUT_VALUES} values. Shorten it.`);
   const text = decodeStart(bytes);
   await yielder.yieldIfDue();
   const parsed = parseJsonText(text);
@@ -84,8 +83,7 @@ function sentAtEnd(messages: readonly Fields[]): SentMessage[] {
   if (sent.length > MAX_SENT) throw invalid(`The input ends with more than ${MAX_SENT} user messages. Send fewer.`);
   return sent.map((message) => {
     const text = contentText(message.content);
-    if (text.trim() === '')
-      throw invalid('The last messages of the input must contain text, because only text can be sent.');
+    if (text.trim() === '') throw invalid('The last messages of the input must contain text. Add it.');
     return { clientId: clientIdOf(idOf(message, 'id')), text };
   });
 }

@@ -157,7 +157,6 @@ export class RunProjector {
     this.fail(`The agent’s runner is offline.${waits} Connect again to see new events.`, 'agent_away');
   }
 
-  /** Ends the stream with an error. */
   fail(message: string, code: string): void {
     if (this.#isOver) return;
     this.#stream.fail(message, code);
@@ -347,9 +346,9 @@ export class RunProjector {
   }
 
   #release(ids: readonly string[] | null): void {
-    const { entries, droppedCount } = this.#deferred.release(ids);
+    const { entries, dropped } = this.#deferred.release(ids);
     for (const entry of entries) this.#stream.write(entry);
-    if (droppedCount > 0) this.#stream.custom('interlude:left-out', { count: droppedCount });
+    if (dropped > 0) this.#stream.custom('interlude:left-out', { count: dropped });
   }
 
   #failDelivery(event: AgUiEvent): void {

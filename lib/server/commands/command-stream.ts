@@ -12,7 +12,6 @@ import { withTimeLeft } from './desired-state';
 import { commandFromRow, type StoredCommand } from './queue-command';
 import { type RunnerRef, readRunner } from './runner-connection';
 
-/** Maximum commands per claim. */
 const MAX_CLAIMED = 200;
 
 type ClaimOutcome =

@@ -209,14 +209,11 @@ function eventsOf(
   if (sessionId === null) {
     return [{ agentId, sessionId: from, event: { type: 'CUSTOM', name: CUSTOM.parkedDiscarded, value } }];
   }
-  const assignedIn = (where: string, details: ParkedSettledValue): EventFact => {
+  const lineIn = (where: string, details: ParkedSettledValue): EventFact => {
     return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: details } };
   };
   const isElsewhere = sessionId !== from;
-  const lines = [
-    ...(isElsewhere ? [assignedIn(sessionId, value)] : []),
-    assignedIn(from, { ...value, session_id: sessionId }),
-  ];
+  const lines = [...(isElsewhere ? [lineIn(sessionId, value)] : []), lineIn(from, { ...value, session_id: sessionId })];
   const reportedBy = isElsewhere ? from : undefined;
   const assigned = records.map(({ record: { occurredAt, event } }) => ({
     agentId,

@@ -63,7 +63,6 @@ export async function isSuperseded(
   return generation !== null && generation < ((await generationOf(transaction, agentId, stored)) ?? 0);
 }
 
-/** Gives a new runner the next generation. */
 async function allotGeneration(transaction: WriteTransaction, agentId: string, runner: RunnerRef): Promise<void> {
   if ((await generationOf(transaction, agentId, runner)) !== null) return;
   await transaction.batch([

@@ -129,11 +129,9 @@ export async function postInterrupt(
 }
 
 /** The turn the sender saw, never one that began since. */
-function turnToInterrupt({ openTurnId }: WritableSession, requestedTurnId: string | undefined): string {
-  if (openTurnId !== null && (requestedTurnId === undefined || columnText(requestedTurnId) === columnText(openTurnId)))
-    return openTurnId;
-  if (requestedTurnId === undefined)
-    throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');
+function turnToInterrupt({ openTurnId }: WritableSession, turnId: string | undefined): string {
+  if (openTurnId !== null && (turnId === undefined || columnText(turnId) === columnText(openTurnId))) return openTurnId;
+  if (turnId === undefined) throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');
   const now = openTurnId === null ? 'none is open now' : 'another one is open; review it before you interrupt it';
   throw conflict('turn_ended', `The turn to interrupt has already ended, and ${now}.`, { openTurnId });
 }

@@ -30,10 +30,7 @@ export interface BatchRows {
   /** Agents whose `lastSeenAt` is stored without publishing the row. */
   seenAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
-  /**
-   * Sessions that became able or unable to reply: the next sweep decides again whether their pending replies are
-   * overdue.
-   */
+  /** Sessions that became able or unable to reply: the next sweep judges their pending replies again. */
   replyChangedSessionIds: string[];
   /** In position order. */
   inbox: readonly InboxChange[];

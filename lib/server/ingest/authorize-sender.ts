@@ -67,11 +67,7 @@ export function authorizeRecord(
     const agentId = validation.isValid ? validation.record.agentId : validation.agentId;
     if (agentId === null || !reachesAgent(scope, columnText(agentId))) {
       const rejected = validation.isValid
-        ? rejection(
-            raw,
-            'agent_of_another_token',
-            'This token is not for the agent that the record names. Use a token for that agent.',
-          )
+        ? rejection(raw, 'agent_of_another_token', 'This token is not for the record’s agent. Use that agent’s token.')
         : validation;
       return { ...rejected, agentId: agentOfScope(scope), sessionId: null };
     }

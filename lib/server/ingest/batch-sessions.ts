@@ -48,7 +48,6 @@ export class BatchSessions {
     return this.#known.values();
   }
 
-  /** Returns the session if it exists. */
   find(id: string): SessionBatch | null {
     const session = this.#known.get(id);
     if (session !== undefined) return session;

@@ -109,10 +109,8 @@ function isAllZeros(bytes: Uint8Array, from: number): boolean {
 /** The fallback without Node. Node's own stream would ignore data after zeros. @internal */
 export async function gunzipStream(compressed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Decompressed> {
   try {
-    const bytes = await readUpTo(
-      new Blob([compressed]).stream().pipeThrough(new DecompressionStream('gzip')),
-      maxBytes,
-    );
+    const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const bytes = await readUpTo(stream, maxBytes);
     return bytes === null ? { kind: 'too-large' } : { kind: 'decompressed', bytes };
   } catch {
     return { kind: 'damaged' };

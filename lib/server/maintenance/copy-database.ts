@@ -298,11 +298,9 @@ function pageByKey({ name, columns, key }: CopiedTable, after: readonly InValue[
 }
 
 function selected(table: string, columns: readonly string[]): string {
-  const isLargeInteger = (column: string) => isSegmentId(table, column);
+  const isLarge = (column: string) => isSegmentId(table, column);
   return columns
-    .map(
-      (column, index) => `${isLargeInteger(column) ? `CAST(${quoted(column)} AS TEXT)` : quoted(column)} AS c${index}`,
-    )
+    .map((column, index) => `${isLarge(column) ? `CAST(${quoted(column)} AS TEXT)` : quoted(column)} AS c${index}`)
     .join(', ');
 }
 

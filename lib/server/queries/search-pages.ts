@@ -10,10 +10,7 @@ import { Yielder } from '@/db/yield-to-loop';
  * of a secret would change the results, their count or the end of a page.
  */
 
-/**
- * Rows to search before a response ends with a cursor. The limit reveals nothing, because the reader may count the rows
- * anyway.
- */
+/** Rows to search before a response ends with a cursor. Reveals nothing that readers can't count themselves. */
 const MAX_SEARCHED = 2_000;
 /** Rows per read. */
 export const SEARCH_PAGE_ROWS = 250;

@@ -54,7 +54,6 @@ export interface Published {
   lagMs: number | null;
 }
 
-/** An ended turn or task. */
 export interface Ended {
   kind: 'turn' | 'task';
   agentId: string;

@@ -25,8 +25,7 @@ export async function callWebhook(
     await response.body?.cancel();
     const { status } = response;
     if (status >= 200 && status < 300) return { delivered: true, status, error: null };
-    const why =
-      status >= 300 && status < 400 ? 'it redirects, and redirects are not followed' : `it responded with ${status}`;
+    const why = status >= 300 && status < 400 ? 'redirects are not followed' : `it responded with ${status}`;
     return { delivered: false, status, error: why };
   } catch (error) {
     const { name } = error as Error;

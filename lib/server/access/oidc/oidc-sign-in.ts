@@ -17,7 +17,6 @@ import type { OidcSettings } from './oidc-settings';
 import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
 import { fetchClaims, type PersonRole, personName, personText, refreshedRole, roleFromClaims } from './person-claims';
 
-/** A person signed in by the provider. */
 export interface SignedInPerson {
   /** Identifies the person together with `subject`, because names and email addresses can be reassigned. */
   issuer: string;

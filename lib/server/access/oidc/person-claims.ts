@@ -7,7 +7,6 @@ import { EVERYBODY, type OidcSettings } from './oidc-settings';
 /** Roles that groups can grant, lowest first. */
 export type PersonRole = 'viewer' | 'operator' | 'admin';
 
-/** Claims about a person. */
 interface PersonClaims {
   sub: string;
   email?: unknown;
