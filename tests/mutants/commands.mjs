@@ -128,8 +128,8 @@ export const COMMANDS = [
   {
     name: 'expires a message by an untrusted clock',
     file: 'lib/server/commands/settle-command.ts',
-    find: "const which = isTrusted ? '' :",
-    replace: "const which = isTrusted || now > 0 ? '' :",
+    find: "const typeFilter = isTrusted ? '' :",
+    replace: "const typeFilter = isTrusted || now > 0 ? '' :",
     test: 'tests/unit/commands/moved-clock.test.ts',
   },
   {

@@ -50,14 +50,14 @@ const REMOVED_TARGET = '/audit/';
 /** The server's own entry for a removal. `hash` is the hash of the last removed entry. */
 export function removalEntry(upTo: number, hash: string, now: number): NewAuditEntry {
   const server = { actor: 'Interlude', actorKind: 'server', role: 'server', credentialId: 'server' };
-  const what = {
+  const fields = {
     action: REMOVAL_ACTION,
     agentId: null,
     sessionId: null,
     target: `${REMOVED_TARGET}${upTo}`,
     digest: hash,
   };
-  return { at: now, ...server, ...what, origin: '', result: 'done', times: 1 };
+  return { at: now, ...server, ...fields, origin: '', result: 'done', times: 1 };
 }
 
 /** Returns the number of the last entry that a removal entry records as removed; 0 for any other entry. */

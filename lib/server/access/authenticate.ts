@@ -95,10 +95,10 @@ export function credentialEnded(): AppError {
   return unauthenticated('The credential of this request was revoked or has expired.');
 }
 
-function unauthenticated(what: string): AppError {
+function unauthenticated(problem: string): AppError {
   return new AppError(
     'unauthenticated',
-    `${what} Send "Authorization: Bearer <token>", or sign in: "interlude sign-in" prints a link for this machine’s dashboard.`,
+    `${problem} Send "Authorization: Bearer <token>", or sign in: "interlude sign-in" prints a link for this machine’s dashboard.`,
     { headers: { 'www-authenticate': 'Bearer realm="interlude"' } },
   );
 }

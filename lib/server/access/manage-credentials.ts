@@ -204,8 +204,8 @@ export async function deleteOwnSignIns(
   const { sql, args } = samePerson(principal);
   await database.writes.run(async (transaction) => {
     transaction.touch('access');
-    const which = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
-    const ended = await revokeCredentials(transaction, which, now(), { keptId: principal.credentialId });
+    const where = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
+    const ended = await revokeCredentials(transaction, where, now(), { keptId: principal.credentialId });
     if (ended.length === 0) throw new AppError('conflict', 'You are not signed in anywhere else.');
   });
   await credentials.invalidate();

@@ -151,6 +151,6 @@ export async function requireScope(
 }
 
 /** @param list path below the API's base that lists existing ids */
-export function notFound(what: string, id: string, list: string): AppError {
-  return new AppError('not_found', `There is no ${what} ${JSON.stringify(id)}. GET ${API_BASE}${list} lists them.`);
+export function notFound(kind: string, id: string, list: string): AppError {
+  return new AppError('not_found', `There is no ${kind} ${JSON.stringify(id)}. GET ${API_BASE}${list} lists them.`);
 }

@@ -114,13 +114,13 @@ export class RefusalCounter {
     });
     for (const { credentialId, action, result: code, times, entry } of ROW.all(result)) {
       const args = [credentialId, action, code];
-      const which = 'WHERE credential_id = ? AND action = ? AND result = ?';
+      const where = 'WHERE credential_id = ? AND action = ? AND result = ?';
       if (times === 0) {
-        await transaction.execute({ sql: `DELETE FROM refusals ${which}`, args });
+        await transaction.execute({ sql: `DELETE FROM refusals ${where}`, args });
         continue;
       }
       await appendAuditEntry(transaction, { ...entry, times });
-      const sql = `UPDATE refusals SET times = 0, due_at = ? ${which}`;
+      const sql = `UPDATE refusals SET times = 0, due_at = ? ${where}`;
       await transaction.execute({ sql, args: [now + this.#windowMs, ...args] });
     }
   }

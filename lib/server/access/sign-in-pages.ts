@@ -55,12 +55,12 @@ function escaped(text: string): string {
 /**
  * Reads a form body up to a size limit, because the sender is unknown.
  *
- * @param what names the form in the error
+ * @param form names the form in the error
  * @throws AppError `malformed`, `too_large`
  */
 export async function readForm(
   request: Request,
-  what: 'sign-in' | 'sign-out' | 'logout',
+  form: 'sign-in' | 'sign-out' | 'logout',
   maxBytes: number,
 ): Promise<string> {
   const decoder = new TextDecoder();
@@ -76,7 +76,7 @@ export async function readForm(
     throw new AppError('malformed', 'The form ended before it was complete. Send it again.', { cause });
   }
   if (bytes > maxBytes)
-    throw new AppError('too_large', `A ${what} form may have at most ${maxBytes} bytes. Shorten it.`);
+    throw new AppError('too_large', `A ${form} form may have at most ${maxBytes} bytes. Shorten it.`);
   return text + decoder.decode();
 }
 

@@ -33,7 +33,7 @@ const PART_BYTES = 512 * 1024;
 const MAX_REMOVED = 4;
 
 const ATTACHMENT = shapeOf(attachments, 'hash', 'name', 'mediaType', 'bytes');
-const BODY_LIMIT = { what: 'An attachment', advice: 'Attach a smaller file, or a part of it.' };
+const BODY_LIMIT = { subject: 'An attachment', advice: 'Attach a smaller file, or a part of it.' };
 
 /**
  * `POST /sessions/:id/attachments?name=`: uploads an image or file for a later message.

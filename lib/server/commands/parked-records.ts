@@ -147,8 +147,8 @@ async function findParked(transaction: WriteTransaction, agentId: string, positi
 
 function requireParked({ settled, settledIn }: Found): void {
   if (settled === null) return;
-  const what = settled === 'assigned' ? `assigned to the session ${settledIn}` : 'discarded';
-  throw conflict('parked_settled', `The record was already ${what}.`, { state: settled });
+  const outcome = settled === 'assigned' ? `assigned to the session ${settledIn}` : 'discarded';
+  throw conflict('parked_settled', `The record was already ${outcome}.`, { state: settled });
 }
 
 async function requireSessionOf(

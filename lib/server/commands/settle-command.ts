@@ -98,8 +98,8 @@ const NEEDS_TRUSTED_CLOCK = Object.entries(COMMANDS).flatMap(([type, { expiry }]
 );
 
 export function expiredCommands({ now, isTrusted }: ClockReading): DueRows {
-  const which = isTrusted ? '' : `AND type NOT IN (${NEEDS_TRUSTED_CLOCK.join(', ')})`;
-  const where = `state IN ('queued', 'delivered') AND expires_at <= ?1 ${which}`;
+  const typeFilter = isTrusted ? '' : `AND type NOT IN (${NEEDS_TRUSTED_CLOCK.join(', ')})`;
+  const where = `state IN ('queued', 'delivered') AND expires_at <= ?1 ${typeFilter}`;
   return { table: 'commands', key: 'id', where, args: [now], order: 'expires_at' };
 }
 

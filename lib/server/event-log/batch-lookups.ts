@@ -84,10 +84,10 @@ export function* selectTasks(tasks: readonly MentionedTask[]): Iterable<InStatem
 
 /** Sessions that know a task by its id, and sessions that started the named run: at most MAX_TASK_SESSIONS + 1 of each. */
 export function* selectTaskSessions(tasks: readonly MentionedTask[]): Iterable<InStatement> {
-  const select = (index: string, runId: string, which: string) =>
+  const select = (index: string, runId: string, where: string) =>
     `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t
      WHERE t.rowid IN (SELECT min(rowid) FROM tasks INDEXED BY ${index}
-       WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 ${which} GROUP BY session_id LIMIT ${MAX_TASK_SESSIONS + 1})`;
+       WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 ${where} GROUP BY session_id LIMIT ${MAX_TASK_SESSIONS + 1})`;
   const keys = (isNamed: boolean) =>
     distinct(tasks, ({ agentId, taskId, runId }) => {
       const key = [agentId, columnText(taskId)];
@@ -127,12 +127,12 @@ const OPEN_TASKS = {
 
 /** @param sessions with the position after which to read each one's tasks */
 export function selectOpenTasks(
-  which: keyof typeof OPEN_TASKS,
+  status: keyof typeof OPEN_TASKS,
   sessions: readonly (readonly [id: string, after: number])[],
   max: number,
   limit: number,
 ): Iterable<InStatement> {
-  const { index, is } = OPEN_TASKS[which];
+  const { index, is } = OPEN_TASKS[status];
   const sql = `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>0
     WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index} WHERE session_id = wanted.value->>0
       AND ${is} AND position > wanted.value->>1 ORDER BY position LIMIT ?2)`;

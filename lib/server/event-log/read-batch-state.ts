@@ -210,14 +210,14 @@ const MORE_OPEN_TASKS = 1_000;
 /** Reads all open tasks, in slices beyond a session's first few. */
 async function readOpenTasks(
   transaction: WriteTransaction,
-  which: 'running' | 'presumed',
+  status: 'running' | 'presumed',
   sessionIds: Iterable<string>,
 ): Promise<Row[]> {
   const found: Row[] = [];
   let unread: (readonly [id: string, after: number])[] = [...sessionIds].map((id) => [id, 0]);
   for (let limit = FIRST_OPEN_TASKS; unread.length > 0; limit = MORE_OPEN_TASKS) {
     const last = new Map<string, { count: number; after: number }>();
-    for (const row of await readRows(transaction, selectOpenTasks(which, unread, MORE_OPEN_TASKS / limit, limit))) {
+    for (const row of await readRows(transaction, selectOpenTasks(status, unread, MORE_OPEN_TASKS / limit, limit))) {
       found.push(row);
       const id = String(row.session_id);
       const { count, after } = last.get(id) ?? { count: 0, after: 0 };

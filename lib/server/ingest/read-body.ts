@@ -5,7 +5,7 @@ import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 /** Bytes of a rejected body to read, so the sender receives the error instead of a broken connection. */
 const DRAIN_BYTES = 4 * MAX_REQUEST_BYTES;
 /** Default wording of `too_large`. */
-const REQUEST = { what: 'A request', advice: 'Send fewer records at once.' };
+const REQUEST = { subject: 'A request', advice: 'Send fewer records at once.' };
 
 /**
  * Reads and decompresses a request body. The limit applies while reading, to both the compressed and the decompressed
@@ -36,8 +36,8 @@ export async function readBody(
   throw new AppError('malformed', 'The body is not valid gzip. Compress it again, or send it uncompressed.');
 }
 
-function tooLarge(maxBytes: number, { what, advice }: typeof REQUEST): AppError {
-  return new AppError('too_large', `${what} may have at most ${maxBytes} bytes, uncompressed. ${advice}`, {
+function tooLarge(maxBytes: number, { subject, advice }: typeof REQUEST): AppError {
+  return new AppError('too_large', `${subject} may have at most ${maxBytes} bytes, uncompressed. ${advice}`, {
     details: { maxBytes },
   });
 }

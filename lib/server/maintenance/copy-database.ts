@@ -166,10 +166,10 @@ async function copyTable(
   }
   const [sourceCount, targetCount] = [await countOf(snapshot, table), await countOf(target, table)];
   if (copied !== sourceCount || targetCount !== sourceCount) {
-    const what = `${sourceCount} rows at the source, ${copied} read, ${targetCount} at the target`;
+    const counts = `${sourceCount} rows at the source, ${copied} read, ${targetCount} at the target`;
     throw new CliError(
       EXIT.failed,
-      `${table.name} was not copied completely: ${what}; another process writes to the target. Copy to another one`,
+      `${table.name} was not copied completely: ${counts}; another process writes to the target. Copy to another one`,
     );
   }
   return copied;

@@ -158,8 +158,8 @@ function rowReader(within: typeof agentsIn) {
   };
 }
 
-function selectAgent(agentId: string, which: string): Query<AgentSummary> {
-  const sql = `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ? AND ${which}`;
+function selectAgent(agentId: string, where: string): Query<AgentSummary> {
+  const sql = `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ? AND ${where}`;
   return query(agentFromRow, sql, columnText(agentId));
 }
 
@@ -187,10 +187,10 @@ function selectParked(
   state: ParkedState['state'],
   after: number,
   limit: number,
-  which = 'TRUE',
+  where = 'TRUE',
 ): Query<QuarantinedRecord> {
   const sql = `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
-    WHERE ${which} AND agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`;
+    WHERE ${where} AND agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`;
   return query(quarantinedFromRow, sql, columnText(agentId), state, after, limit);
 }
 

@@ -18,9 +18,9 @@ const MAX_COUNTED = 100_000;
 
 const AGENT_ID = '(SELECT agent_id FROM sessions WHERE id = ?1)';
 /** The outboxes that wrote to a session. */
-const producersOf = (columns: string, which: string) => `SELECT ${columns} FROM producer_sessions AS s
+const producersOf = (columns: string, where: string) => `SELECT ${columns} FROM producer_sessions AS s
   CROSS JOIN producers AS p ON p.id = s.producer_id
-  WHERE s.session_id = ?1 AND p.agent_id IS NOT NULL AND ${which} ORDER BY p.last_seen_at DESC LIMIT ${MAX_PRODUCERS}`;
+  WHERE s.session_id = ?1 AND p.agent_id IS NOT NULL AND ${where} ORDER BY p.last_seen_at DESC LIMIT ${MAX_PRODUCERS}`;
 /** A session's quarantined records that are not settled. */
 const quarantinedOf = (columns: string) => `SELECT ${columns} FROM quarantine INDEXED BY quarantine_missing
   WHERE session_id = ?1 AND agent_id = ${AGENT_ID} AND session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'`;

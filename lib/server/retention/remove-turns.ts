@@ -269,9 +269,9 @@ export function batchingReader(reader: { execute(statement: InStatement): Promis
  * Records that fleet rows are about to be removed, because a reader from before their last change can't resume (see
  * readBounds). Runs in the removing transaction, before the removal.
  *
- * @param which SQL condition for the rows
+ * @param where SQL condition for the rows
  */
-export function recordRemoval(table: 'tasks' | 'obligations' | 'inbox', which: string): string {
+export function recordRemoval(table: 'tasks' | 'obligations' | 'inbox', where: string): string {
   return `UPDATE counter SET removed_up_to = max(removed_up_to, ifnull((
-    SELECT max(updated_position) FROM ${table} WHERE ${which}), 0))`;
+    SELECT max(updated_position) FROM ${table} WHERE ${where}), 0))`;
 }

@@ -94,9 +94,9 @@ export class WebhookSender {
     }
   }
 
-  async #poll(what: 'enqueue' | 'send', isDue: InStatement, work: () => Promise<void>): Promise<void> {
-    if (this.#busy.has(what)) return;
-    this.#busy.add(what);
+  async #poll(job: 'enqueue' | 'send', isDue: InStatement, work: () => Promise<void>): Promise<void> {
+    if (this.#busy.has(job)) return;
+    this.#busy.add(job);
     try {
       const { rows } = await this.#database.reader.execute(isDue);
       if (Number(rows[0]?.is_due) === 1) await work();
@@ -107,7 +107,7 @@ export class WebhookSender {
         serverLog('error', 'Webhook deliveries are paused until the database responds:', { error });
       this.#hasFailed = true;
     } finally {
-      this.#busy.delete(what);
+      this.#busy.delete(job);
     }
   }
 

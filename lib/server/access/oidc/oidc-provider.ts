@@ -114,9 +114,9 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
   if (error instanceof ResponseBodyError) {
     if (error.error === 'invalid_client' || error.error === 'unauthorized_client') return clientRejected(error);
     if (error.error !== 'invalid_grant') return providerUnavailable(issuer, error);
-    const what =
+    const problem =
       'The identity provider rejected this sign-in: it was already used, has expired, or belongs to another client.';
-    return new AppError('malformed', `${what} ${again}`, { cause: error });
+    return new AppError('malformed', `${problem} ${again}`, { cause: error });
   }
   if (error instanceof ClientError && MISMATCHES.includes(error.code ?? '')) {
     const why = error.cause instanceof Error ? error.cause.message : error.message;

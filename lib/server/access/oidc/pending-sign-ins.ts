@@ -108,8 +108,8 @@ export class PendingSignIns {
     });
   }
 
-  #refused(what: string, cause?: unknown): AppError {
-    return new AppError('malformed', `${what} Start again at ${this.#settings.publicUrl}.`, { cause });
+  #refused(problem: string, cause?: unknown): AppError {
+    return new AppError('malformed', `${problem} Start again at ${this.#settings.publicUrl}.`, { cause });
   }
 }
 
