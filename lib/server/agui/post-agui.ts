@@ -193,7 +193,7 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: S
       ({ id, digest }) => id === requestId && (mark === null || digest?.startsWith(mark)),
     );
     const state = pending === undefined ? 'too-late' : await sendAnswer(entry, pending, facts, sender, server);
-    if (state === 'accepted') answered.push(requestId);
+    if (state === 'given') answered.push(requestId);
     const outcome =
       pending === undefined
         ? ((await readPendingRequest(readScope(server.database, sender.principal.scope), facts.session.id, requestId))
@@ -210,7 +210,7 @@ async function sendAnswer(
   { session, openTurn }: SessionFacts,
   sender: Sender,
   server: AgUiServer,
-): Promise<'accepted' | 'too-late'> {
+): Promise<'given' | 'too-late'> {
   const sessionId = session.id;
   const body = parseAnswer(request, entry);
   try {
@@ -219,13 +219,13 @@ async function sendAnswer(
       const turn = openTurn === null ? {} : { turnId: openTurn.id };
       await postInterrupt({ ...sender, ids: { sessionId }, body: turn }, server);
     } else await postRequestAnswer({ ...sender, ids: { sessionId, requestId: request.id }, body }, server);
-    return 'accepted';
+    return 'given';
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
     const { reason } = error.details;
     if (TOO_LATE.has(reason) || (body === null && (reason === 'turn_ended' || reason === 'no_open_turn'))) {
       // An answer that is on its way to the agent counts as this one.
-      return reason === 'request_answered' ? 'accepted' : 'too-late';
+      return reason === 'request_answered' ? 'given' : 'too-late';
     }
     throw error;
   }
