@@ -35,7 +35,7 @@ export interface AccessSettings {
 /**
  * Reads the access settings. Start-up code copies the token file into INTERLUDE_TOKEN.
  *
- * @throws AppError `unavailable` without a token, because the server must not answer requests without one
+ * @throws AppError `unavailable` without a token, because the server must not serve requests without one
  */
 export function accessSettings(env: Record<string, string | undefined>): AccessSettings {
   const token = env.INTERLUDE_TOKEN?.trim() ?? '';

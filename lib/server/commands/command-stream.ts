@@ -171,7 +171,7 @@ export class CommandStream {
     this.#close();
   }
 
-  /** The request was aborted. */
+  /** Ends the stream after the request was aborted. */
   abandon(): void {
     clearTimeout(this.#linger);
     if (this.#isEnded) return;

@@ -228,8 +228,8 @@ async function newestWakeRule(transaction: WriteTransaction, sessionId: string):
   return rows[0] === undefined ? null : (commandFromRow(rows[0]).command as WakeRuleCommand);
 }
 
-/** Applies the runner's answer to the desired state, unless a newer command has replaced it. */
-export async function applyAnswer(
+/** Applies a runner's acknowledgement to the desired state, unless a newer command has replaced it. */
+export async function applyAcknowledgement(
   transaction: WriteTransaction,
   agentId: string,
   command: Command,

@@ -128,7 +128,7 @@ export async function postInterrupt(
   return response;
 }
 
-/** The turn the sender saw, never one that began since. */
+/** Returns the turn that the sender saw, never one that began since. */
 function turnToInterrupt({ openTurnId }: WritableSession, turnId: string | undefined): string {
   if (openTurnId !== null && (turnId === undefined || columnText(turnId) === columnText(openTurnId))) return openTurnId;
   if (turnId === undefined) throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');

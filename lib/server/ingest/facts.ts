@@ -31,7 +31,7 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'state-due'; sessionId: string; usualSilenceMs: number }
   | { kind: 'reply-overdue'; sessionId: string; messageId: string }
   | ({ kind: 'task-undelivered'; sessionId: string; position: Position } & TaskRef)
-  /** The server's clock was changed: `lastSeenAt` is on the new clock. */
+  /** The server's clock was stepped. `lastSeenAt` is on the new clock. */
   | { kind: 'clock-moved'; lastSeenAt: number }
   /**
    * A person has seen the failures up to a position. `unseen` holds the remaining ones, from which these sessions'

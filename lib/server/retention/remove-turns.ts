@@ -138,7 +138,7 @@ function existingTurn(field: string): string {
     SELECT 1 FROM turns WHERE turns.session_id = ?1 AND turns.id = body->>'$.${field}'))`;
 }
 
-/** History up to a position that was received before a time. */
+/** Limit of a removal: history up to a position that was received before a time. */
 export interface Limit {
   position: number;
   before: number;
