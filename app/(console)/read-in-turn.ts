@@ -7,7 +7,7 @@ import { type ReadScope, readScope } from '@/lib/server/access/request-context';
 import { shownDigests } from '@/lib/server/access/shown-digests';
 import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
 import { theServer } from '@/lib/server/process-server.mjs';
-import { redactResponse } from '@/lib/server/queries/answer';
+import { redactResponse } from '@/lib/server/queries/json-response';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
@@ -23,7 +23,7 @@ const partsOfRequest = cache(() => theServer().parts());
 
 /** Like `readInTurn`, but bypasses the queue. For single rows. */
 export async function readForPage<T>(
-  read: (scope: ReadScope, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
+  read: (scope: ReadScope, parts: Pick<ServerParts, 'caches' | 'retention'>, reader: Principal) => Promise<T>,
 ): Promise<T> {
   try {
     const reader = await visitor();

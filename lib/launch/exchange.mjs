@@ -71,7 +71,7 @@ function openStream(response, outgoing) {
     },
   });
   outgoing.on('drain', () => source.drained());
-  outgoing.once('close', () => source.gone());
+  outgoing.once('close', () => source.disconnected());
   return RESPONSE_ALREADY_SENT;
 }
 

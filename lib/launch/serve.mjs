@@ -40,12 +40,12 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const door = () =>
     frontDoor(
       (request, response) => {
-        if (api !== null && isApiPath(pathOf(request))) return exchange(api.answer, request, response);
+        if (api !== null && isApiPath(pathOf(request))) return exchange(api.respond, request, response);
         // Next expects the base path
         request.url = prependBasePath(request.url ?? '/', basePath);
         return page(request, response);
       },
-      { basePath, knows: async (request) => (await api?.knows(withoutBody(request))) ?? false },
+      { basePath, knows: async (request) => (await api?.isAuthenticated(withoutBody(request))) ?? false },
     );
   await release();
   const servers = [await listening(door(), host, port)];

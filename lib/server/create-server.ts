@@ -42,12 +42,12 @@ const REOPEN_MS = 5_000;
 const PER_REQUEST_STREAM_MS = 280_000;
 
 export interface Server {
-  /** Answers every request except pages. Never rejects. */
+  /** Responds to API requests. Never rejects. */
   handle(request: Request): Promise<Response>;
   /** Like `handle`, for the front door, which opens a StreamedResponse on the connection itself. */
-  answer(request: Request): Promise<Response>;
+  respond(request: Request): Promise<Response>;
   /** Returns true if a request carries a valid credential. */
-  knows(request: Request): Promise<boolean>;
+  isAuthenticated(request: Request): Promise<boolean>;
   /** The signed-in person who requests a page; null for none. */
   visitor(headers: Headers): Promise<Principal | null>;
   /** Starts background work: expiring commands, detecting silent runners, trimming logs. */
@@ -55,9 +55,9 @@ export interface Server {
   /**
    * Sends `bye` to every stream, refuses new ones, and closes the database after pending writes. Safe to repeat.
    *
-   * @param answered settles before the database closes; requests are still answered until then
+   * @param responses settles before the database closes; the server still responds to requests until then
    */
-  close(answered?: Promise<void>): Promise<void>;
+  close(responses?: Promise<void>): Promise<void>;
   /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call retries */
   parts(): Promise<ServerParts>;
   /** The API's description, for its reference page. */
@@ -68,10 +68,10 @@ export interface Server {
 class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();
-  /** This process has found the database's schema current. */
+  /** True once this process has found the database's schema to be current. */
   isSchemaKnown = false;
   readonly readiness: Readiness;
-  readonly kept: ResponseCaches;
+  readonly caches: ResponseCaches;
   #settings: AccessSettings | null = null;
   #provider: { signIn: OidcSignIn | null } | null = null;
   readonly #kind: ContextKind;
@@ -80,7 +80,7 @@ class ProcessMemory {
     this.env = env;
     this.#kind = kind;
     this.readiness = new Readiness({ isShared: kind === 'shared' });
-    this.kept = new ResponseCaches(kind === 'shared');
+    this.caches = new ResponseCaches(kind === 'shared');
   }
 
   /** @throws AppError `unavailable` for invalid settings */
@@ -102,7 +102,7 @@ class ProcessMemory {
  * Ordering: access is decided before the database is opened or a body is read.
  * Failure: the next request, and `start`, retry a database that can't be opened.
  *
- * @param kind `perRequest`: answers one request, and keeps that request's stream current while it is open
+ * @param kind `perRequest`: responds to one request, and keeps that request's stream current while it is open
  */
 export function createServer(
   env: Record<string, string | undefined>,
@@ -164,7 +164,7 @@ export function createServer(
         ...access,
         database: opened,
         kind,
-        kept: memory.kept,
+        caches: memory.caches,
         ...(isLongLived
           ? {}
           : {
@@ -192,7 +192,7 @@ export function createServer(
     return all;
   }
 
-  async function answer(request: Request, found: Found): Promise<Response> {
+  async function dispatch(request: Request, found: Found): Promise<Response> {
     if (found.kind === 'route') {
       const { route, ids } = found;
       if (route.access === 'open')
@@ -209,7 +209,7 @@ export function createServer(
     if (found.kind === 'nothing') {
       throw new AppError(
         'not_found',
-        `There is nothing at ${new URL(request.url).pathname}. PROTOCOL.md lists the routes.`,
+        `There is no route ${new URL(request.url).pathname}. PROTOCOL.md lists the routes.`,
       );
     }
     const { allow } = found;
@@ -229,15 +229,15 @@ export function createServer(
     await refusals.record(describeAction(request, principal, action, ids, null), new AppError('forbidden', action));
   }
 
-  const respond = withErrors(answer);
-  const answered = withErrors(async (request: Request) => {
+  const dispatchSafely = withErrors(dispatch);
+  const measured = withErrors(async (request: Request) => {
     const startedAt = performance.now();
     const found = findRoute(request.method, new URL(request.url).pathname);
-    const response = await respond(request, found);
+    const response = await dispatchSafely(request, found);
     const { method } = request;
     const route = found.kind === 'route' ? found.route.pattern : null;
     const [{ status }, tookMs] = [response, performance.now() - startedAt];
-    telemetry?.answered?.({ method, route, status, tookMs });
+    telemetry?.responded?.({ method, route, status, tookMs });
     if (isLogged('debug')) {
       const requestId = requestIdOf(request);
       serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
@@ -247,7 +247,7 @@ export function createServer(
     return response;
   });
   const respondSafely = async (request: Request) =>
-    preflightResponse(request) ?? allowOpaqueOrigin(request, await answered(request));
+    preflightResponse(request) ?? allowOpaqueOrigin(request, await measured(request));
 
   async function start(): Promise<void> {
     await parts().catch(() => {
@@ -256,25 +256,25 @@ export function createServer(
     });
   }
 
-  async function end(answered?: Promise<void>): Promise<void> {
+  async function end(responses?: Promise<void>): Promise<void> {
     clearTimeout(retry);
     const all = await opening?.catch(() => null);
     if (!all) return;
     closeParts(all);
-    await answered;
+    await responses;
     await traces?.close();
     await all.database.close();
   }
 
-  function close(answered?: Promise<void>): Promise<void> {
-    closing ??= end(answered);
+  function close(responses?: Promise<void>): Promise<void> {
+    closing ??= end(responses);
     return closing;
   }
 
   return {
     handle: async (request) => asResponse(await respondSafely(request)),
-    answer: respondSafely,
-    knows: (request) =>
+    respond: respondSafely,
+    isAuthenticated: (request) =>
       authenticate(request, authenticator).then(
         () => true,
         () => false,
@@ -324,8 +324,8 @@ function perRequestServer(env: Record<string, string | undefined>): Server {
   const one = () => createServer(env, 'perRequest', memory);
   return {
     handle: (request) => one().handle(request),
-    answer: (request) => one().answer(request),
-    knows: (request) => one().knows(request),
+    respond: (request) => one().respond(request),
+    isAuthenticated: (request) => one().isAuthenticated(request),
     visitor: (headers) => one().visitor(headers),
     async parts() {
       const parts = await one().parts();

@@ -10,7 +10,7 @@ import type { RequestContext } from '@/lib/server/access/request-context';
 import { shownDigests } from '@/lib/server/access/shown-digests';
 import { describeIssue, parseJson } from '@/lib/server/ingest/parse-request';
 import { readBody } from '@/lib/server/ingest/read-body';
-import { answer, redactResponse } from '@/lib/server/queries/answer';
+import { jsonResponse, redactResponse } from '@/lib/server/queries/json-response';
 import { type ApiRoute, type Ids, METHODS, ROUTES, type Route, type Schema } from './routes';
 import type { ServerParts } from './server-parts';
 
@@ -21,16 +21,16 @@ import type { ServerParts } from './server-parts';
  * handler
  */
 export async function handleRoute(
-  { access, handler, takes, status, action, pattern }: ApiRoute,
+  { access, handler, accepts, status, action, pattern }: ApiRoute,
   request: Request,
   server: ServerParts,
   ids: Ids,
   principal: Principal,
 ): Promise<Response> {
   if (principal.redacts && UNREDACTED_ROUTES.test(pattern)) throw cannotRedact();
-  const query = takes.query === undefined ? undefined : readQuery(request.url, takes.query);
-  const bytes = takes.bodies === undefined ? null : await readBody(request);
-  const body = bytes === null || takes.bodies === undefined ? undefined : await readJson(bytes, takes.bodies);
+  const query = accepts.query === undefined ? undefined : readQuery(request.url, accepts.query);
+  const bytes = accepts.bodies === undefined ? null : await readBody(request);
+  const body = bytes === null || accepts.bodies === undefined ? undefined : await readJson(bytes, accepts.bodies);
   const of = LOG_ROUTE.test(pattern) ? 'log' : 'agent';
   const whenOver = (onEnd: () => void) => server.credentials.watch(principal, access, onEnd);
   const digests = await shownDigests(principal, server.database);
@@ -69,31 +69,31 @@ async function responseOf(
     await model.body?.cancel();
     throw cannotRedact();
   }
-  return answer(await redactResponse(model, principal, digests), status);
+  return jsonResponse(await redactResponse(model, principal, digests), status);
 }
 
 function cannotRedact(): AppError {
   return new AppError(
     'forbidden',
-    'This response can’t be redacted, and this credential only gets redacted responses. Use one that may see secrets.',
+    'This response can’t be redacted, and this credential gets only those. Use a credential that may see secrets.',
   );
 }
 
 function readQuery(url: string, schema: Schema): unknown {
-  const given = new URL(url).searchParams;
-  const lists = Object.fromEntries([...new Set(given.keys())].map((name) => [name, given.getAll(name)]));
+  const parameters = new URL(url).searchParams;
+  const lists = Object.fromEntries([...new Set(parameters.keys())].map((name) => [name, parameters.getAll(name)]));
   const parsed = schema.safeParse(lists);
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
   const name = unknown ?? String(issue?.path[0]);
-  const text = given.get(name) ?? '';
+  const text = parameters.get(name) ?? '';
   const known = Object.keys(schema.shape).join(', ');
   const message =
     unknown !== undefined
-      ? `${JSON.stringify(name)} is not an argument of this route. Use ${known}, or omit it.`
-      : `${name}=${JSON.stringify(text.slice(0, MAX_QUOTED))} can’t be used: it must be ${issue?.message}.`;
+      ? `${JSON.stringify(name)} is not a parameter of this route. Use ${known}, or omit it.`
+      : `${name}=${JSON.stringify(text.slice(0, MAX_QUOTED))} is invalid: it must be ${issue?.message}.`;
   const details = { ...choicesOf(schema, [name]), [name]: text.slice(0, MAX_QUOTED) };
   throw new AppError('invalid_argument', message, { details });
 }
@@ -127,9 +127,9 @@ async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<
 /** The last schema with a required field in the body, otherwise the first. */
 function schemaFor(input: unknown, schemas: readonly Schema[]): Schema {
   const has = (name: string) => typeof input === 'object' && input !== null && name in input;
-  const isMeant = ({ shape }: Schema) =>
+  const isIntended = ({ shape }: Schema) =>
     Object.entries(shape).some(([name, field]) => has(name) && !z.safeParse(field, undefined).success);
-  return schemas.findLast(isMeant) ?? (schemas[0] as Schema);
+  return schemas.findLast(isIntended) ?? (schemas[0] as Schema);
 }
 
 /** Allowed values of enum fields: `levels` for `level`. */

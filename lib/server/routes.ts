@@ -57,7 +57,7 @@ export type Schema = z.ZodObject<z.ZodRawShape>;
 export type Ids = Record<string, string>;
 
 /** Accepted query and bodies; any of several bodies. */
-interface Takes<Query extends Schema, Body extends Schema> {
+interface Accepts<Query extends Schema, Body extends Schema> {
   query?: Query;
   bodies?: readonly Body[];
 }
@@ -82,7 +82,7 @@ interface OpenRoute extends RouteBase {
 
 export interface ApiRoute extends RouteBase {
   access: Permission;
-  takes: Takes<Schema, Schema>;
+  accepts: Accepts<Schema, Schema>;
   handler: Handler<string, unknown, unknown>;
   /** Success status: 201 for a created resource, 202 for queued work. */
   status: 200 | 201 | 202;
@@ -116,7 +116,7 @@ const accepts =
     const rows = kinds.map((kind) => table[kind]) as Row[];
     const [{ method, path, action }] = rows as [Row];
     const route = api('act', status, action)(method, path, handler as ApiRoute['handler']);
-    return { ...route, takes: { bodies: rows.map(({ body }) => body) } };
+    return { ...route, accepts: { bodies: rows.map(({ body }) => body) } };
   };
 /** Commands for an agent. The response confirms that they are queued. */
 const queues = accepts(COMMANDS, 202);
@@ -221,13 +221,13 @@ function api(access: Permission, status: ApiRoute['status'] = 200, action: strin
     method: Method,
     path: Path,
     handler: Handler<IdIn<Path>, z.infer<Query>, z.infer<Body>>,
-    takes: Takes<Query, Body> = {},
+    accepts: Accepts<Query, Body> = {},
   ): ApiRoute => ({
     method,
     pattern: `/api/v1${path}`,
     access,
     handler: handler as ApiRoute['handler'],
-    takes,
+    accepts,
     status,
     action,
   });

@@ -33,7 +33,7 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   credentials: CredentialCache;
   refusals: RefusalCounter;
   metrics: Metrics;
-  kept: ResponseCaches;
+  caches: ResponseCaches;
   /** Retention settings, for display. */
   retention: RetentionRules;
 }
@@ -57,12 +57,12 @@ export function createParts(
     ...(processMetrics === null ? [] : [processMetrics.telemetry]),
     ...observers.listeners,
   ]);
-  const kept = settings.kept ?? new ResponseCaches();
-  const context = { ...settings, telemetry, kept };
+  const caches = settings.caches ?? new ResponseCaches();
+  const context = { ...settings, telemetry, caches };
   const fanOut = new FanOut(database, { streams: context.streams ?? null, telemetry });
   return {
     ...context,
-    metrics: createMetrics(database, now, processMetrics, kept.metrics),
+    metrics: createMetrics(database, now, processMetrics, caches.metrics),
     fanOut,
     commands: new CommandHub(context),
     logs: new LogKeeper(context, retention.logs),
@@ -80,15 +80,15 @@ export function createParts(
 
 /** Starts all background work. */
 export function startParts({ commands, logs, history, webhooks, refusals }: ServerParts): void {
-  for (const part of [commands, logs, history, webhooks, refusals]) part.keep();
+  for (const part of [commands, logs, history, webhooks, refusals]) part.start();
 }
 
 /**
- * Starts the work that streams depend on, in a process that may freeze after them: commands and webhooks. Other work
- * could outlast the stream, so `GET /cron` does it.
+ * Starts commands and webhooks, for a process that may freeze once its streams have ended. Other work could outlast the
+ * streams, so `GET /cron` does it.
  */
 export function startWhileStreaming({ commands, webhooks }: ServerParts): void {
-  for (const part of [commands, webhooks]) part.keep();
+  for (const part of [commands, webhooks]) part.start();
 }
 
 /** Sends `bye` to every stream and stops background work. */

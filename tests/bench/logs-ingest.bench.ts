@@ -21,7 +21,7 @@ const PHASES = 6;
 const database = await temporaryDatabase();
 const context = benchContext(database);
 const keeper = new LogKeeper(context, { maxAgeMs: 14 * 86_400_000, maxBytes: 256 * 1024 * 1024 });
-keeper.keep();
+keeper.start();
 
 const events = workload('session-agent', 5);
 const times = { quiet: [] as number[], busy: [] as number[] };

@@ -56,7 +56,7 @@ describe('the OpenAPI document', () => {
       const about = [route.method, route.pattern];
       expect([...about, documented['x-permission'] ?? 'open']).toEqual([...about, route.access]);
       expect([...about, security.length]).toEqual([...about, { open: 0, speak: 1 }[route.access as string] ?? 2]);
-      const [query, bodies] = route.access === 'open' ? [] : [route.takes.query, route.takes.bodies];
+      const [query, bodies] = route.access === 'open' ? [] : [route.accepts.query, route.accepts.bodies];
       const inQuery = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
       if (query !== undefined) expect([...about, inQuery]).toEqual([...about, Object.keys(query.shape)]);
       if (bodies !== undefined) expect([...about, requestBody !== undefined]).toEqual([...about, true]);

@@ -373,7 +373,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       const kept = await (await answer('other', { behavior: 'allow' })).json();
       await send(opens('p', 'rm -rf .'), openQuestion('q', 'Really?'));
       expect((await sent()).map((command) => command.id)).toEqual([kept.commandId]);
-      const because = 'the agent asked again under the same id: read the new request';
+      const because = 'the agent reopened the request with different content: review it again';
       expect(await notices()).toEqual([
         `The decision did not reach the agent (${because}).`,
         `The answer did not reach the agent (${because}).`,

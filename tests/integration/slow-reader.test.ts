@@ -77,7 +77,7 @@ test('a fenced runner that does not read loses its connection', async () => {
       onEnd: () => {},
       lingerMs: LINGER_MS,
     });
-    stream.greet('ok');
+    stream.sendHello('ok');
     stream.wake();
     return stream.open;
   });

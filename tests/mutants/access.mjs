@@ -121,8 +121,8 @@ export const ACCESS = [
   {
     name: 'lists inbox items outside the scope',
     file: 'lib/server/queries/read-inbox.ts',
-    find: "const which = sessionsIn(view.scope, 'i.session_id', 'i.agent_id');",
-    replace: "const which = 'TRUE';",
+    find: "const where = sessionsIn(view.scope, 'i.session_id', 'i.agent_id');",
+    replace: "const where = 'TRUE';",
     test: 'tests/unit/access/scoped-reads.test.ts',
   },
   {
@@ -170,8 +170,8 @@ export const ACCESS = [
   {
     name: 'replays changed rows outside the scope',
     file: 'lib/server/event-log/read-after.ts',
-    find: 'const which = `updated_position > ? AND ${inScope(kind, scope)}`;',
-    replace: "const which = 'updated_position > ?';",
+    find: 'const where = `updated_position > ? AND ${inScope(kind, scope)}`;',
+    replace: "const where = 'updated_position > ?';",
     test: 'tests/unit/fan-out/scope.test.ts',
   },
   {

@@ -72,8 +72,8 @@ export const COMMANDS = [
   {
     name: 'interrupts a turn other than the intended one',
     file: 'lib/server/commands/session-commands.ts',
-    find: '(meant === undefined || columnText(meant) === columnText(openTurnId))',
-    replace: '(meant === undefined || meant.length > 0)',
+    find: '(turnId === undefined || columnText(turnId) === columnText(openTurnId))',
+    replace: '(turnId === undefined || turnId.length > 0)',
     test: 'tests/unit/commands/preconditions.test.ts',
   },
   {
@@ -128,8 +128,8 @@ export const COMMANDS = [
   {
     name: 'expires a message by an untrusted clock',
     file: 'lib/server/commands/settle-command.ts',
-    find: "const which = isTrusted ? '' :",
-    replace: "const which = isTrusted || now > 0 ? '' :",
+    find: "const typeFilter = isTrusted ? '' :",
+    replace: "const typeFilter = isTrusted || now > 0 ? '' :",
     test: 'tests/unit/commands/moved-clock.test.ts',
   },
   {
@@ -184,7 +184,7 @@ export const COMMANDS = [
   {
     name: 'keeps unreferenced attachments without a limit',
     file: 'lib/server/commands/attachments.ts',
-    find: 'if (!isFull && Number(kept?.bytes) + bytes <= MAX_UNNAMED_ATTACHMENT_BYTES) return;',
+    find: 'if (!isFull && Number(usage?.bytes) + bytes <= MAX_UNNAMED_ATTACHMENT_BYTES) return;',
     replace: 'if (bytes >= 0 || isFull) return;',
     test: 'tests/unit/commands/attachments.test.ts',
   },

@@ -42,7 +42,7 @@ export const INGEST = [
   {
     name: 'drops a rejected record instead of quarantining it',
     file: 'lib/server/ingest/plan-batch.ts',
-    find: 'this.#quarantine.push({ position: this.#next(), ...kept });',
+    find: 'this.#quarantine.push({ position: this.#next(), ...fields });',
     replace: '',
     test: 'tests/unit/ingest/authorize-sender.test.ts',
   },
@@ -133,14 +133,14 @@ export const INGEST = [
   {
     name: "adopts another session's task",
     file: 'lib/server/ingest/task-router.ts',
-    find: "if (may.includes(sessionId)) return { kind: 'own' };",
-    replace: "if (may.length > 0) return { kind: 'own' };",
+    find: "if (candidates.includes(sessionId)) return { kind: 'own' };",
+    replace: "if (candidates.length > 0) return { kind: 'own' };",
     test: 'tests/unit/ingest/task-router.test.ts',
   },
   {
     name: 'guesses the owner of an ambiguous task',
     file: 'lib/server/ingest/task-router.ts',
-    find: "if (may.length > 1) return { kind: 'ambiguous', sessionIds: may };",
+    find: "if (candidates.length > 1) return { kind: 'ambiguous', sessionIds: candidates };",
     replace: '',
     test: 'tests/unit/ingest/task-router.test.ts',
   },

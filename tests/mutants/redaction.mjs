@@ -21,8 +21,9 @@ export const REDACTION = [
   {
     name: 'finds an attachment by the plain hash of a redacted reader’s guess',
     file: 'lib/server/attachments/stored-attachment.ts',
-    find: 'digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === given;',
-    replace: 'hash === given || digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === given;',
+    find: 'digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === shownHash;',
+    replace:
+      'hash === shownHash || digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === shownHash;',
     test: 'tests/unit/server/shown-digests.test.ts',
   },
   {
@@ -48,7 +49,7 @@ export const REDACTION = [
   },
   {
     name: 'returns a read model unredacted',
-    file: 'lib/server/queries/answer.ts',
+    file: 'lib/server/queries/json-response.ts',
     find: 'const shown = redacts ? await',
     replace: 'const shown = redacts === null ? await',
     test: 'tests/unit/server/redacted-answers.test.ts',

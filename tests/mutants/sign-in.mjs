@@ -112,7 +112,7 @@ export const SIGN_IN = [
   {
     name: 'finds no secret guessable',
     file: 'lib/server/access/secret-strength.mjs',
-    find: 'return estimatedBits(secret) < ENOUGH_BITS;',
+    find: 'return estimatedBits(secret) < MIN_BITS;',
     replace: 'return estimatedBits(secret) < 0;',
     test: 'tests/unit/access/secret-strength.test.ts',
   },

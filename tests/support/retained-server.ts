@@ -91,10 +91,10 @@ export class RetainedServer {
   /** Findings of `interlude db check`. */
   async faults(): Promise<string[]> {
     const found: string[] = [];
-    for (const { name, sql, next, what } of INVARIANTS) {
+    for (const { name, sql, next, describe } of INVARIANTS) {
       const args = { after: -1, until: Number.MAX_SAFE_INTEGER };
       const { rows } = await this.target.database.reader.execute(next === null ? sql : { sql, args });
-      for (const row of rows) found.push(`${name}: ${what(row)}`);
+      for (const row of rows) found.push(`${name}: ${describe(row)}`);
     }
     return found;
   }

@@ -9,7 +9,7 @@ const MIN_TOKEN_LENGTH = 16;
 const HOUR_MS = 3_600_000;
 const IDLE_HOURS = 7 * 24;
 const SESSION_HOURS = 12;
-/** Absolute lifetime of a member's sign-in by default. */
+/** Default absolute lifetime of a member's sign-in. */
 export const MEMBER_SESSION_MS = SESSION_HOURS * HOUR_MS;
 /** Absolute lifetime of a sign-in with this machine's link or token. */
 export const LOCAL_SESSION_MS = 30 * 24 * HOUR_MS;
@@ -35,7 +35,7 @@ export interface AccessSettings {
 /**
  * Reads the access settings. Start-up code copies the token file into INTERLUDE_TOKEN.
  *
- * @throws AppError `unavailable` without a token, because the server must not answer requests without one
+ * @throws AppError `unavailable` without a token, because the server must not serve requests without one
  */
 export function accessSettings(env: Record<string, string | undefined>): AccessSettings {
   const token = env.INTERLUDE_TOKEN?.trim() ?? '';
@@ -126,13 +126,13 @@ function hoursSetting(
   byDefault: number,
   otherwise: string,
 ): number {
-  return numberSetting(env, name, { byDefault, least: 1, most: 30 * 24, otherwise }) * HOUR_MS;
+  return numberSetting(env, name, { byDefault, min: 1, max: 30 * 24, otherwise }) * HOUR_MS;
 }
 
 const MAY_BE_REDACTED = ['viewer', 'operator'] as const;
 
 /**
- * Roles that get redacted responses: `INTERLUDE_REDACT_ROLES`.
+ * Roles whose responses are redacted: `INTERLUDE_REDACT_ROLES`.
  *
  * @throws AppError `unavailable` for an unknown role, because ignoring a misspelt one would show it every secret
  */
@@ -153,7 +153,7 @@ export function redactedRoles(env: Record<string, string | undefined>): Role[] {
 /**
  * Reads a positive number from the environment. Logs and ignores an invalid value.
  *
- * @param least minimum; any positive number if omitted
+ * @param min minimum; any positive number if omitted
  * @param otherwise effect of the default, for the log line
  */
 export function numberSetting(
@@ -161,19 +161,19 @@ export function numberSetting(
   name: string,
   {
     byDefault,
-    least = 0,
-    most = Number.MAX_VALUE,
+    min = 0,
+    max = Number.MAX_VALUE,
     otherwise,
-  }: { byDefault: number; least?: number; most?: number; otherwise: string },
+  }: { byDefault: number; min?: number; max?: number; otherwise: string },
 ): number {
   const text = env[name];
   if (text === undefined || text === '') return byDefault;
   const value = Number(text);
-  if (value > 0 && value >= least && value <= most) return value;
-  const bound = most === Number.MAX_VALUE ? '' : ` and up to ${most}`;
+  if (value > 0 && value >= min && value <= max) return value;
+  const bound = max === Number.MAX_VALUE ? '' : ` and up to ${max}`;
   serverLog(
     'warn',
-    `${name}=${text} is not a number ${least > 0 ? `from ${least}` : 'above 0'}${bound}; ${otherwise}. Correct it or remove it.`,
+    `${name}=${text} is not a number ${min > 0 ? `from ${min}` : 'above 0'}${bound}; ${otherwise}. Correct it or remove it.`,
   );
   return byDefault;
 }

@@ -55,12 +55,12 @@ export async function readAuditActions({ reader }: Pick<Database, 'reader'>): Pr
 
 function conditionOf({ before, actor, action, agent, session, credential, result }: AuditQuery) {
   const parts = [['number < ?', before ?? Number.MAX_SAFE_INTEGER] as const];
-  const wanted: (readonly [string, string | number])[] = [...parts];
+  const conditions: (readonly [string, string | number])[] = [...parts];
   const named = { actor, action, agent_id: agent, session_id: session, credential_id: credential, result };
   for (const [column, value] of Object.entries(named)) {
-    if (value !== null) wanted.push([`${column} = ?`, columnText(value)]);
+    if (value !== null) conditions.push([`${column} = ?`, columnText(value)]);
   }
-  return { sql: wanted.map(([sql]) => sql).join(' AND '), args: wanted.map(([, value]) => value) };
+  return { sql: conditions.map(([sql]) => sql).join(' AND '), args: conditions.map(([, value]) => value) };
 }
 
 /** Number and hash of the last entry that retention removed. */
@@ -109,9 +109,9 @@ export async function getAuditExport(
  */
 export async function getAuditCheck(
   { principal }: RequestContext,
-  { database, kept }: { database: Database; kept: ResponseCaches },
+  { database, caches }: { database: Database; caches: ResponseCaches },
 ): Promise<AuditCheck> {
-  return kept.auditCheck.get(
+  return caches.auditCheck.get(
     () => performance.now(),
     () => checkAudit(database, principal.credentialId),
     () => 0,
@@ -126,7 +126,7 @@ export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, c
   const yielder = new Yielder();
   let [entries, head, after, recordedUpTo] = [0, GENESIS_HASH, 0, 0];
   for (;;) {
-    // one snapshot: retention may remove more in between
+    // one snapshot: retention may remove entries between the reads
     const read = () =>
       database.reader.batch(
         [

@@ -47,20 +47,20 @@ export const SELECT_REMOVED = 'SELECT number, hash, removed_at FROM audit_start'
 export const REMOVAL_ACTION = 'remove old audit entries';
 const REMOVED_TARGET = '/audit/';
 
-/** The server's own entry for a removal. `hash` is that of the last removed entry. */
+/** The server's own entry for a removal. `hash` is the hash of the last removed entry. */
 export function removalEntry(upTo: number, hash: string, now: number): NewAuditEntry {
   const server = { actor: 'Interlude', actorKind: 'server', role: 'server', credentialId: 'server' };
-  const what = {
+  const fields = {
     action: REMOVAL_ACTION,
     agentId: null,
     sessionId: null,
     target: `${REMOVED_TARGET}${upTo}`,
     digest: hash,
   };
-  return { at: now, ...server, ...what, origin: '', result: 'done', times: 1 };
+  return { at: now, ...server, ...fields, origin: '', result: 'done', times: 1 };
 }
 
-/** Returns the number up to which an entry records a removal; 0 for any other entry. */
+/** Returns the number of the last entry that a removal entry records as removed; 0 for any other entry. */
 export function removedUpTo({
   action,
   actorKind,
@@ -121,8 +121,8 @@ function asStored(entry: NewAuditEntry): NewAuditEntry {
 }
 
 /**
- * Covers every field in a fixed order. Includes `times` only from 2 on, so hashes of entries older than that field stay
- * valid.
+ * Covers every field in a fixed order. Includes `times` only if it exceeds 1, so entries written before that field
+ * existed keep their hashes.
  */
 export function hashOf(entry: Omit<AuditEntry, 'hash'>, before: string): string {
   const { number, at, actor, actorKind, role, credentialId, action } = entry;
@@ -172,7 +172,7 @@ export function withAudit(
   const { writes } = database;
   const written = { count: 0 };
   const run = async <T>(job: WriteJob<T>, about?: JobOptions): Promise<T> => {
-    // an action with several transactions gets one entry, in the first
+    // an action that takes several transactions gets its entry in the first one
     const isFirst = written.count === 0;
     const done = await writes.run(
       async (transaction) => {

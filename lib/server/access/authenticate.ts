@@ -40,16 +40,16 @@ async function findPrincipal(request: Request, authenticator: Authenticator): Pr
   const authorization = request.headers.get('authorization');
   if (authorization !== null) {
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-    const isOurs = token !== undefined && isSecret(token);
+    const isGenerated = token !== undefined && isSecret(token);
     const address = clientAddress(request.headers, settings.proxies);
-    if (!isOurs) await authenticator.throttle.admit(address, request.signal);
+    if (!isGenerated) await authenticator.throttle.admit(address, request.signal);
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
-    const principal = isOurs ? await (await authenticator.credentials()).find(token) : null;
+    const principal = isGenerated ? await (await authenticator.credentials()).find(token) : null;
     // a session secret is not a bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
-    if (!isOurs) authenticator.throttle.recordFailure(address);
+    if (!isGenerated) authenticator.throttle.recordFailure(address);
     throw unauthenticated('The bearer token is invalid, revoked or expired.');
   }
   const isUse = request.headers.get(PAGE_HEADER) === USED_PAGE;
@@ -95,10 +95,10 @@ export function credentialEnded(): AppError {
   return unauthenticated('The credential of this request was revoked or has expired.');
 }
 
-function unauthenticated(what: string): AppError {
+function unauthenticated(problem: string): AppError {
   return new AppError(
     'unauthenticated',
-    `${what} Send "Authorization: Bearer <token>", or sign in: "interlude sign-in" prints a link for this machine’s dashboard.`,
+    `${problem} Send "Authorization: Bearer <token>", or sign in: "interlude sign-in" prints a link for this machine’s dashboard.`,
     { headers: { 'www-authenticate': 'Bearer realm="interlude"' } },
   );
 }

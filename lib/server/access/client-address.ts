@@ -30,8 +30,8 @@ export function proxyTrust(env: Record<string, string | undefined>): ProxyTrust 
 
 /**
  * Key of a request's client: the bits of its IPv4 address or of its IPv6 /48; empty if unknown. Starts at the
- * connection's peer and moves outwards through the listed addresses as long as they belong to trusted proxies, so a
- * client can't choose its key.
+ * connection's peer and moves outwards through the listed addresses while they belong to trusted proxies, so a client
+ * can't choose its key.
  */
 export function clientAddress(headers: Pick<Headers, 'get'>, { header, prefixes }: ProxyTrust = NO_PROXIES): string {
   let client = '';

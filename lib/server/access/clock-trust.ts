@@ -5,13 +5,13 @@ const SETTLED_MS = 10 * 60_000;
 /** Accepted difference from the newest record's time. */
 const NEAR_MS = 24 * 60 * 60_000;
 /**
- * Time without a step after which a clock further away than NEAR_MS is trusted, because an idle server only has old
- * records.
+ * Time without a step after which a clock is trusted even if it differs by more than NEAR_MS: an idle server only has
+ * old records.
  */
 const PROVEN_MS = 24 * 60 * 60_000;
 
 /**
- * Decides if the wall clock is reliable enough to delete data. A clock set weeks ahead for a minute makes every
+ * Decides whether the wall clock is reliable enough to delete data. A clock set weeks ahead for a minute makes every
  * log line look expired.
  *
  * Measures time since start or since the last clock step on a monotonic clock. Compares the wall clock with the newest
@@ -31,7 +31,7 @@ export class ClockTrust {
     this.#watch = new ClockWatch(now, steady);
   }
 
-  /** @param newestAt receipt of the newest record; null for none */
+  /** @param newestAt time at which the newest record was received; null for none */
   isTrusted(newestAt: number | null): boolean {
     const hasMoved = this.#watch.step() !== 0;
     if (this.#since === null || hasMoved) {
@@ -44,7 +44,7 @@ export class ClockTrust {
   }
 }
 
-/** Receipt of the newest record, in epoch milliseconds; null for none. */
+/** Time at which the newest record was received, in epoch milliseconds; null for none. */
 export async function newestReceivedAt(reader: Database['reader']): Promise<number | null> {
   const { rows } = await reader.execute('SELECT max(last_seen_at) AS at FROM producers');
   const at = rows[0]?.at ?? null;
@@ -55,8 +55,8 @@ export async function newestReceivedAt(reader: Database['reader']): Promise<numb
 const STEP_MS = 5_000;
 
 /**
- * Detects steps of the wall clock against a monotonic clock. A suspended machine looks the same if its monotonic clock
- * stopped.
+ * Detects steps of the wall clock against a monotonic clock. Suspending a machine looks like a step if its monotonic
+ * clock stops meanwhile.
  */
 export class ClockWatch {
   readonly #now: () => number;

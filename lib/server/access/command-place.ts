@@ -2,7 +2,7 @@ import { join, relative, sep } from 'node:path';
 import { type FoundAgent, readFoundAgents } from '@interlude/protocol/agent-status';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
-/** Settings with which a shell command, in Interlude's folder or of an installed package, reaches this server. */
+/** Settings for shell commands that reach this server, run in Interlude's folder or from an installed package. */
 export interface CommandPlace {
   /** Environment prefix for an `interlude` command; null if `npm start` did not start this server. */
   setting: string | null;

@@ -25,7 +25,6 @@ const MAX_ENTRIES = 20_000;
 /** Maximum wait for a role refresh, after which the stored role applies. */
 const REFRESH_WAIT_MS = 2_000;
 
-/** Timeout of a database query. */
 const QUERY_TIMEOUT_MS = 5_000;
 
 interface Entry {
@@ -38,9 +37,9 @@ interface Entry {
 /**
  * Caches the credentials in use, so recognizing one needs no query.
  *
- * Ordering: within two seconds of a revocation, by any process, the credential is refused and its streams have ended.
- * So have streams that the credential no longer permits.
- * Failure: while the database doesn't answer, cached results expire after FRESH_MS and every request is refused.
+ * Ordering: within two seconds of a revocation by any process, the credential is refused and its streams have ended.
+ * Streams that a changed credential no longer permits end as fast.
+ * Failure: while the database doesn't respond, cached results expire after FRESH_MS and every request is refused.
  */
 export class CredentialCache {
   readonly #database: Database;
@@ -94,7 +93,7 @@ export class CredentialCache {
    *
    * @param isUse false for a request that a page sends on its own
    * @returns null for an invalid, revoked or expired credential
-   * @throws AppError `unavailable` while the database doesn't answer
+   * @throws AppError `unavailable` while the database doesn't respond
    */
   find(secret: string, { isUse = true } = {}): Principal | null | Promise<Principal | null> {
     const hash = textDigest(secret);
@@ -105,7 +104,7 @@ export class CredentialCache {
     return this.#fromCache(hash, isUse);
   }
 
-  /** For processes that keep nothing between requests: reads, and persists the use at once. */
+  /** For processes without state between requests: reads the credential, and persists its use immediately. */
   async #findOnce(hash: string, isUse: boolean): Promise<Principal | null> {
     let principal = this.#entries.get(hash)?.principal ?? (await this.#read(hash, isUse));
     const credential = this.#entries.get(hash)?.credential;
@@ -223,7 +222,7 @@ export class CredentialCache {
     } catch (error) {
       const isFirst = !this.#isFailing && !this.#isClosed && this.#database.damage.code === null;
       if (isFirst)
-        serverLog('error', 'Can’t read credentials; requests are refused until the database answers:', {
+        serverLog('error', 'Can’t read credentials; requests are refused until the database responds:', {
           error: forLog(error),
         });
       this.#isFailing = true;
@@ -237,7 +236,7 @@ export class CredentialCache {
   async #query(statement: InStatement): Promise<ResultRows> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(reject, QUERY_TIMEOUT_MS, new Error(`no answer within ${QUERY_TIMEOUT_MS / 1_000} s`));
+      timer = setTimeout(reject, QUERY_TIMEOUT_MS, new Error(`no response within ${QUERY_TIMEOUT_MS / 1_000} s`));
     });
     try {
       return await Promise.race([this.#database.reader.execute(statement), late]);
@@ -245,7 +244,7 @@ export class CredentialCache {
       if (error instanceof AppError) throw error;
       throw new AppError(
         'unavailable',
-        'Interlude can’t verify your credential, because its database doesn’t answer. Try again.',
+        'Interlude can’t verify your credential, because its database doesn’t respond. Try again.',
         {
           cause: error,
           headers: { 'retry-after': '1' },
@@ -330,7 +329,7 @@ export class CredentialCache {
       const [[oldest, forgotten] = []] = this.#entries;
       if (oldest === undefined) return;
       this.#entries.delete(oldest);
-      // a watched entry stays: its watchers must learn of its end
+      // keeps a watched entry, because its watchers must be notified when it ends
       const isWatched = forgotten && this.#watchers.has(forgotten.credential.id);
       if (isWatched) this.#entries.set(oldest, forgotten);
       else if (forgotten) this.#live.delete(forgotten.credential.id);
@@ -343,7 +342,7 @@ export class CredentialCache {
     for (const [hash, entry] of [...this.#entries]) {
       if (entry === null || !this.#watchers.has(entry.credential.id)) continue;
       const { id, idleMs } = entry.credential;
-      // use of another instance counts as well
+      // use by another instance counts too
       const now = this.#isLive(entry) || idleMs === null ? entry : await this.#readEntry(hash);
       if (now === null || !this.#isLive(now)) this.#watchers.notify(id);
       else if (this.#isRoleDue(now.credential)) void this.#refresh(id);

@@ -96,19 +96,19 @@ export async function addDerivedCredential(
 /**
  * Revokes credentials and everything that ends with them (see Lifetime).
  *
- * @param which a condition on `credentials`, with its arguments
+ * @param where a condition on `credentials`, with its arguments
  * @param options.keptId credential to keep along with everything it created, even if a revoked credential created it
  * @returns ids that matched and were live
  */
 export async function revokeCredentials(
   transaction: WriteTransaction,
-  which: { sql: string; args: (string | number)[] },
+  where: { sql: string; args: (string | number)[] },
   now: number,
   { keptId = null }: { keptId?: string | null } = {},
 ): Promise<string[]> {
   const chosen = await transaction.execute({
-    sql: `SELECT id, revoked_at IS NULL AS is_live FROM credentials WHERE ${which.sql}`,
-    args: which.args,
+    sql: `SELECT id, revoked_at IS NULL AS is_live FROM credentials WHERE ${where.sql}`,
+    args: where.args,
   });
   const ids = JSON.stringify(chosen.rows.map(({ id }) => String(id)));
   // also descends from revoked credentials, because an earlier version did not revoke the credentials that they had

@@ -60,13 +60,13 @@ export async function postEmbedToken(
   return { token: secret, expiresAt: credential.expiresAt as number };
 }
 
-/** @param own scope of the creator, which limits the embed's */
+/** @param own scope of the creator, which limits the scope of the embed */
 function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Scope {
-  const given = [sessionId, agentId, fleet].filter((one) => one !== undefined);
-  if (given.length !== 1) {
+  const targets = [sessionId, agentId, fleet].filter((one) => one !== undefined);
+  if (targets.length !== 1) {
     throw new AppError(
       'invalid_argument',
-      'An embed shows one thing: give "sessionId", or "agentId" for that agent’s log, or "fleet": true.',
+      'An embed shows a session, an agent’s log or the fleet. Send one of "sessionId", "agentId" and "fleet": true.',
     );
   }
   if (sessionId !== undefined) return { kind: 'session', sessionId: columnText(sessionId) };

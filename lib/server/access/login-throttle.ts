@@ -6,7 +6,7 @@ const FREE_FAILURES = 20;
 const WINDOW_MS = 60_000;
 /** Milliseconds for which an address's requests are collected. */
 const ROUND_MS = 600;
-/** Requests admitted per round. 260 concurrent requests from one address are all answered within a second. */
+/** Requests admitted per round. With it, 260 concurrent requests from one address all finish within a second. */
 const MAX_ADMITTED = 300;
 const MAX_ADDRESSES = 10_000;
 

@@ -96,7 +96,7 @@ function tokenScope({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewT
     );
   }
   if (isNarrow && role === 'admin') {
-    throw new AppError('invalid_argument', `A token with the role ${role} reaches everything. Leave out the agent.`);
+    throw new AppError('invalid_argument', `A token with the role ${role} reaches everything. Omit the agent.`);
   }
   if (!isNarrow) return EVERYTHING;
   return {
@@ -199,13 +199,13 @@ export async function deleteOwnSignIns(
   { database, now, credentials }: CredentialContext,
 ): Promise<OwnSignIns> {
   if (principal.credentialKind !== 'session') {
-    throw new AppError('forbidden', 'Only a signed-in browser can end its other sign-ins.');
+    throw new AppError('forbidden', 'Only a signed-in browser can end its other sign-ins. Sign in first.');
   }
   const { sql, args } = samePerson(principal);
   await database.writes.run(async (transaction) => {
     transaction.touch('access');
-    const which = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
-    const ended = await revokeCredentials(transaction, which, now(), { keptId: principal.credentialId });
+    const where = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
+    const ended = await revokeCredentials(transaction, where, now(), { keptId: principal.credentialId });
     if (ended.length === 0) throw new AppError('conflict', 'You are not signed in anywhere else.');
   });
   await credentials.invalidate();

@@ -88,15 +88,15 @@ async function applyToCredentials(transaction: WriteTransaction, member: Member,
 /**
  * Revokes members' sign-ins and the tokens that act for them.
  *
- * @param which a condition on `members`, with its arguments
+ * @param where a condition on `members`, with its arguments
  */
 export async function revokeMembers(
   transaction: WriteTransaction,
-  which: { sql: string; args: string[] },
+  where: { sql: string; args: string[] },
   now: number,
 ): Promise<void> {
-  const { sql, args } = which;
-  await revokeMemberTokens(transaction, which, now);
+  const { sql, args } = where;
+  await revokeMemberTokens(transaction, where, now);
   await revokeCredentials(transaction, { sql: `member_id IN (SELECT id FROM members WHERE ${sql})`, args }, now);
 }
 
@@ -163,10 +163,10 @@ async function readMember(transaction: WriteTransaction, memberId: string): Prom
   throw notFound('member', memberId, '/members');
 }
 
-function selectMembers(which: string): string {
+function selectMembers(where: string): string {
   return `SELECT ${ROW.columns('m')}, (SELECT count(*) FROM credentials AS c WHERE c.member_id = m.id
       AND c.kind = 'session' AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > ?)
-      AND (c.idle_ms IS NULL OR c.last_used_at + c.idle_ms > ?)) AS sign_in_count FROM members AS m WHERE ${which}`;
+      AND (c.idle_ms IS NULL OR c.last_used_at + c.idle_ms > ?)) AS sign_in_count FROM members AS m WHERE ${where}`;
 }
 
 function memberFromRow(row: Row): MemberSummary {

@@ -23,7 +23,7 @@ const LONG = {
 };
 
 /**
- * Refuses requests that no page answers. Next would log each server-action call with a stack trace.
+ * Refuses requests that no page serves. Next would log each server-action call with a stack trace.
  *
  * @param {object} request
  * @param {string} [request.method]

@@ -57,7 +57,7 @@ export const OWNER: Principal = {
 export const TIMER: Principal = {
   ...OWNER,
   id: 'timer',
-  name: 'The host’s timer',
+  name: 'The host’s cron job',
   role: 'timer',
   credentialId: 'timer',
   credentialKind: 'token',
@@ -68,7 +68,7 @@ export const TIMER: Principal = {
 export const MONITOR: Principal = {
   ...TIMER,
   id: 'monitor',
-  name: 'The monitor',
+  name: 'The metrics scraper',
   role: 'monitor',
   credentialId: 'monitor',
 };
@@ -95,7 +95,7 @@ export function requirePermission(principal: Principal, permission: Permission):
 }
 
 const FORBIDDEN: Record<Permission, string> = {
-  self: 'This credential has no permissions.',
+  self: 'This credential has no permissions. Use another one.',
   read: 'This requires read access to the dashboard.',
   attend: 'This requires a runner’s token or read access to the dashboard.',
   act: 'This requires the operator role. Ask an admin for it.',
@@ -151,6 +151,6 @@ export async function requireScope(
 }
 
 /** @param list path below the API's base that lists existing ids */
-export function notFound(what: string, id: string, list: string): AppError {
-  return new AppError('not_found', `There is no ${what} ${JSON.stringify(id)}. GET ${API_BASE}${list} lists them.`);
+export function notFound(kind: string, id: string, list: string): AppError {
+  return new AppError('not_found', `There is no ${kind} ${JSON.stringify(id)}. GET ${API_BASE}${list} lists them.`);
 }

@@ -45,8 +45,8 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
     const { database, now, sessionIdleMs, sessionMs, credentials } = await server.context();
     const person = await provider.finish(request, await serverKey(database, 'sign-in'));
     if (person.role === null) {
-      const which = { sql: 'issuer = ? AND subject = ?', args: [person.issuer, person.subject] };
-      await database.writes.run((transaction) => revokeMembers(transaction, which, now()), { keys: ['access'] });
+      const where = { sql: 'issuer = ? AND subject = ?', args: [person.issuer, person.subject] };
+      await database.writes.run((transaction) => revokeMembers(transaction, where, now()), { keys: ['access'] });
       await credentials.invalidate();
       throw noRoleError(person);
     }
@@ -55,7 +55,7 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
     const secret = await database.writes.run(async (transaction) => {
       transaction.touch('access');
       const member = await upsertMember(transaction, { ...person, role }, now());
-      const made = await addCredential(transaction, {
+      const created = await addCredential(transaction, {
         kind: 'session',
         name: person.name,
         role: member.role,
@@ -69,8 +69,8 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
       });
       const act = { action: 'sign in', agentId: null, sessionId: null, target: '/sign-in/callback' };
       const about = { digest: textDigest(person.issuer), origin: requestSource(request.headers) };
-      await recordAction(transaction, { principal: principalOf(made.credential), ...act, ...about }, 'done', now());
-      return made.secret;
+      await recordAction(transaction, { principal: principalOf(created.credential), ...act, ...about }, 'done', now());
+      return created.secret;
     });
     await credentials.invalidate();
     const headers = new Headers({ location: withBasePath(person.next), 'cache-control': 'no-store' });
@@ -89,13 +89,13 @@ export async function backChannelLogout(request: Request, server: ProviderSignIn
     await database.writes.run(async (transaction) => {
       transaction.touch('access');
       // Selects the sign-in with the provider's session id, or all of the person's if either side has no session id.
-      const which = {
+      const where = {
         sql: `kind = 'session' AND member_id IN (SELECT id FROM members WHERE issuer = ?)
           AND (provider_session_id = ? OR ((? OR provider_session_id IS NULL) AND created_at <= ?
             AND member_id IN (SELECT id FROM members WHERE issuer = ? AND subject = ?)))`,
         args: [issuer, providerSessionId ?? '', providerSessionId === null ? 1 : 0, issuedAt, issuer, subject ?? ''],
       };
-      const ended = await revokeCredentials(transaction, which, now());
+      const ended = await revokeCredentials(transaction, where, now());
       for (const credentialId of ended) await recordProviderLogout(transaction, credentialId, now());
     });
     await credentials.invalidate();
@@ -126,10 +126,10 @@ async function upsertMember(
   return member;
 }
 
-/** Answers an error with a page, because the sender is a browser. */
-async function withErrorPage(answer: () => Promise<Response>): Promise<Response> {
+/** Renders an error as a page, because the sender is a browser. */
+async function withErrorPage(respond: () => Promise<Response>): Promise<Response> {
   try {
-    return await answer();
+    return await respond();
   } catch (error) {
     const { status } = toResponse(error);
     if (!(error instanceof AppError)) throw error;

@@ -10,9 +10,9 @@ import { unref } from '@/db/yield-to-loop';
 import { type AuditedAction, appendAuditEntry, toAuditEntry } from './audit';
 import type { ServerContext } from './request-context';
 
-/** Repeated refusals are counted this long before the audit records them. */
+/** Time for which repeated refusals are counted before the audit records them. */
 const REFUSAL_WINDOW_MS = 10 * 60_000;
-/** Limits ids and paths, which the sender chooses. */
+/** Maximum length of a target. Targets are ids and paths, which the sender chooses. */
 const MAX_TARGET = 1_000;
 const MAX_PER_FLUSH = 100;
 /** Codes that don't concern access: invalid requests and server failures. */
@@ -22,11 +22,11 @@ const ROW = shapeOf(refusals);
 const REFUSALS = new RowWriter(refusals);
 
 /**
- * Records refusals in the audit, the first in full and repeats as a count: otherwise anyone with a sign-in could fill
- * the database.
+ * Records refusals in the audit, the first in full and repeats as a count, so that no one with a sign-in can fill the
+ * database.
  *
- * Ordering: the first refusal per credential, action and code gets an entry at once. Repeats are counted and recorded
- * every ten minutes, until ten minutes pass without one.
+ * Ordering: the first refusal per credential, action and code gets an entry immediately. Repeats are counted and
+ * recorded every ten minutes, until ten minutes pass without one.
  * Failure: counts are stored in the database. If a process ends before it records them, the next process that counts a
  * refusal, starts, or runs due work records them.
  */
@@ -73,7 +73,7 @@ export class RefusalCounter {
   }
 
   /** Starts recording due counts, including those of other processes. */
-  keep(): void {
+  start(): void {
     void this.flushDue();
   }
 
@@ -114,13 +114,13 @@ export class RefusalCounter {
     });
     for (const { credentialId, action, result: code, times, entry } of ROW.all(result)) {
       const args = [credentialId, action, code];
-      const which = 'WHERE credential_id = ? AND action = ? AND result = ?';
+      const where = 'WHERE credential_id = ? AND action = ? AND result = ?';
       if (times === 0) {
-        await transaction.execute({ sql: `DELETE FROM refusals ${which}`, args });
+        await transaction.execute({ sql: `DELETE FROM refusals ${where}`, args });
         continue;
       }
       await appendAuditEntry(transaction, { ...entry, times });
-      const sql = `UPDATE refusals SET times = 0, due_at = ? ${which}`;
+      const sql = `UPDATE refusals SET times = 0, due_at = ? ${where}`;
       await transaction.execute({ sql, args: [now + this.#windowMs, ...args] });
     }
   }
@@ -130,7 +130,7 @@ export class RefusalCounter {
   }
 }
 
-/** Includes rows due more than a window from now, because the clock was set back. */
+/** Includes rows due more than a window from now: they were written before the clock was set back. */
 const DUE = '(due_at <= ? OR due_at > ?)';
 
 function bounded(act: AuditedAction): AuditedAction {

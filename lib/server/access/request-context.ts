@@ -37,7 +37,7 @@ export function readScope({ reader, reads }: Database, scope: Scope, redacts = f
   return { reader, reads, scope, redacts };
 }
 
-/** Scope of the server's own reads, whose results no response contains. */
+/** Scope of the server's own reads, whose results never reach a response. */
 export function unscoped(database: Database): ReadScope {
   return readScope(database, EVERYTHING);
 }
@@ -51,7 +51,7 @@ export interface ServerContext extends AccessSettings {
   /** Counts open streams, for processes that freeze between requests. */
   streams?: OpenStreams;
   /** Caches that outlive a request. */
-  kept?: ResponseCaches;
+  caches?: ResponseCaches;
   /** Monotonic clock in milliseconds; default: the process's. */
   steady?: () => number;
   /** Milliseconds after which streams end, for hosts that abort long requests; null for never. */

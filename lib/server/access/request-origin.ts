@@ -152,7 +152,7 @@ const PREFLIGHT = {
   'access-control-max-age': '600',
 };
 
-/** Answers a CORS preflight; null for other requests. Needs no authentication: it reveals nothing. */
+/** The response to a CORS preflight; null for other requests. Needs no authentication: it reveals nothing. */
 export function preflightResponse(request: Request): Response | null {
   const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
   return isPreflight && hasOpaqueOrigin(request) ? new Response(null, { status: 204, headers: PREFLIGHT }) : null;

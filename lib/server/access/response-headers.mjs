@@ -1,4 +1,4 @@
-/** Headers of every response. Pages get their content policy, with a nonce, from proxy.ts. */
+/** Headers of every response. Pages receive their content policy, with a nonce, from proxy.ts. */
 const EVERYWHERE = {
   'x-content-type-options': 'nosniff',
   // hides paths from other sites; without Sec-Fetch-Site our own Referer proves that a form or download is same-origin
@@ -33,7 +33,7 @@ export const PUBLIC_HEADERS = {
   'access-control-allow-origin': '*',
 };
 
-/** Headers of all other responses than pages: a response that a browser renders anyway can't run or load anything. */
+/** Policy of every response except pages: nothing runs or loads even if a browser renders the response. */
 export const DATA_POLICY = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox" };
 
 /** Headers of text pages with a form, which Next doesn't render. A sandboxed page could not submit the form. */

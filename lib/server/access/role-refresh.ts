@@ -15,7 +15,7 @@ import type { Principal } from './principal';
 const ROLE_MS = 3_600_000;
 /** Delay after a first failure; it doubles with each further one. */
 const RETRY_MS = 60_000;
-const MOST_RETRY_MS = 30 * 60_000;
+const MAX_RETRY_MS = 30 * 60_000;
 
 interface RoleServer {
   database: Database;
@@ -24,7 +24,7 @@ interface RoleServer {
   oidc?: OidcSignIn | null;
 }
 
-/** Columns that schedule the next role refresh of a confirmed sign-in. Without a refresh token there is none. */
+/** Columns that schedule the next role refresh of a confirmed sign-in. Without a refresh token nothing is scheduled. */
 export async function roleColumns(
   database: Database,
   oidc: OidcSignIn,
@@ -50,7 +50,7 @@ async function sealGrant(
  * the provider has ended is revoked.
  *
  * Ordering: one instance claims the refresh in the database by moving its next due time.
- * Failure: never rejects. Without an answer the role stays, and the first use after the next due time retries.
+ * Failure: never rejects. Without a response the role stays, and the first use after the next due time retries.
  */
 export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
   if (!oidc) return;
@@ -90,7 +90,7 @@ async function claimRefresh(
     sql: `UPDATE credentials SET role_due_at = ?1 + min(max(?1 - role_checked_at - ?2, ?3), ?4)
       WHERE id = ?5 AND revoked_at IS NULL AND refresh_token IS NOT NULL AND role_due_at <= ?1
       RETURNING refresh_token, (SELECT email FROM members WHERE id = member_id) AS email`,
-    args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
+    args: [now, ROLE_MS, RETRY_MS, MAX_RETRY_MS, credentialId],
   });
   if (rows[0] === undefined) return null;
   // makes every instance read the next due time

@@ -1,5 +1,5 @@
 /** Minimum bits against offline guessing. */
-const ENOUGH_BITS = 64;
+const MIN_BITS = 64;
 
 /** Bits of a character that repeats the previous ones or continues their sequence. */
 const EXPECTED_BITS = 1;
@@ -10,8 +10,9 @@ const HEX = /^[0-9a-f]+$/i;
 /** Pronounceable letters of one case, as in most words. */
 const WORD = /[A-Z]?[a-z]{3,}|[A-Z]{4,}/g;
 /** Few words have j, q, v, x or z beside other consonants; random text often does. */
-const SPOKEN = /^(?!.*(?:q[^u]|[jvxz][^aeioucptyz]|[^aeiouyln][jqxz]))(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
-/** A secret consists of words if they make up this share of its letters, and this share of all its characters. */
+const PRONOUNCEABLE =
+  /^(?!.*(?:q[^u]|[jvxz][^aeioucptyz]|[^aeiouyln][jqxz]))(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
+/** A secret consists of words if they make up LETTERS_IN_WORDS of its letters and ALL_IN_WORDS of its characters. */
 const LETTERS_IN_WORDS = 2 / 3;
 const ALL_IN_WORDS = 0.6;
 /**
@@ -33,13 +34,13 @@ const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*(
 const LEET = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' }));
 
 /**
- * Estimates if a secret can be guessed, from rules and a short word list. Repetitions, sequences and words add few
+ * Estimates whether a secret can be guessed, from rules and a short word list. Repetitions, sequences and words add few
  * bits; every other character adds as many as its alphabet allows.
  *
  * @param {string} secret
  */
 export function isGuessable(secret) {
-  return estimatedBits(secret) < ENOUGH_BITS;
+  return estimatedBits(secret) < MIN_BITS;
 }
 
 /** @param {string} secret */
@@ -51,8 +52,8 @@ function estimatedBits(secret) {
   for (let index = 0; index < secret.length; index += 1) {
     const pair = secret.slice(Math.max(index - 1, 0), index + 1).toLowerCase();
     const step = index === 0 ? Number.NaN : secret.charCodeAt(index) - secret.charCodeAt(index - 1);
-    const walk = secret.slice(Math.max(index - 2, 0), index + 1).toLowerCase();
-    const isExpected = Math.abs(step) <= 1 || seen.has(pair) || isWalk(walk);
+    const run = secret.slice(Math.max(index - 2, 0), index + 1).toLowerCase();
+    const isExpected = Math.abs(step) <= 1 || seen.has(pair) || isKeyboardRun(run);
     seen.add(pair);
     bits += isExpected ? EXPECTED_BITS : bitsEach;
   }
@@ -62,29 +63,29 @@ function estimatedBits(secret) {
 /** @param {string} secret */
 function hasWords(secret) {
   if (HEX.test(secret)) return false;
-  const plain = secret.replace(/[013457@$]/g, (sign) => LEET.get(sign) ?? sign);
+  const plain = secret.replace(/[013457@$]/g, (character) => LEET.get(character) ?? character);
   const common = (plain.match(COMMON) ?? []).join('').length;
   const isCommon = common >= secret.length * ALL_IN_COMMON;
-  return isCommon || isWordy(secret, ALL_IN_WORDS) || isWordy(plain, ALL_IN_LEET);
+  return isCommon || consistsOfWords(secret, ALL_IN_WORDS) || consistsOfWords(plain, ALL_IN_LEET);
 }
 
-/** @param {string} secret @param {number} least minimum share of the secret in words */
-function isWordy(secret, least) {
+/** @param {string} secret @param {number} minShare minimum share of the secret in words */
+function consistsOfWords(secret, minShare) {
   const letters = secret.replace(/[^a-z]/gi, '').length;
-  const words = (secret.match(WORD) ?? []).filter((word) => SPOKEN.test(word));
+  const words = (secret.match(WORD) ?? []).filter((word) => PRONOUNCEABLE.test(word));
   const inWords = words.join('').length;
   const areWords = inWords > 0 && inWords >= words.length * MEAN_WORD_LENGTH;
-  return areWords && inWords >= letters * LETTERS_IN_WORDS && inWords >= secret.length * least;
+  return areWords && inWords >= letters * LETTERS_IN_WORDS && inWords >= secret.length * minShare;
 }
 
-/** True if three keys are neighbours. Pairs are too common in random text. @param {string} three in lower case */
-function isWalk(three) {
-  const keys = [...three].flatMap((sign) => KEYS.filter(({ key }) => key === sign));
-  const isBeside = keys.map(({ row, column }, index) => {
+/** True if three keys are neighbours. Pairs are too common in random text. @param {string} text in lower case */
+function isKeyboardRun(text) {
+  const keys = [...text].flatMap((character) => KEYS.filter(({ key }) => key === character));
+  const areNeighbours = keys.map(({ row, column }, index) => {
     const last = keys[index - 1];
     return last === undefined || (Math.abs(row - last.row) <= 1 && Math.abs(column - last.column) <= 1);
   });
-  return keys.length === 3 && isBeside.every(Boolean);
+  return keys.length === 3 && areNeighbours.every(Boolean);
 }
 
 /** Size of the alphabet, from the kinds of characters that occur. @param {string} secret */

@@ -39,10 +39,10 @@ export function keyedDigest(key: Uint8Array, text: string): string {
  * Compares two secrets in time that depends only on their length, which is not secret. Plain JavaScript for the same
  * reason as `textDigest`.
  */
-export function sameSecret(sent: string, ours: string): boolean {
-  let difference = sent.length ^ ours.length;
+export function sameSecret(sent: string, expected: string): boolean {
+  let difference = sent.length ^ expected.length;
   for (let index = 0; index < sent.length; index++) {
-    difference |= sent.charCodeAt(index) ^ ours.charCodeAt(index % ours.length);
+    difference |= sent.charCodeAt(index) ^ expected.charCodeAt(index % expected.length);
   }
-  return ours.length > 0 && difference === 0;
+  return expected.length > 0 && difference === 0;
 }

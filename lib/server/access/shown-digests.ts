@@ -11,7 +11,7 @@ export interface ShownDigests {
   /** Form of request digests. `keyed`: HMAC-SHA-256 of the plain digest, in hex; `none`: null. */
   kind: 'plain' | 'keyed' | 'none';
   request(digest: string): string | null;
-  /** Keyed for every redacted reader, even if the reader gets no request digests. */
+  /** Keyed for every redacted reader, even one without request digests. */
   attachment(hash: string): string;
   /**
    * Id of a redacted principal, whose uploads are stored separately until a message names them; null for all others.

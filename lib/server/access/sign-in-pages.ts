@@ -15,7 +15,7 @@ interface PlainForm {
 }
 
 /** A page outside the dashboard: text and one link or button, without scripts or styles. */
-export function plainPage(title: string, text: string, way: PlainLink | PlainForm, status: number): Response {
+export function plainPage(title: string, text: string, control: PlainLink | PlainForm, status: number): Response {
   const body = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -25,7 +25,7 @@ export function plainPage(title: string, text: string, way: PlainLink | PlainFor
 <main>
 <h1>${escaped(title)}</h1>
 <p>${escaped(text)}</p>
-${'href' in way ? linkOf(way) : formOf(way)}
+${'href' in control ? linkOf(control) : formOf(control)}
 </main>
 </html>
 `;
@@ -55,12 +55,12 @@ function escaped(text: string): string {
 /**
  * Reads a form body up to a size limit, because the sender is unknown.
  *
- * @param what names the form in the error
+ * @param form names the form in the error
  * @throws AppError `malformed`, `too_large`
  */
 export async function readForm(
   request: Request,
-  what: 'sign-in' | 'sign-out' | 'logout',
+  form: 'sign-in' | 'sign-out' | 'logout',
   maxBytes: number,
 ): Promise<string> {
   const decoder = new TextDecoder();
@@ -75,7 +75,8 @@ export async function readForm(
   } catch (cause) {
     throw new AppError('malformed', 'The form ended before it was complete. Send it again.', { cause });
   }
-  if (bytes > maxBytes) throw new AppError('too_large', `A ${what} form may have at most ${maxBytes} bytes.`);
+  if (bytes > maxBytes)
+    throw new AppError('too_large', `A ${form} form may have at most ${maxBytes} bytes. Shorten it.`);
   return text + decoder.decode();
 }
 

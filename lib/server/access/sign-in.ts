@@ -27,8 +27,8 @@ import { nextPath, plainPage, readForm } from './sign-in-pages';
 /**
  * Local sign-in: with a single-use link that is valid for five minutes, or by pasting the owner's token into a form.
  *
- * A link signs in at once only if the person opened it directly. In all other cases a button asks for confirmation,
- * because any page could sign a browser in as another person, or use up the link.
+ * A link signs in immediately only if the person opened it directly. Otherwise a button asks for confirmation, because
+ * any page could sign a browser in as another person, or use up the link.
  *
  * Failure: a used or expired code leads to a page that explains how to get a new one.
  */
@@ -40,7 +40,7 @@ const MAX_FORM_BYTES = 16 * 1024;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
 export interface SignInContext extends Authenticator {
-  /** URL that signs a browser out at the identity provider; null without one, or if it doesn't answer. */
+  /** URL that signs a browser out at the identity provider; null without one, or if it doesn't respond. */
   providerSignOutUrl(): Promise<string | null>;
   context(): Promise<
     Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs' | 'sessionMs'> & { credentials: CredentialCache }
@@ -65,7 +65,7 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
     return redirect(signedOutPath(next, hasSessionCookie(request.headers) ? 'ended' : undefined));
   }
   const initiator = requestInitiator(request, settings);
-  // other programs than browsers may not resolve such names
+  // programs other than browsers may not resolve such names
   const isBrowser = initiator !== 'prefetch' && isDocumentRequest(request.headers);
   const own = localNameOrigin(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
   // only with a valid code: the redirect reveals the local name, and browsers send its cookie to every port
@@ -116,7 +116,7 @@ export async function signOut(request: Request, server: SignInContext): Promise<
   if (composedBy && composedBy !== principal.id) {
     const text =
       'Another person has signed in with this browser since you opened that page. To sign them out, open the dashboard.';
-    return plainPage('Nobody was signed out', text, { href: withBasePath('/'), text: 'Open the dashboard' }, 409);
+    return plainPage('No one was signed out', text, { href: withBasePath('/'), text: 'Open the dashboard' }, 409);
   }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {
@@ -127,8 +127,8 @@ export async function signOut(request: Request, server: SignInContext): Promise<
   await credentials.invalidate();
   // a member is signed out at the provider too
   const elsewhere = principal.memberId === null ? null : await server.providerSignOutUrl();
-  const left = { 'set-cookie': clearedCookie(isSecure(request)), ...CLEARED_STORAGE };
-  return elsewhere === null ? redirect(signedOutPath('/', 'ended'), left) : providerSignOutPage(elsewhere, left);
+  const cleared = { 'set-cookie': clearedCookie(isSecure(request)), ...CLEARED_STORAGE };
+  return elsewhere === null ? redirect(signedOutPath('/', 'ended'), cleared) : providerSignOutPage(elsewhere, cleared);
 }
 
 /**
@@ -171,9 +171,9 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
   const { database, now, sessionIdleMs, credentials } = await server.context();
   const secret = await database.writes.run(async (transaction) => {
     transaction.touch('access');
-    const maker = isOwner ? OWNER : await redeemCode(transaction, token, now());
-    if (maker === null) return null;
-    const made = await addDerivedCredential(transaction, maker, {
+    const creator = isOwner ? OWNER : await redeemCode(transaction, token, now());
+    if (creator === null) return null;
+    const created = await addDerivedCredential(transaction, creator, {
       kind: 'session',
       name: LOCAL_ADMIN,
       // The owner's token signs in as admin; acting as an agent needs the token itself.
@@ -183,10 +183,10 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
       expiresAt: now() + LOCAL_SESSION_MS,
       idleMs: sessionIdleMs,
     });
-    const act = describeAction(request, principalOf(made.credential), 'sign in', {}, null);
+    const act = describeAction(request, principalOf(created.credential), 'sign in', {}, null);
     // the URL contains the secret, so its digest must not be recorded
     await recordAction(transaction, { ...act, digest: '' }, 'done', now());
-    return made.secret;
+    return created.secret;
   });
   if (secret === null) return redirect(signedOutPath(next, 'old-link'));
   await credentials.invalidate();

@@ -20,7 +20,7 @@ export interface Source {
   /** Called when the sink accepts more. */
   drained(): void;
   /** Called when the reader has disconnected. */
-  gone(): void;
+  disconnected(): void;
 }
 
 export type OpenStream = (sink: Sink) => Source;
@@ -76,7 +76,7 @@ export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
         });
       },
       pull: () => source?.drained(),
-      cancel: () => source?.gone(),
+      cancel: () => source?.disconnected(),
     },
     new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
   );
@@ -97,7 +97,7 @@ export function abortableBody(body: ReadableStream<Uint8Array>, whenOver: WatchA
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // starts with the first read: an unread body would never stop watching
+        // watches from the first read on, because an unread body would never stop watching
         stop ??= whenOver(() => {
           controller.error(toAbortError('The reader lost access.'));
           reader.cancel().catch(() => {});

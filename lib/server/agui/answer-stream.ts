@@ -21,7 +21,7 @@ interface AnswerStreamOptions {
   sessionId: string;
   /** Position after which the log is read. */
   from: number;
-  /** Position of the start of a turn to read again. */
+  /** Position of a turn's start, for reading the turn again. */
   turnPosition: (turnId: string) => Promise<number | null>;
   stream: WellFormedStream;
   projector: RunProjector;
@@ -48,10 +48,10 @@ const decoder = new TextDecoder();
  * @throws AppError of the first subscription, before anything is written
  */
 export async function answerStream(options: AnswerStreamOptions): Promise<OpenStream> {
-  const gone = new AbortController();
-  const first = await subscribe(options, options.from, gone.signal);
+  const controller = new AbortController();
+  const first = await subscribe(options, options.from, controller.signal);
   return (sink) => {
-    const answer = new Answer(options, sink, gone);
+    const answer = new Answer(options, sink, controller);
     answer.open(first);
     return answer;
   };
@@ -69,7 +69,7 @@ function subscribe(
 class Answer implements Source {
   readonly #options: AnswerStreamOptions;
   readonly #sink: Sink;
-  readonly #gone: AbortController;
+  readonly #controller: AbortController;
   #source: Source | null = null;
   #reading = 0;
   #isEnded = false;
@@ -78,10 +78,10 @@ class Answer implements Source {
   #bound: ReturnType<typeof setTimeout> | undefined;
   #linger: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: AnswerStreamOptions, sink: Sink, gone: AbortController) {
+  constructor(options: AnswerStreamOptions, sink: Sink, controller: AbortController) {
     this.#options = options;
     this.#sink = sink;
-    this.#gone = gone;
+    this.#controller = controller;
   }
 
   open(subscription: OpenStream): void {
@@ -106,14 +106,14 @@ class Answer implements Source {
     this.#source?.drained();
   }
 
-  gone(): void {
+  disconnected(): void {
     clearTimeout(this.#linger);
     this.#leave();
   }
 
   /** The response must end even if only the request was aborted. */
   readonly #abort = (): void => {
-    this.gone();
+    this.disconnected();
     this.#sink.end();
   };
 
@@ -129,7 +129,7 @@ class Answer implements Source {
       write: (chunk) => {
         if (isCurrent()) this.#readChunk(decoder.decode(chunk));
       },
-      // True after `bye`, from either side.
+      // Also called after `bye`, when `#isEnded` is already set.
       end: () => {
         if (isCurrent()) this.#breakOff('The stream ended.', 'stream_ended');
       },
@@ -168,7 +168,8 @@ class Answer implements Source {
     else if (event === 'bye') this.#bye((parseJson(fieldOf('data: ')) as FrameData['bye']).reason);
     else if (event === 'hello') {
       const { resume } = parseJson(fieldOf('data: ')) as FrameData['hello'];
-      if (resume === 'gap') projector.fail('The session’s log from the start of the run is gone.', 'log_unavailable');
+      if (resume === 'gap')
+        projector.fail('The start of the run is no longer in the log. Connect again.', 'log_unavailable');
     }
   }
 
@@ -222,10 +223,11 @@ class Answer implements Source {
     projector.reread();
     const before = this.#source;
     this.#reading += 1;
-    before?.gone();
+    before?.disconnected();
     try {
       const position = await turnPosition(turnId);
-      const subscription = await subscribe(this.#options, position === null ? from : position - 1, this.#gone.signal);
+      const after = position === null ? from : position - 1;
+      const subscription = await subscribe(this.#options, after, this.#controller.signal);
       if (!this.#isEnded) this.#read(subscription);
     } catch (error) {
       serverLog('error', 'agui: a stream failed:', { error: forLog(error) });
@@ -247,6 +249,6 @@ class Answer implements Source {
     clearTimeout(this.#timeout);
     clearTimeout(this.#bound);
     // Ends the subscription.
-    this.#gone.abort();
+    this.#controller.abort();
   }
 }

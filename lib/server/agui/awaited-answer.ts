@@ -3,7 +3,7 @@ import { idField, inputUserMessages } from '@interlude/protocol/event-fields';
 import { readInterlude } from '@interlude/protocol/interlude-metadata';
 
 export interface Awaited {
-  /** Ids, as in the log, of the messages to answer. */
+  /** Ids of the messages to answer, as in the log. */
   messageIds: readonly string[];
   /** An open turn that is the answer, because it continues after an interrupt or another client began it. */
   answeredIn: string | null;
@@ -71,8 +71,8 @@ export class AwaitedAnswer {
     return ids.filter((id) => this.#messageIds.has(id));
   }
 
-  /** Decides if a starting turn is the answer. */
-  relate({ id, kind, named }: TurnStart): Answers {
+  /** Decides whether a starting turn is the answer. */
+  classify({ id, kind, named }: TurnStart): Answers {
     if (this.#isNext) {
       this.#isNext = false;
       this.#turnId = id;

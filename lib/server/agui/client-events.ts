@@ -45,7 +45,7 @@ export function partEnd(kind: PartKind, id: string, event: AgUiEvent | null): Cl
   };
 }
 
-/** The metadata of the client's message, without internal fields and those of the event. */
+/** An event's metadata for a client: every field except `interlude`, of which only the PART fields remain. */
 function metadataOf(event: AgUiEvent): ClientEvent['metadata'] {
   if (!isObject(event.metadata)) return undefined;
   const { interlude: _, ...others } = event.metadata;
@@ -79,8 +79,8 @@ export type Outcome =
   | { type: 'interrupt'; interrupts: readonly Interrupt[] };
 
 /**
- * An event outside messages, with the fields that strict clients require; null if clients must not get it. An unknown
- * type becomes RAW, because 0.0.59 rejects unknown types.
+ * An event outside messages, with the fields that strict clients require; null if clients must not receive it. An
+ * unknown type becomes RAW, because 0.0.59 rejects unknown types.
  */
 export function clientEvent(event: AgUiEvent): ClientEvent | null {
   const read = Object.hasOwn(OTHERS, event.type) ? OTHERS[event.type] : undefined;

@@ -84,20 +84,20 @@ export function messageIdOf(clientId: string | null | undefined): string | null 
 
 /** Limits for a history. Clients accept 10 MB in one frame. */
 export const HISTORY_TURNS = 50;
-const MOST_TEXT = 2 * 1024 * 1024;
-const MOST_ITEMS = 5_000;
+const MAX_TEXT = 2 * 1024 * 1024;
+const MAX_ITEMS = 5_000;
 
 type Message = { id: string; role: string; [field: string]: unknown };
 
 /** As many of a session's newest messages as fit, in the form of a client's list. Adds them to `parts`. */
 export function historyOf(turns: readonly Turn[], parts: ClientParts): Message[] {
   const newestFirst: Message[][] = [];
-  let room = MOST_TEXT;
+  let room = MAX_TEXT;
   for (const item of turns.flatMap(({ items }) => items).reverse()) {
     const messages = messagesOf(item);
     room -= JSON.stringify(messages).length;
     // Keeps the newest message, regardless of its size.
-    if (newestFirst.length > 0 && (room < 0 || newestFirst.length >= MOST_ITEMS)) break;
+    if (newestFirst.length > 0 && (room < 0 || newestFirst.length >= MAX_ITEMS)) break;
     newestFirst.push(messages);
     addItem(item, parts);
   }

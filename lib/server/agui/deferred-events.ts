@@ -5,10 +5,10 @@ import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { type ClientParts, messageIdOf } from './client-parts';
 
 /** Maximum deferred messages, and maximum other deferred events. */
-const MOST_MESSAGES = 64;
-const MOST_OTHERS = 256;
+const MAX_MESSAGES = 64;
+const MAX_OTHERS = 256;
 /** Maximum JSON of all deferred events, in UTF-16 code units. */
-const MOST_TEXT = 4 * 1024 * 1024;
+const MAX_TEXT = 4 * 1024 * 1024;
 
 /**
  * Defers events between runs: people's messages until the run that answers them, other events until the next run.
@@ -24,7 +24,7 @@ export class DeferredEvents {
   #others: EventEntry[] = [];
   readonly #sizes = new WeakMap<EventEntry, number>();
   #size = 0;
-  #leftOut = 0;
+  #dropped = 0;
 
   constructor(parts: ClientParts) {
     this.#parts = parts;
@@ -35,7 +35,7 @@ export class DeferredEvents {
   }
 
   /**
-   * @param isInTurn true if a message that the agent reports may be written at once
+   * @param isInTurn true if a message that the agent reports may be written immediately
    * @returns true if the event must not be written now, because its message is deferred or the client's own
    */
   deferMessage(entry: EventEntry, isInTurn: boolean): boolean {
@@ -65,23 +65,23 @@ export class DeferredEvents {
     const earlier = task === null ? undefined : this.#others.find((other) => progressingTask(other) === task);
     if (earlier !== undefined) {
       this.#others.splice(this.#others.indexOf(earlier), 1);
-      this.#discount([earlier]);
+      this.#subtractSize([earlier]);
     }
     this.#others.push(this.#measured(entry));
     this.#enforceLimits();
   }
 
   /** @param ids of the messages to release with all other events; null for all messages */
-  release(ids: readonly string[] | null): { entries: EventEntry[]; leftOut: number } {
-    const released = { entries: [...this.#others], leftOut: this.#leftOut };
-    this.#discount(this.#others);
+  release(ids: readonly string[] | null): { entries: EventEntry[]; dropped: number } {
+    const released = { entries: [...this.#others], dropped: this.#dropped };
+    this.#subtractSize(this.#others);
     for (const id of ids ?? [...this.#messages.keys()]) {
-      this.#discount(this.#messages.get(id) ?? []);
+      this.#subtractSize(this.#messages.get(id) ?? []);
       released.entries.push(...(this.#messages.get(id) ?? []));
       this.#messages.delete(id);
     }
     this.#others = [];
-    this.#leftOut = 0;
+    this.#dropped = 0;
     return released;
   }
 
@@ -92,16 +92,16 @@ export class DeferredEvents {
 
   /** Drops messages last, because a run may answer them. */
   #enforceLimits(): void {
-    while (this.#others.length > MOST_OTHERS || (this.#size > MOST_TEXT && this.#others.length > 0)) {
-      this.#discount(this.#others.splice(0, 1));
-      this.#leftOut += 1;
+    while (this.#others.length > MAX_OTHERS || (this.#size > MAX_TEXT && this.#others.length > 0)) {
+      this.#subtractSize(this.#others.splice(0, 1));
+      this.#dropped += 1;
     }
     for (const [oldest, entries] of this.#messages) {
-      if (this.#messages.size <= MOST_MESSAGES && this.#size <= MOST_TEXT) return;
+      if (this.#messages.size <= MAX_MESSAGES && this.#size <= MAX_TEXT) return;
       this.#messages.delete(oldest);
       this.#skipped.add(oldest);
-      this.#discount(entries);
-      this.#leftOut += 1;
+      this.#subtractSize(entries);
+      this.#dropped += 1;
     }
   }
 
@@ -112,7 +112,7 @@ export class DeferredEvents {
     return entry;
   }
 
-  #discount(entries: readonly EventEntry[]): void {
+  #subtractSize(entries: readonly EventEntry[]): void {
     for (const entry of entries) this.#size -= this.#sizes.get(entry) ?? 0;
   }
 }

@@ -23,8 +23,8 @@ export interface PendingRequest
 }
 
 /** Maximum interrupts at once. Further requests follow when some are answered. */
-export const MOST_PENDING = 20;
-const MOST = { mostOpen: MOST_PENDING, mostEnded: 0 };
+export const MAX_PENDING = 20;
+const MOST = { mostOpen: MAX_PENDING, mostEnded: 0 };
 
 /** The agent's open requests, marking those that this client has answered. */
 export class PendingRequests {
@@ -61,12 +61,12 @@ export class PendingRequests {
     if (known === undefined && this.#open.crowded !== null) return false;
     const request = pendingRequestOf(requestItem(id, entry));
     // The client already got the repeated request as an interrupt, or answered it.
-    const isAgain = known?.digest === request.digest;
-    this.#open.take(id, 'ask', { ...request, isAnswered: isAgain && known?.isAnswered === true });
-    return !isAgain;
+    const isRepeated = known?.digest === request.digest;
+    this.#open.take(id, 'ask', { ...request, isAnswered: isRepeated && known?.isAnswered === true });
+    return !isRepeated;
   }
 
-  /** The turn or process that waited has ended. */
+  /** Drops every interrupt: the turn or process that waited has ended. */
   close(): void {
     for (const id of this.#open.open) this.#open.take(id, 'cut');
   }
@@ -175,8 +175,8 @@ function answersIn(request: PendingRequest, payload: unknown): AnswerQuestion['a
   const [first = request.title] = questionsOf(request);
   const text = textOf(payload) ?? textOf(fieldsOf(payload).answer);
   if (text !== null) return { [first]: text };
-  const given = fieldsOf(payload);
-  const answers = isObject(given.answers) ? given.answers : given;
+  const fields = fieldsOf(payload);
+  const answers = isObject(fields.answers) ? fields.answers : fields;
   const valid = Object.entries(answers).filter(
     (entry): entry is [string, string | string[]] =>
       typeof entry[1] === 'string' || (Array.isArray(entry[1]) && entry[1].every((one) => typeof one === 'string')),

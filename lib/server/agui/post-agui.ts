@@ -18,13 +18,13 @@ import { postInterrupt, postMessage } from '@/lib/server/commands/session-comman
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
 import { storedFold } from '@/lib/server/ingest/project-session';
 import { readBody } from '@/lib/server/ingest/read-body';
-import { redactResponse } from '@/lib/server/queries/answer';
+import { redactResponse } from '@/lib/server/queries/json-response';
 import { readRequest } from '@/lib/server/queries/read-pending';
 import { query, rawRow, readSnapshot } from '@/lib/server/queries/read-snapshot';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { answerStream } from './answer-stream';
 import { HISTORY_TURNS, historyOf, messageIdOf } from './client-parts';
-import { MOST_PENDING, type PendingRequest, parseAnswer, parseInterruptId, pendingRequestOf } from './interrupts';
+import { MAX_PENDING, type PendingRequest, parseAnswer, parseInterruptId, pendingRequestOf } from './interrupts';
 import { FOLLOW_MS, type Resume, type RunInput, readRunInput } from './run-input';
 import { RunProjector, type RunProjectorOptions } from './run-projector';
 import { TaskActivities } from './task-activity';
@@ -92,7 +92,7 @@ async function run(context: AgUiContext, input: RunInput, server: AgUiServer): P
   const isJoined = openTurn !== null && (continues || follows) && Number(openTurn.position) <= sentAt;
   const from = isJoined ? Number(openTurn.position) - 1 : sentAt;
   const isOpenAtFrom = openTurn !== null && !isJoined && Number(openTurn.position) <= from;
-  return answer(input, facts, server, context, from, {
+  return respond(input, facts, server, context, from, {
     messageIds: sent,
     answeredIn: continues ? openTurn.id : null,
     answersNext: openTurn === null && answered.length > 0,
@@ -123,7 +123,7 @@ async function connect(context: AgUiContext, input: RunInput, server: AgUiServer
   const position = page?.position ?? facts.position;
   const openTurnId = page?.places?.openTurn?.id ?? null;
   const follows = input.followMs === null || input.followMs > 0;
-  const made = {
+  const plan = {
     messageIds: [],
     // A client that does not follow the session gets the open turn until its end.
     answeredIn: follows ? null : openTurnId,
@@ -134,21 +134,21 @@ async function connect(context: AgUiContext, input: RunInput, server: AgUiServer
     knownUpTo: position,
     notices: [],
   };
-  return answer(input, facts, server, context, Number(position), made, history);
+  return respond(input, facts, server, context, Number(position), plan, history);
 }
 
-type Made = Pick<
+type RunPlan = Pick<
   RunProjectorOptions,
   'messageIds' | 'answeredIn' | 'answersNext' | 'follows' | 'openTurnId' | 'answered' | 'knownUpTo' | 'notices'
 >;
 
-async function answer(
+async function respond(
   input: RunInput,
   facts: SessionFacts,
   server: AgUiServer,
   { request, principal, digests, whenOver }: Sender,
   from: number,
-  made: Made,
+  plan: RunPlan,
   history: readonly object[] | null = null,
 ): Promise<Response> {
   const { threadId, dialect, parts, runId } = input;
@@ -156,10 +156,10 @@ async function answer(
   const stream = new WellFormedStream({ threadId, dialect, parts });
   const tasks = new TaskActivities({ sessionId: session.id, agentId: session.agentId }, running);
   const asOf: Position = facts.position;
-  const isUndelivered = made.messageIds.length > 0 && agent?.connection !== 'connected';
+  const isUndelivered = plan.messageIds.length > 0 && agent?.connection !== 'connected';
   const isAway = session.away !== null || isUndelivered;
   const isTurnless = session.turnCount === 0 && session.lastText !== null;
-  const projector = new RunProjector({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...made });
+  const projector = new RunProjector({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...plan });
   if (history !== null) projector.projectHistory(history);
   const open = await answerStream({
     fanOut: server.fanOut,
@@ -169,7 +169,7 @@ async function answer(
       positionOf(server.database, 'SELECT position FROM turns WHERE session_id = ? AND id = ?', session.id, turnId),
     stream,
     projector,
-    followMs: made.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
+    followMs: plan.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
     maxMs: server.streamMaxMs,
     client: principal.credentialId,
     signal: request.signal,
@@ -180,7 +180,7 @@ async function answer(
   return new StreamedResponse(open, SSE_HEADERS);
 }
 
-/** Outcomes that are no errors for an AG-UI client: another client has answered, or the agent has continued. */
+/** Outcomes that are not errors for an AG-UI client: another client has answered, or the agent has continued. */
 const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'request_answered', 'request_changed']);
 
 /** Answers open requests. A request that is no longer open is reported in the notices. */
@@ -192,7 +192,7 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: S
     const pending = facts.pending.find(
       ({ id, digest }) => id === requestId && (mark === null || digest?.startsWith(mark)),
     );
-    const state = pending === undefined ? 'too-late' : await giveAnswer(entry, pending, facts, sender, server);
+    const state = pending === undefined ? 'too-late' : await sendAnswer(entry, pending, facts, sender, server);
     if (state === 'given') answered.push(requestId);
     const outcome =
       pending === undefined
@@ -204,7 +204,7 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: S
   return { answered, notices };
 }
 
-async function giveAnswer(
+async function sendAnswer(
   entry: Resume,
   request: PendingRequest,
   { session, openTurn }: SessionFacts,
@@ -236,12 +236,12 @@ interface SessionFacts {
   session: SessionSummary;
   agent: AgentSummary | null;
   openTurn: TurnHeader | null;
-  /** Open requests, oldest first, at most MOST_PENDING. */
+  /** Open requests, oldest first, at most MAX_PENDING. */
   pending: PendingRequest[];
   running: Task[];
 }
 
-const MOST_RUNNING = 200;
+const MAX_RUNNING = 200;
 
 const REMEMBERED = shapeOf(sessions, 'memory', 'places');
 
@@ -260,20 +260,20 @@ export async function readFacts(view: ReadScope, agentId: string, sessionId: str
       taskFromRow,
       `SELECT ${TASK_ROW.columns()} FROM tasks WHERE session_id = ? AND status = 'running' ORDER BY position DESC LIMIT ?`,
       id,
-      MOST_RUNNING,
+      MAX_RUNNING,
     ),
   ]);
   const [[session], [remembered], [agent = null], running] = found;
   if (agent === null) throw notFound('agent', agentId, '/agents');
   if (session === undefined || remembered === undefined || session.agentId !== agentId) {
     const list = `GET /api/v1/sessions?agent=${encodeURIComponent(agentId)}`;
-    const message = `There is no session ${JSON.stringify(sessionId)}. A threadId is the id of a session of this agent: ${list} lists them. If your client makes thread ids of its own, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
+    const message = `There is no session ${JSON.stringify(sessionId)}. A threadId is the id of a session of this agent: ${list} lists them. If your client generates its own thread ids, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
     throw new AppError('not_found', message);
   }
   const { memory, places } = REMEMBERED.read(remembered);
   const { pendingRequests = [] } = storedFold(memory);
   const pending: PendingRequest[] = [];
-  for (const { id: requestId } of pendingRequests.slice(0, MOST_PENDING)) {
+  for (const { id: requestId } of pendingRequests.slice(0, MAX_PENDING)) {
     const request = await readPendingRequest(view, session.id, requestId);
     if (request !== null && request.outcome === null) pending.push(request);
   }
@@ -295,10 +295,7 @@ async function positionOf({ reader }: Database, sql: string, ...args: string[]):
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/**
- * Returns those of the ids whose messages the session has: sent from the dashboard, or named by a turn that answered
- * them.
- */
+/** Returns the ids whose messages the session has: sent from the dashboard, or named by a turn that answered them. */
 async function knownMessages(
   database: Database,
   sessionId: string,
@@ -306,12 +303,12 @@ async function knownMessages(
 ): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const id = columnText(sessionId);
-  const wanted = JSON.stringify(ids);
+  const idsJson = JSON.stringify(ids);
   const { rows } = await database.reader.execute({
     sql: `SELECT id FROM commands WHERE session_id = ?1 AND type = 'message' AND id IN (SELECT value FROM json_each(?2))
           UNION
           SELECT message_id FROM obligations WHERE session_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))`,
-    args: [id, wanted],
+    args: [id, idsJson],
   });
   return new Set(rows.map(({ id: known }) => String(known)));
 }

@@ -54,7 +54,7 @@ export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   const { values, tooDeepAt } = measureJson(bytes);
   await yielder.yieldIfDue();
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);
-  if (values > MAX_INPUT_VALUES) throw invalid(`The input holds more than ${MAX_INPUT_VALUES} values.`);
+  if (values > MAX_INPUT_VALUES) throw invalid(`The input may have at most ${MAX_INPUT_VALUES} values. Shorten it.`);
   const text = decodeStart(bytes);
   await yielder.yieldIfDue();
   const parsed = parseJsonText(text);
@@ -83,14 +83,14 @@ function sentAtEnd(messages: readonly Fields[]): SentMessage[] {
   if (sent.length > MAX_SENT) throw invalid(`The input ends with more than ${MAX_SENT} user messages. Send fewer.`);
   return sent.map((message) => {
     const text = contentText(message.content);
-    if (text.trim() === '') throw invalid('The last messages of the input need a text: only text can be sent.');
+    if (text.trim() === '') throw invalid('The last messages of the input must contain text. Add it.');
     return { clientId: clientIdOf(idOf(message, 'id')), text };
   });
 }
 
 function resumesIn(value: unknown): Resume[] {
   const entries = listOf(value);
-  if (entries.length > MAX_SENT) throw invalid(`The input answers more than ${MAX_SENT} interrupts at once.`);
+  if (entries.length > MAX_SENT) throw invalid(`The input answers more than ${MAX_SENT} interrupts. Send fewer.`);
   return entries.map((entry) => {
     const { interruptId, status, payload } = fieldsOf(entry);
     if (textOf(interruptId) === null || (status !== 'resolved' && status !== 'cancelled')) {
@@ -142,7 +142,7 @@ function idOf(fields: Fields, name: string): string {
 /** Length is limited, because each run repeats the id. */
 function shortIdOf(fields: Fields, name: string): string {
   const id = idOf(fields, name);
-  if (id.length > MAX_ID_LENGTH) throw invalid(`${name} is longer than ${MAX_ID_LENGTH} characters.`);
+  if (id.length > MAX_ID_LENGTH) throw invalid(`${name} may have at most ${MAX_ID_LENGTH} characters. Shorten it.`);
   return id;
 }
 

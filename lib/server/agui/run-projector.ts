@@ -18,7 +18,7 @@ export interface RunProjectorOptions extends Awaited {
   stream: WellFormedStream;
   parts: ClientParts;
   tasks: TaskActivities;
-  /** The client's id for its run, which the answering run gets. */
+  /** The client's id for its run, which the answering run takes over. */
   runId: string;
   /** Other runs to show: `while-tasks-run` until nothing is in progress, `always` until `stopFollowing`. */
   follows: 'no' | 'while-tasks-run' | 'always';
@@ -54,7 +54,7 @@ interface Turn {
 /**
  * Projects a session's log into the runs of an AG-UI client. Pure: the caller passes the log and the timeouts.
  *
- * A turn that was open when the client sent its message is not taken for the answer, and is written only if the client
+ * A turn that was open when the client sent its message does not count as the answer, and is written only if the client
  * follows. If the turn's end shows that it answered the message, the caller reads the turn again (`rereads`).
  *
  * Ordering: one run at a time, in the order of the turns.
@@ -157,7 +157,6 @@ export class RunProjector {
     this.fail(`The agent’s runner is offline.${waits} Connect again to see new events.`, 'agent_away');
   }
 
-  /** Ends the stream with an error. */
   fail(message: string, code: string): void {
     if (this.#isOver) return;
     this.#stream.fail(message, code);
@@ -197,7 +196,7 @@ export class RunProjector {
     const { id, kind, named, parentRunId } = start;
     if (this.#isOver) return;
     this.#isAway = false;
-    const turn = this.#turnOf(id, this.#answer.relate(start), named ?? []);
+    const turn = this.#turnOf(id, this.#answer.classify(start), named ?? []);
     this.#turn = turn;
     if (!turn.isShown) return;
     const { trigger } = readInterlude(event);
@@ -242,10 +241,10 @@ export class RunProjector {
   #endTurnBefore(event: AgUiEvent, opensRequest: boolean): boolean {
     const turn = this.#turn;
     if (!turn?.ending) return false;
-    const isItsRequest = opensRequest && readInterlude(event).derived?.turnId === turn.id;
-    if (isItsRequest && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
+    const isRequestOfTurn = opensRequest && readInterlude(event).derived?.turnId === turn.id;
+    if (isRequestOfTurn && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
     this.#endTurn();
-    return isItsRequest;
+    return isRequestOfTurn;
   }
 
   #endTurn(): void {
@@ -341,15 +340,15 @@ export class RunProjector {
       this.#concludeIfIdle();
       return;
     }
-    const deservesRun = isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress);
-    if (this.#stream.runId !== null || (this.#follows && deservesRun)) this.#stream.write(entry);
+    const startsRun = isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress);
+    if (this.#stream.runId !== null || (this.#follows && startsRun)) this.#stream.write(entry);
     else if (this.#follows) this.#deferred.defer(entry);
   }
 
   #release(ids: readonly string[] | null): void {
-    const { entries, leftOut } = this.#deferred.release(ids);
+    const { entries, dropped } = this.#deferred.release(ids);
     for (const entry of entries) this.#stream.write(entry);
-    if (leftOut > 0) this.#stream.custom('interlude:left-out', { count: leftOut });
+    if (dropped > 0) this.#stream.custom('interlude:left-out', { count: dropped });
   }
 
   #failDelivery(event: AgUiEvent): void {
@@ -360,7 +359,7 @@ export class RunProjector {
     this.#hasOwnRun = true;
     // The open run already shows the failure.
     if (this.#isInRun) return;
-    const reason = pickText(value, 'reason') ?? 'no reason was given';
+    const reason = pickText(value, 'reason') ?? 'no reason given';
     this.#stream.fail(`The message did not reach the agent: ${reason}.`, 'message_failed');
     this.#concludeIfIdle();
   }
@@ -396,7 +395,7 @@ export class RunProjector {
     if (!this.#follows) this.#conclude();
   }
 
-  /** Ends the stream between runs. A client that has not had its own run gets an empty one. */
+  /** Ends the stream between runs. A client without a run so far receives an empty one. */
   #conclude(): void {
     if (this.#isOver) return;
     if (!this.#hasOwnRun) this.#beginOwn(undefined, { turn: 'none' });

@@ -30,7 +30,7 @@ interface NewRun {
 }
 
 /** Limit per run, beyond which steps, subagents and spans are dropped. */
-const MOST_BRACKETS = { mostOpen: 10_000, mostEnded: 10_000 };
+const MAX_BRACKETS = { mostOpen: 10_000, mostEnded: 10_000 };
 
 /**
  * Turns any events into a stream that strict clients accept. Follows the lifecycle grammar: a part without a start gets
@@ -50,10 +50,10 @@ export class WellFormedStream {
   readonly #parts: ClientParts;
   readonly #runs = new Entities<'turn', { isOutside: boolean }>('turn', { mostOpen: 1, mostEnded: 0 });
   /** Open steps, subagents and spans of the run, each with its first event. */
-  #brackets = new Entities<'bracket', ClientEvent>('bracket', MOST_BRACKETS);
+  #brackets = new Entities<'bracket', ClientEvent>('bracket', MAX_BRACKETS);
   #hasFailed = false;
   #chunks: readonly Chunked[] | undefined;
-  #out: ClientEvent[] = [];
+  #written: ClientEvent[] = [];
 
   constructor(options: { threadId: string; dialect: Dialect; parts: ClientParts }) {
     this.#threadId = options.threadId;
@@ -73,8 +73,8 @@ export class WellFormedStream {
 
   /** @returns the events written since the last call */
   drain(): ClientEvent[] {
-    const written = this.#out;
-    this.#out = [];
+    const written = this.#written;
+    this.#written = [];
     return written;
   }
 
@@ -256,7 +256,7 @@ export class WellFormedStream {
     if (runId === null) return null;
     for (const { kind, id } of this.#parts.open()) this.#close(kind, id, at);
     for (const [, start] of this.#brackets.entries().reverse()) this.#emit(bracketEnd(start, null), at);
-    this.#brackets = new Entities('bracket', MOST_BRACKETS);
+    this.#brackets = new Entities('bracket', MAX_BRACKETS);
     this.#chunks = undefined;
     this.#runs.take(runId, 'end');
     return runId;
@@ -275,6 +275,6 @@ export class WellFormedStream {
   #emit(event: ClientEvent, at?: number): void {
     const timestamp = at !== undefined && Number.isSafeInteger(at) ? at : undefined;
     const fields = Object.entries({ ...event, timestamp }).filter(([, value]) => value !== undefined);
-    this.#out.push(Object.fromEntries(fields) as ClientEvent);
+    this.#written.push(Object.fromEntries(fields) as ClientEvent);
   }
 }

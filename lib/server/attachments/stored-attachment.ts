@@ -14,27 +14,27 @@ export interface StoredAttachment {
 /**
  * Finds a session's attachment.
  *
- * @param given the hash in the form that the reader sees; no other form is accepted
+ * @param shownHash the hash in the form that the reader sees; no other form is accepted
  * @returns null if no attachment is shown to the reader under this hash
  */
 export async function storedAttachment(
   reader: Pick<Reader, 'execute'>,
   sessionId: string,
-  given: string,
+  shownHash: string,
   digests: ShownDigests,
 ): Promise<StoredAttachment | null> {
-  if (!isHash(given)) return null;
+  if (!isHash(shownHash)) return null;
   const session = columnText(sessionId);
-  if (digests.sender === null) return { place: session, hash: given };
+  if (digests.sender === null) return { place: session, hash: shownHash };
   const uploads = uploadPlace(session, digests);
   const { rows } = await reader.execute({
     sql: 'SELECT session_id, hash FROM attachments WHERE session_id IN (?, ?)',
     args: [session, uploads],
   });
   const stored = rows.map(({ session_id, hash }) => ({ place: String(session_id), hash: String(hash) }));
-  const isGiven = ({ place, hash }: StoredAttachment) =>
-    digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === given;
-  return stored.find(isGiven) ?? null;
+  const hasHash = ({ place, hash }: StoredAttachment) =>
+    digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === shownHash;
+  return stored.find(hasHash) ?? null;
 }
 
 /**

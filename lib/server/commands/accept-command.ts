@@ -30,7 +30,7 @@ interface SessionCommand<Type extends CommandType> {
   /** Bytes held in memory while the write is queued. */
   bytes?: number;
   /**
-   * Validates the request and builds the command's body. `repeats`: true for an open command that asks for the same and
+   * Validates the request and builds the command's body. `repeats`: true for an open command that requests the same and
    * is returned instead. `sending`: returned now and for every repetition of the request.
    */
   prepare: (
@@ -147,7 +147,7 @@ export interface WritableSession {
   agentId: string;
   openTurnId: string | null;
   pendingRequests: readonly AnswerableRequest[];
-  /** True if more requests may be open than `pendingRequests` holds; they are in the session's events. */
+  /** True if `pendingRequests` may lack some open requests; the session's events have them all. */
   hasMorePending: boolean;
   /** Predicted delivery of a message that is sent now. */
   sending: Sending;

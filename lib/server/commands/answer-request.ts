@@ -26,7 +26,7 @@ import { findOpenCommand } from './queue-command';
 export async function postRequestAnswer(
   {
     ids: { sessionId, requestId },
-    body: { clientId, ...given },
+    body: { clientId, ...content },
     principal,
     digests,
   }: RequestContext<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
@@ -39,17 +39,17 @@ export async function postRequestAnswer(
       'Requests can’t be answered in a frame of another page. Open the session in the dashboard and answer there.',
     );
   }
-  const isAnswer = 'answers' in given;
+  const isAnswer = 'answers' in content;
   const kind = isAnswer ? 'question' : 'permission';
-  const { digest, ...answer } = given;
+  const { digest, ...answer } = content;
   const accepted = await acceptCommand(server, {
     sessionId,
     clientId,
-    request: { type: isAnswer ? 'question.answer' : 'permission.decision', requestId, ...given },
+    request: { type: isAnswer ? 'question.answer' : 'permission.decision', requestId, ...content },
     prepare: async (transaction, session) => {
       const request = await requireOpen(transaction, session, { requestId, kind, digest, digests }, server.now());
-      if (!isAnswer && given.optionId !== undefined) {
-        requireOffered(await offeredOptions(transaction, session, requestId), given.optionId, given.behavior);
+      if (!isAnswer && content.optionId !== undefined) {
+        requireOffered(await offeredOptions(transaction, session, requestId), content.optionId, content.behavior);
       }
       return { body: { ...request, ...answer } as CommandBodies['question.answer' | 'permission.decision'] };
     },

@@ -29,8 +29,8 @@ export async function putArrangement(
 }
 
 function rearrange(before: Arrangement, { name, pinned, archived, seenState }: Arrange, now: number): Arrangement {
-  const since = (wanted: boolean | undefined, at: number | null) =>
-    wanted === undefined ? at : wanted ? (at ?? now) : null;
+  const since = (isSet: boolean | undefined, at: number | null) =>
+    isSet === undefined ? at : isSet ? (at ?? now) : null;
   return {
     name: name === undefined ? before.name : name?.trim() || null,
     pinnedAt: since(pinned, before.pinnedAt),

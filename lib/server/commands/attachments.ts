@@ -33,7 +33,7 @@ const PART_BYTES = 512 * 1024;
 const MAX_REMOVED = 4;
 
 const ATTACHMENT = shapeOf(attachments, 'hash', 'name', 'mediaType', 'bytes');
-const BODY_LIMIT = { what: 'An attachment', advice: 'Attach a smaller file, or a part of it.' };
+const BODY_LIMIT = { subject: 'An attachment', advice: 'Attach a smaller file, or a part of it.' };
 
 /**
  * `POST /sessions/:id/attachments?name=`: uploads an image or file for a later message.
@@ -153,10 +153,10 @@ async function requireRoom(transaction: WriteTransaction, id: string, bytes: num
     sql: `SELECT count(*) AS count, coalesce(sum(bytes), 0) AS bytes FROM attachments WHERE session_id = ? AND is_named = 0`,
     args: [id],
   });
-  const [kept] = rows;
-  const isFull = Number(kept?.count) >= MAX_UNNAMED_ATTACHMENTS;
-  if (!isFull && Number(kept?.bytes) + bytes <= MAX_UNNAMED_ATTACHMENT_BYTES) return;
-  const message = `The session holds ${kept?.count} uploads (${kept?.bytes} bytes) that no message uses yet, and accepts no more. Send their message, or wait: unused uploads are removed after a day.`;
+  const [usage] = rows;
+  const isFull = Number(usage?.count) >= MAX_UNNAMED_ATTACHMENTS;
+  if (!isFull && Number(usage?.bytes) + bytes <= MAX_UNNAMED_ATTACHMENT_BYTES) return;
+  const message = `The session holds ${usage?.count} uploads (${usage?.bytes} bytes) that no message uses yet, and accepts no more. Send their message, or wait: unused uploads are removed after a day.`;
   throw conflict('too_many_attachments', message, {
     maxCount: MAX_UNNAMED_ATTACHMENTS,
     maxBytes: MAX_UNNAMED_ATTACHMENT_BYTES,
@@ -176,14 +176,14 @@ export async function nameAttachments(
   digests: ShownDigests,
 ): Promise<Attachment[]> {
   if (refs.length === 0) return [];
-  const wanted: { stored: StoredAttachment | null; given: string; name: string }[] = [];
-  for (const { hash: given, name } of refs) {
-    wanted.push({ stored: await storedAttachment(transaction, sessionId, given, digests), given, name });
+  const requested: { stored: StoredAttachment | null; shownHash: string; name: string }[] = [];
+  for (const { hash: shownHash, name } of refs) {
+    requested.push({ stored: await storedAttachment(transaction, sessionId, shownHash, digests), shownHash, name });
   }
   const session = columnText(sessionId);
   transaction.touch(`session:${session}`);
   const uploads = new Map<string, Attachment>();
-  for (const { stored } of wanted) {
+  for (const { stored } of requested) {
     if (stored === null || stored.place === session || uploads.has(stored.hash)) continue;
     const upload = await moveUpload(transaction, stored, session);
     if (upload !== undefined) uploads.set(stored.hash, upload);
@@ -191,15 +191,15 @@ export async function nameAttachments(
   const found = await transaction.execute({
     sql: `UPDATE attachments SET is_named = 1, named_position = ?
           WHERE session_id = ? AND hash IN (SELECT value FROM json_each(?)) RETURNING ${ATTACHMENT.columns()}`,
-    args: [await transaction.position(), session, JSON.stringify(wanted.map(({ stored }) => stored?.hash ?? null))],
+    args: [await transaction.position(), session, JSON.stringify(requested.map(({ stored }) => stored?.hash ?? null))],
   });
   const known = new Map(ATTACHMENT.all(found).map((attachment) => [attachment.hash, attachment]));
-  const named = wanted.map(({ stored, given, name }) => {
+  const named = requested.map(({ stored, shownHash, name }) => {
     // The sender's own upload, even if the session had the same bytes before.
     const attachment = stored === null ? undefined : (uploads.get(stored.hash) ?? known.get(stored.hash));
     if (attachment !== undefined) return { ...attachment, name };
-    const message = `The session has no attachment ${JSON.stringify(name)} with the hash ${given}. Upload it to POST /api/v1/sessions/:id/attachments first (${ATTACHMENT_TYPES.join(', ')}). Unused uploads are removed after a day.`;
-    throw new AppError('invalid_argument', message, { details: { hash: given } });
+    const message = `The session has no attachment ${JSON.stringify(name)} with the hash ${shownHash}. Upload it to POST /api/v1/sessions/:id/attachments first (${ATTACHMENT_TYPES.join(', ')}). Unused uploads are removed after a day.`;
+    throw new AppError('invalid_argument', message, { details: { hash: shownHash } });
   });
   const bytes = named.reduce((sum, attachment) => sum + attachment.bytes, 0);
   if (bytes <= MAX_MESSAGE_ATTACHMENT_BYTES) return named;

@@ -16,8 +16,8 @@ import { COMMANDS } from './command-table';
 const TERMS = Object.entries(COMMANDS).map(([type, { termMs }]) => `WHEN '${type}' THEN ?3 + ${termMs}`);
 
 /**
- * Clamps deadlines after the server's clock was stepped: no deadline stays further away than its whole term, and
- * setting the clock ahead brings no deadline nearer.
+ * Clamps deadlines after a step of the server's clock: afterwards none is further away than its full term, and none has
+ * moved nearer because the clock was set ahead.
  *
  * | column | term | after a step back, and at the start | after a step ahead |
  * |---|---|---|---|
@@ -27,7 +27,7 @@ const TERMS = Object.entries(COMMANDS).map(([type, { termMs }]) => `WHEN '${type
  * | sessions.gives_up_at | COMMAND_EXPIRY_MS | at most now + term | same |
  * | commands.lease_until | COMMAND_LEASE_MS | same | same |
  * | commands.expires_at | `termMs` of its kind | same | same |
- * | agents.level_expires_at | as requested, from level_requested_at | requested at now at the latest | same |
+ * | agents.level_expires_at | as requested, from level_requested_at | counted from now at the latest | same |
  * | obligations.owed_since | start of the reply limit | at most now | later by the step, at most now |
  * | tasks.unanswered_since | start of the result limit | same | same |
  * | attachments.sent_at | start of ATTACHMENT_KEPT_MS, until a message names it | same | same |
@@ -38,7 +38,7 @@ const TERMS = Object.entries(COMMANDS).map(([type, { termMs }]) => `WHEN '${type
  * | inbox.snoozed_until | a wall-clock time that a person chose | unchanged | unchanged |
  * | runners.missed_at, first_connected_at | shown, never compared | unchanged | unchanged |
  *
- * Failure: if two servers of one database both clamp, a deadline moves to at most a whole term from now.
+ * Failure: if two servers of one database both clamp, a deadline moves to at most a full term from now.
  *
  * @param stepMs milliseconds by which the clock was stepped; 0 at the start
  */
@@ -99,7 +99,7 @@ async function clampLogLevels(transaction: WriteTransaction, now: number, ahead:
     if (desired === null) continue;
     const requestedAt = Math.min(desired.requestedAt + ahead, now);
     const expiresAt = desired.expiresAt === null ? null : desired.expiresAt + requestedAt - desired.requestedAt;
-    const fact = { kind: 'level-asked', agentId: id, desired: { ...desired, requestedAt, expiresAt } } as const;
+    const fact = { kind: 'level-requested', agentId: id, desired: { ...desired, requestedAt, expiresAt } } as const;
     await appendFacts(transaction, now, [fact]);
   }
 }

@@ -43,7 +43,7 @@ type Job = 'poll' | 'renew' | 'end';
 /**
  * This process's command streams, one per agent, and the due work.
  *
- * Ordering: a stored command wakes the agent's stream, at once in this process and at the next poll in others.
+ * Ordering: a stored command wakes the agent's stream, immediately in this process and at the next poll in others.
  * Failure: the database holds all of the hub's state, so a process that dies loses only wake-ups.
  */
 export class CommandHub {
@@ -72,14 +72,14 @@ export class CommandHub {
   }
 
   /** Starts the timers, which also do the due work while no runner is connected. */
-  keep(): void {
+  start(): void {
     if (this.#timers !== null || this.#isClosed) return;
-    const beat = () => {
-      for (const stream of this.#streams.values()) stream.beat();
+    const sendHeartbeat = () => {
+      for (const stream of this.#streams.values()) stream.sendHeartbeat();
     };
     this.#timers = [
       setInterval(() => void this.#poll(), POLL_MS),
-      setInterval(beat, HEARTBEAT_MS),
+      setInterval(sendHeartbeat, HEARTBEAT_MS),
       setInterval(() => void this.#renew(), RENEW_MS),
     ];
     for (const timer of this.#timers) unref(timer);
@@ -97,7 +97,7 @@ export class CommandHub {
    * @param after position of the last command that the runner has; 0 for none
    * @param signal aborts when the runner disconnects
    * @param maxMs milliseconds until the stream sends `bye`; null for never
-   * @param by the credential's scope, and a way to watch for its end
+   * @param by the credential's scope, and a function that watches for its end
    * @throws AppError `unavailable` while shutting down, and errors of the database
    */
   async open(
@@ -114,7 +114,7 @@ export class CommandHub {
       });
     }
     // A process that may freeze does due work only while a stream is open.
-    if (this.#isLongLived) this.keep();
+    if (this.#isLongLived) this.start();
     // The counter reveals how busy other agents are, so a runner with a scope gets its own newest position.
     const showsCounter = scope.kind === 'everything';
     const newest = showsCounter ? 'SELECT position FROM counter' : { sql: OWN_NEWEST, args: [agentId] };
@@ -159,7 +159,7 @@ export class CommandHub {
     else before?.close('replaced');
     signal.addEventListener('abort', () => stream.abandon(), { once: true });
     stream.whenOver(whenOver);
-    stream.greet(isBeyond ? 'gap' : 'ok');
+    stream.sendHello(isBeyond ? 'gap' : 'ok');
     // The hub may close during the write.
     if (this.#isClosed) stream.close('shutdown');
     if (signal.aborted) stream.abandon();
@@ -193,7 +193,7 @@ export class CommandHub {
     const { agentId } = stream;
     if (this.#streams.get(agentId) === stream) this.#streams.delete(agentId);
     this.#followWhileStreaming();
-    // A runner whose stream the server closed reconnects at once. If not, its term expires.
+    // A runner whose stream the server closed reconnects immediately. If it doesn't, its term expires.
     if (isGone) {
       this.#database.writes
         .run((transaction) => disconnectRunner(transaction, agentId, stream.id, this.#now()), aboutAgent(agentId))
@@ -289,7 +289,7 @@ export class CommandHub {
         await renewRunners(transaction, ids, this.#now());
         return new Set(gone);
       });
-      // A runner whose machine was only asleep reconnects at once.
+      // A runner whose machine was only asleep reconnects immediately.
       for (const stream of [...this.#streams.values()]) if (unresponsive.has(stream.id)) stream.close('slow');
       this.#failing.delete('renew');
     } catch (error) {
@@ -301,7 +301,7 @@ export class CommandHub {
     this.#due.databaseFailed();
     const isClosed = this.#isClosed || databaseErrorCode(error) === 'CLIENT_CLOSED';
     if (isClosed) this.close();
-    // Damage of the database has already been logged.
+    // Damage to the database has already been logged.
     const isLogged = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
     if (!isLogged) serverLog('error', 'commands: delivery is delayed:', { error: forLog(error) });
     this.#failing.add(job);

@@ -12,7 +12,6 @@ import { withTimeLeft } from './desired-state';
 import { commandFromRow, type StoredCommand } from './queue-command';
 import { type RunnerRef, readRunner } from './runner-connection';
 
-/** Maximum commands per claim. */
 const MAX_CLAIMED = 200;
 
 type ClaimOutcome =
@@ -139,11 +138,11 @@ export class CommandStream {
       drained: () => {
         if (this.#isAwake) this.wake();
       },
-      gone: () => this.abandon(),
+      disconnected: () => this.abandon(),
     };
   };
 
-  greet(resume: CommandFrameData['hello']['resume']): void {
+  sendHello(resume: CommandFrameData['hello']['resume']): void {
     this.#send({ event: 'hello', data: { resume, position: positionFromNumber(this.#after) } });
   }
 
@@ -157,7 +156,7 @@ export class CommandStream {
     if (!this.#isClaiming) void this.#pump();
   }
 
-  beat(): void {
+  sendHeartbeat(): void {
     if (!this.#isEnded && this.#hasRoom) this.#write(encoder.encode(HEARTBEAT));
   }
 
@@ -172,7 +171,7 @@ export class CommandStream {
     this.#close();
   }
 
-  /** The request was aborted. */
+  /** Ends the stream after the request was aborted. */
   abandon(): void {
     clearTimeout(this.#linger);
     if (this.#isEnded) return;

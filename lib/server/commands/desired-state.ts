@@ -47,14 +47,14 @@ export async function putLogLevel(
   const requested = await server.database.writes.run(async (transaction) => {
     await requireAgent(transaction, agentId);
     const ttl = ttlSeconds === undefined ? defaultTtl : ttlSeconds;
-    const wanted = { agentId: id, level, ttlSeconds: ttl, by: operatorName(principal) };
-    return requestLogLevel(transaction, wanted, server.now());
+    const requested = { agentId: id, level, ttlSeconds: ttl, by: operatorName(principal) };
+    return requestLogLevel(transaction, requested, server.now());
   });
   server.commands.wake(id);
   return { ...requested, state: 'queued' };
 }
 
-/** @param wanted `level` null: the runner's default; `ttlSeconds` null: until it is replaced */
+/** @param requested `level` null: the runner's default; `ttlSeconds` null: until it is replaced */
 export async function requestLogLevel(
   transaction: WriteTransaction,
   {
@@ -118,7 +118,7 @@ export async function expireLogLevels(
   const { rows } = await transaction.execute(selectDue(expiredLogLevels(now), choice, AGENT_ROW.columns()));
   for (const { id: agentId, body } of rows.map(AGENT_ROW.read)) {
     const isConfirmed = body.logLevel.desired?.state !== 'requested';
-    if (isConfirmed) await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired: null }]);
+    if (isConfirmed) await appendFacts(transaction, now, [{ kind: 'level-requested', agentId, desired: null }]);
     else await requestLogLevel(transaction, { agentId, level: null, ttlSeconds: null, by: 'time-limit' }, now);
   }
   return rows.length;
@@ -132,7 +132,7 @@ async function queueLogLevel(
   now: number,
 ): Promise<void> {
   const { level, expiresAt, requestedBy } = desired;
-  await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
+  await appendFacts(transaction, now, [{ kind: 'level-requested', agentId, desired }]);
   const ttl = expiresAt === null ? {} : { ttlSeconds: Math.ceil((expiresAt - now) / 1_000), expiresAt };
   const body: CommandBodies['log-level.set'] = { level, by: requestedBy, requestId, ...ttl };
   const fields = { id: commandId, agentId, sessionId: null, now, expiresAt };
@@ -167,9 +167,9 @@ async function readLogLevel(
 export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand {
   const { command } = stored;
   if (command.type !== 'log-level.set' || command.body.expiresAt === undefined) return stored;
-  const left = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
+  const remainingSeconds = Math.max(1, Math.ceil((command.body.expiresAt - now) / 1_000));
   // Never more than requested, even after the clock was set back.
-  const ttlSeconds = Math.min(left, command.body.ttlSeconds ?? left);
+  const ttlSeconds = Math.min(remainingSeconds, command.body.ttlSeconds ?? remainingSeconds);
   return { ...stored, command: { ...command, body: { ...command.body, ttlSeconds } } };
 }
 
@@ -196,7 +196,7 @@ export async function putWakeRule(
 }
 
 /** Limit per transaction, because each rule takes some milliseconds. */
-const MOST_RENEWED = 20;
+const MAX_RENEWED = 20;
 
 /**
  * Call when a runner has connected. Queues expired wake rules again, those of the most recently active sessions first.
@@ -208,7 +208,7 @@ export async function renewWakeRules(transaction: WriteTransaction, agentId: str
           WHERE s.agent_id = ? AND s.wake_rule IS NOT NULL AND NOT s.has_ended AND 'expired' = (
             SELECT c.state FROM commands AS c INDEXED BY commands_of_waking
             WHERE c.session_id = s.id AND c.type = 'wake-rule.set' ORDER BY c.position DESC LIMIT 1)
-          ORDER BY s.last_event_at DESC LIMIT ${MOST_RENEWED}`,
+          ORDER BY s.last_event_at DESC LIMIT ${MAX_RENEWED}`,
     args: [agentId],
   });
   for (const { id: sessionId, wakeRule } of rows.map(sessionFromRow)) {
@@ -216,7 +216,7 @@ export async function renewWakeRules(transaction: WriteTransaction, agentId: str
     const fields = { id: crypto.randomUUID(), agentId, sessionId, now };
     await queueCommand(transaction, { ...fields, type: 'wake-rule.set', body: { when: wakeRule } });
   }
-  return rows.length === MOST_RENEWED;
+  return rows.length === MAX_RENEWED;
 }
 
 async function newestWakeRule(transaction: WriteTransaction, sessionId: string): Promise<WakeRuleCommand | null> {
@@ -228,8 +228,8 @@ async function newestWakeRule(transaction: WriteTransaction, sessionId: string):
   return rows[0] === undefined ? null : (commandFromRow(rows[0]).command as WakeRuleCommand);
 }
 
-/** Applies the runner's answer to the desired state, unless a newer command has replaced it. */
-export async function applyAnswer(
+/** Applies a runner's acknowledgement to the desired state, unless a newer command has replaced it. */
+export async function applyAcknowledgement(
   transaction: WriteTransaction,
   agentId: string,
   command: Command,
@@ -241,11 +241,11 @@ export async function applyAnswer(
   if (command.type === 'log-level.set') {
     const current = await readLogLevel(transaction, agentId);
     if (current?.stored.command.id !== command.id) return;
-    // Once the runner confirms its default, no level is desired any more.
+    // Once the runner confirms its default, no level is desired.
     const isOver = state === 'done' && current.desired.level === null;
     const answered = state === 'done' ? ('confirmed' as const) : ('refused' as const);
     const desired = isOver ? null : { ...current.desired, state: answered, reason };
-    await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
+    await appendFacts(transaction, now, [{ kind: 'level-requested', agentId, desired }]);
   } else if (command.type === 'wake-rule.set' && command.sessionId !== null) {
     const { id, sessionId, body } = command;
     if ((await newestWakeRule(transaction, sessionId))?.id !== id) return;

@@ -21,7 +21,7 @@ import { type ClockReading, expireCommands, expiredCommands } from './settle-com
 const ASLEEP_AFTER_MS = 3_000;
 
 /** Maximum wait for another process that does the due work, and the poll interval. */
-const MOST_WAIT_MS = 6_000;
+const MAX_WAIT_MS = 6_000;
 const POLL_MS = 250;
 
 /** Interval for reading the newest record's time, which scans every outbox that ever existed. */
@@ -88,9 +88,9 @@ export class DueWork {
     const since = this.#steady();
     while (await hasDue(this.#database.reader, due)) {
       if (await this.lease.isHeld()) return this.sweepAndRelease();
-      if (this.#steady() - since > MOST_WAIT_MS) return;
+      if (this.#steady() - since > MAX_WAIT_MS) return;
       await pause(POLL_MS);
-      // A sweep that started after this call has failed on the rows that are still due.
+      // If a sweep started after this call, it failed on the rows that are still due.
       const startedMs = await this.lease.doneSinceMs();
       if (startedMs !== null && startedMs <= this.#steady() - since) return;
     }
@@ -116,7 +116,7 @@ export class DueWork {
     return { now, isTrusted: this.#trust.isTrusted(this.#newest.at) };
   }
 
-  /** A failing database may have missed signs of life, so the time until now counts towards no runner's absence. */
+  /** A failing database may have missed signs of life, so time before this call counts toward no runner's absence. */
   databaseFailed(): void {
     this.#read.since = this.#steady();
   }
@@ -180,7 +180,7 @@ export class DueWork {
     ];
   }
 
-  /** Marks agents side by side; an agent that fails is retried session by session. */
+  /** Marks agents concurrently; an agent that fails is retried session by session. */
   #agentWork(kind: string, due: DueRows, mark: typeof markAbsent, now: number): RowWork {
     const { reader, writes } = this.#database;
     const markAgents = async (choice: RowChoice) => {

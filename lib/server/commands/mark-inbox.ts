@@ -39,13 +39,13 @@ export async function postMarks(
   const now = server.now();
   const { scope } = principal;
   const by = inboxPerson(principal);
-  const shown = [...shownBy(body)];
+  const shown = [...shownItems(body)];
   const changed: string[] = [];
   for (let index = 0; index < shown.length; index += AT_ONCE) {
     const some = new Map(shown.slice(index, index + AT_ONCE));
-    const made = await writes.run((transaction) => markSome(transaction, some, body, by, scope, now));
-    changed.push(...made.changed);
-    await markFailuresSeen(writes, made.failures, now);
+    const result = await writes.run((transaction) => markSome(transaction, some, body, by, scope, now));
+    changed.push(...result.changed);
+    await markFailuresSeen(writes, result.failures, now);
   }
   return writes.run(async (transaction) => {
     const { rows } = await transaction.execute(positionIn(scope));
@@ -95,7 +95,7 @@ async function markSome(
 }
 
 /** The items to mark, each with the position at which it was shown; undefined means the current one. */
-function shownBy({ items, ids = [] }: MarkInbox): Map<string, Position | undefined> {
+function shownItems({ items, ids = [] }: MarkInbox): Map<string, Position | undefined> {
   if (items === undefined) return new Map(ids.map((id) => [id, undefined]));
   return new Map(items.map(({ id, updatedPosition }) => [id, updatedPosition]));
 }
@@ -123,10 +123,10 @@ function marked(
     case 'unsnoozed':
       return snoozedUntil === null ? null : { ...marks, snoozedUntil: null };
     case 'claimed': {
-      const isTheirs = claim !== null && claim.by.id === by.id;
-      const isTaken = claim !== null && !isTheirs && takeOver !== true;
-      if (isTaken || (isTheirs && claim.by.name === by.name)) return null;
-      return { ...marks, claim: { by, at: isTheirs ? claim.at : now } };
+      const isOwnClaim = claim !== null && claim.by.id === by.id;
+      const isClaimedByOther = claim !== null && !isOwnClaim && takeOver !== true;
+      if (isClaimedByOther || (isOwnClaim && claim.by.name === by.name)) return null;
+      return { ...marks, claim: { by, at: isOwnClaim ? claim.at : now } };
     }
     case 'released':
       return claim === null ? null : { ...marks, claim: null };
@@ -158,8 +158,8 @@ async function readItems(transaction: WriteTransaction, ids: Iterable<string>, s
 }
 
 /** Maximum sessions recounted, and maximum failures marked, per transaction. */
-const MOST_SESSIONS = 50;
-const MOST_FAILURES = 2_000;
+const MAX_SESSIONS = 50;
+const MAX_FAILURES = 2_000;
 
 /** The failures of one agent to mark. */
 interface Range {
@@ -191,9 +191,9 @@ async function markFailuresSeen(
   while (ranges.length > 0) {
     const current = ranges;
     const keys = current.map(({ agentId }) => `agent:${agentId}` as const);
-    const { left, marked } = await writes.run((transaction) => markStep(transaction, current, now), { keys });
+    const { rangesLeft, marked } = await writes.run((transaction) => markStep(transaction, current, now), { keys });
     for (const agentId of marked) seen.set(agentId, (seen.get(agentId) ?? 0) + 1);
-    ranges = left;
+    ranges = rangesLeft;
   }
   return seen;
 }
@@ -203,11 +203,11 @@ async function markStep(
   transaction: WriteTransaction,
   ranges: readonly Range[],
   now: number,
-): Promise<{ left: Range[]; marked: string[] }> {
+): Promise<{ rangesLeft: Range[]; marked: string[] }> {
   const open = await unseenIn(transaction, ranges);
   const facts: AgentFact[] = [];
   const found = await batchEach(transaction, open, MARKED, ({ agentId, countedTo }) => [agentId, countedTo]);
-  const { left, recounted } = takeSessions(open, found);
+  const { rangesLeft, recounted } = takeSessions(open, found);
   const counts = await batchEach(transaction, recounted, UNSEEN, ({ agentId, upTo, sessionIds }) => [
     ...[HOOK_FATAL, agentId, upTo],
     JSON.stringify(sessionIds),
@@ -217,21 +217,21 @@ async function markStep(
     const unseen = new Map((counts[index] ?? []).map((row) => [textOrNull(row.session_id), tallyOf(row)]));
     facts.push({ kind: 'marks-seen', agentId, upTo, unseen, sessionIds });
   }
-  if (left.length > 0) {
+  if (rangesLeft.length > 0) {
     await appendFacts(transaction, now, facts);
-    return { left, marked: [] };
+    return { rangesLeft, marked: [] };
   }
   const wanted = JSON.stringify(open.map(({ agentId, upTo }) => [agentId, upTo]));
-  const { rows } = await transaction.execute({ sql: MARK, args: [wanted, now, MOST_FAILURES] });
-  const rest = await unseenIn(transaction, open);
-  const done = open.filter((range) => !rest.includes(range));
+  const { rows } = await transaction.execute({ sql: MARK, args: [wanted, now, MAX_FAILURES] });
+  const unfinished = await unseenIn(transaction, open);
+  const done = open.filter((range) => !unfinished.includes(range));
   const remaining = await batchEach(transaction, done, LEFT, ({ agentId, upTo }) => [HOOK_FATAL, agentId, upTo]);
   for (const [index, { agentId }] of done.entries()) {
-    facts.push({ kind: 'failures-seen', agentId, left: tallyOf(remaining[index]?.[0]) });
+    facts.push({ kind: 'failures-seen', agentId, remaining: tallyOf(remaining[index]?.[0]) });
   }
   await appendFacts(transaction, now, facts);
   return {
-    left: rest.map((range) => ({ ...range, countedTo: Number.MAX_SAFE_INTEGER })),
+    rangesLeft: unfinished.map((range) => ({ ...range, countedTo: Number.MAX_SAFE_INTEGER })),
     marked: rows.map(({ agent_id }) => String(agent_id)),
   };
 }
@@ -244,9 +244,9 @@ async function unseenIn(transaction: WriteTransaction, ranges: readonly Range[])
 
 /** Selects as many sessions as one transaction may recount. */
 function takeSessions(ranges: readonly Range[], found: readonly Row[][]) {
-  const left: Range[] = [];
+  const rangesLeft: Range[] = [];
   const recounted: (Range & { sessionIds: string[] })[] = [];
-  let room = MOST_SESSIONS;
+  let room = MAX_SESSIONS;
   let isMore = false;
   for (const [index, range] of ranges.entries()) {
     const all = found[index] ?? [];
@@ -254,9 +254,9 @@ function takeSessions(ranges: readonly Range[], found: readonly Row[][]) {
     room -= rows.length;
     isMore ||= all.length > rows.length;
     if (rows.length > 0) recounted.push({ ...range, sessionIds: rows.map(({ id }) => String(id)) });
-    left.push({ ...range, countedTo: Number(rows.at(-1)?.number ?? range.countedTo) });
+    rangesLeft.push({ ...range, countedTo: Number(rows.at(-1)?.number ?? range.countedTo) });
   }
-  return { left: isMore ? left : [], recounted };
+  return { rangesLeft: isMore ? rangesLeft : [], recounted };
 }
 
 /** Runs a statement for each item, all in one round trip. */
@@ -282,15 +282,15 @@ const NEWEST = `SELECT seen_at FROM ${FAILURES} WHERE agent_id = ? AND is_failur
   ORDER BY position DESC LIMIT 1`;
 
 const MARKED = `SELECT id, number FROM sessions INDEXED BY sessions_with_insights
-  WHERE agent_id = ? AND insight_count > 0 AND number > ? ORDER BY number LIMIT ${MOST_SESSIONS + 1}`;
+  WHERE agent_id = ? AND insight_count > 0 AND number > ? ORDER BY number LIMIT ${MAX_SESSIONS + 1}`;
 
 const TALLY = 'count(*) AS failures, sum(signal <> ?1) AS other';
-const LATER = 'agent_id = ?2 AND is_failure = 1 AND position > ?3 AND seen_at IS NULL';
+const UNSEEN_AFTER = 'agent_id = ?2 AND is_failure = 1 AND position > ?3 AND seen_at IS NULL';
 
 /** The database counts them, because there may be tens of thousands. */
 const UNSEEN = `SELECT session_id, ${TALLY} FROM ${FAILURES}
-  WHERE ${LATER} AND (session_id IS NULL OR session_id IN (SELECT value FROM json_each(?4))) GROUP BY session_id`;
-const LEFT = `SELECT ${TALLY} FROM ${FAILURES} WHERE ${LATER}`;
+  WHERE ${UNSEEN_AFTER} AND (session_id IS NULL OR session_id IN (SELECT value FROM json_each(?4))) GROUP BY session_id`;
+const LEFT = `SELECT ${TALLY} FROM ${FAILURES} WHERE ${UNSEEN_AFTER}`;
 
 /** Skips the seen failures, which all precede the unseen ones. */
 const MARK = `UPDATE insights SET seen_at = ?2 WHERE position IN (

@@ -101,14 +101,14 @@ async function usualSilence(transaction: WriteTransaction, kind: string, now: nu
 const DEFAULT_OVERDUE_MINUTES = 15;
 export const REPLY_OVERDUE_MS = DEFAULT_OVERDUE_MINUTES * MINUTE_MS;
 /** A year, so that every computed time is a safe integer. */
-const MOST_MINUTES = 525_600;
-const MOST_SECONDS = MOST_MINUTES * 60;
+const MAX_MINUTES = 525_600;
+const MAX_SECONDS = MAX_MINUTES * 60;
 
 /** Milliseconds until a pending reply is overdue, from `INTERLUDE_REPLY_OVERDUE_MINUTES`. */
 export function replyOverdueMs(env: Record<string, string | undefined>): number {
   const minutes = numberSetting(env, 'INTERLUDE_REPLY_OVERDUE_MINUTES', {
     byDefault: DEFAULT_OVERDUE_MINUTES,
-    most: MOST_MINUTES,
+    max: MAX_MINUTES,
     otherwise: `replies are overdue after ${DEFAULT_OVERDUE_MINUTES} minutes`,
   });
   return minutes * MINUTE_MS;
@@ -143,7 +143,7 @@ export function markOverdueReplies(
     const { agentId, sessionId, body } = OBLIGATION.read(row);
     return { kind: 'reply-overdue' as const, agentId, sessionId, messageId: body.messageId };
   };
-  // Unchanged rows count as judged as well.
+  // Marks all rows as judged, even if nothing changed.
   return markDue(transaction, limit.now, due, factOf, 'UPDATE obligations SET is_judged = 1');
 }
 
@@ -152,7 +152,7 @@ export function undeliveredMs(env: Record<string, string | undefined>): number {
   const byDefault = UNDELIVERED_MS / 1_000;
   const seconds = numberSetting(env, 'INTERLUDE_UNDELIVERED_SECONDS', {
     byDefault,
-    most: MOST_SECONDS,
+    max: MAX_SECONDS,
     otherwise: `results count as not delivered after ${byDefault} seconds`,
   });
   return seconds * 1_000;

@@ -24,7 +24,7 @@ import { conflict, dedupeKey, findRepeat, recordRequest } from './accept-command
  * Failure: the records, their events and the counts change in one transaction.
  */
 
-/** Maximum records and bytes per request. Further records stay parked, and the answer counts them. */
+/** Maximum records and bytes per request. Further records stay parked, and the response counts them. */
 const MAX_SETTLED = 500;
 const MAX_SETTLED_BYTES = 8 * 1024 * 1024;
 
@@ -147,8 +147,8 @@ async function findParked(transaction: WriteTransaction, agentId: string, positi
 
 function requireParked({ settled, settledIn }: Found): void {
   if (settled === null) return;
-  const what = settled === 'assigned' ? `assigned to the session ${settledIn}` : 'discarded';
-  throw conflict('parked_settled', `The record was already ${what}.`, { state: settled });
+  const outcome = settled === 'assigned' ? `assigned to the session ${settledIn}` : 'discarded';
+  throw conflict('parked_settled', `The record was already ${outcome}.`, { state: settled });
 }
 
 async function requireSessionOf(
@@ -164,7 +164,7 @@ async function requireSessionOf(
   const owner = rows[0]?.agent_id;
   if (owner === undefined) throw notFound('session', sessionId, '/agents/:id');
   if (owner === agentId) return;
-  const message = `The session belongs to the agent ${owner}. Choose one of the agent ${agentId}.`;
+  const message = `The session belongs to the agent ${owner}. Choose a session of the agent ${agentId}.`;
   throw conflict('session_of_another_agent', message);
 }
 
@@ -209,11 +209,11 @@ function eventsOf(
   if (sessionId === null) {
     return [{ agentId, sessionId: from, event: { type: 'CUSTOM', name: CUSTOM.parkedDiscarded, value } }];
   }
-  const note = (where: string, noted: ParkedSettledValue): EventFact => {
-    return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: noted } };
+  const lineIn = (where: string, details: ParkedSettledValue): EventFact => {
+    return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: details } };
   };
   const isElsewhere = sessionId !== from;
-  const notes = [...(isElsewhere ? [note(sessionId, value)] : []), note(from, { ...value, session_id: sessionId })];
+  const lines = [...(isElsewhere ? [lineIn(sessionId, value)] : []), lineIn(from, { ...value, session_id: sessionId })];
   const reportedBy = isElsewhere ? from : undefined;
   const assigned = records.map(({ record: { occurredAt, event } }) => ({
     agentId,
@@ -221,7 +221,7 @@ function eventsOf(
     occurredAt,
     event: withInterlude(event, { reportedBy, assignedBy: by }),
   }));
-  return [...notes, ...assigned];
+  return [...lines, ...assigned];
 }
 
 async function countOf(

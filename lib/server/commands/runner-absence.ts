@@ -24,7 +24,7 @@ import { allocatePosition } from './queue-command';
 
 /** Maximum sessions per transaction. */
 const MAX_MARKED = 50;
-/** Milliseconds after the end of a runner's stream in which its last batch may still be stored. */
+/** Milliseconds after the end of a runner's stream during which its last batch may still be stored. */
 const LAST_BATCH_MS = 1_000;
 
 const MISSABLE = 'agent_id = ?1 AND NOT has_ended AND NOT is_away';
@@ -44,17 +44,17 @@ export function missedRunners(now: number): DueRows {
 /**
  * Marks the sessions of one missing runner, except those that have sent a record since.
  *
- * @param whose limits the agents
- * @param which limits their sessions
+ * @param agentChoice limits the agents
+ * @param sessionChoice limits their sessions
  * @returns the number of runners, at most one; call again until it is 0
  */
 export async function markAbsent(
   transaction: WriteTransaction,
   now: number,
-  whose: RowChoice = EVERY_ROW,
-  which: RowChoice = EVERY_ROW,
+  agentChoice: RowChoice = EVERY_ROW,
+  sessionChoice: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const due = await transaction.execute(selectDue(missedRunners(now), whose, '*', 1));
+  const due = await transaction.execute(selectDue(missedRunners(now), agentChoice, '*', 1));
   const runner = RUNNER.first(due);
   if (runner === undefined) return 0;
   const { agentId, missedAt, missedPosition, firstConnectedAt, firstConnectedPosition } = runner;
@@ -69,22 +69,22 @@ export async function markAbsent(
     {
       sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${MISSED}
             AND ${isChosen('id', 5)} ORDER BY id LIMIT ${MAX_MARKED}`,
-      args: [...known, ...choiceArgs(which)],
+      args: [...known, ...choiceArgs(sessionChoice)],
     },
     {
       sql: `SELECT 1 FROM sessions WHERE ${MISSABLE} AND NOT (${MISSED} AND ${isChosen('id', 5)})
             AND (?7 OR (?8 > ?2 AND seen_position < ?8)) LIMIT 1`,
-      args: [...known, ...choiceArgs(which), isAway ? 1 : 0, firstConnectedPosition],
+      args: [...known, ...choiceArgs(sessionChoice), isAway ? 1 : 0, firstConnectedPosition],
     },
     { sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, args: [agentId] },
   ]);
   const rows = missed?.rows ?? [];
-  const goesOn = readAgentStatus(AGENT_ROW.first(agents)?.body.status ?? null).agentGoesOn === true;
+  const agentGoesOn = readAgentStatus(AGENT_ROW.first(agents)?.body.status ?? null).agentGoesOn === true;
   const position = missedPosition === null ? {} : { since_position: missedPosition };
-  const facts = rows.map((row) => awayFact(agentId, row, { since, ...position, agent_goes_on: goesOn }));
+  const facts = rows.map((row) => awayFact(agentId, row, { since, ...position, agent_goes_on: agentGoesOn }));
   await appendFacts(transaction, now, facts);
   // Other sessions may still need marking.
-  if (which.only !== null) return rows.length;
+  if (sessionChoice.only !== null) return rows.length;
   if (rows.length === MAX_MARKED) return 1;
   const again = (others?.rows.length ?? 0) > 0;
   const at = isAway ? now : firstConnectedAt;
@@ -126,18 +126,18 @@ export function silentAgents(now: number): DueRows {
  * Marks the sessions of one silent agent. Without a promised interval, silence is normal for an idle session, which
  * keeps its state. While a runner is connected, its stream decides instead: see `markAbsent`.
  *
- * @param whose limits the agents
- * @param which limits their sessions
+ * @param agentChoice limits the agents
+ * @param sessionChoice limits their sessions
  * @returns the number of agents, at most one; call again until it is 0
  */
 export async function markSilent(
   transaction: WriteTransaction,
   now: number,
-  whose: RowChoice = EVERY_ROW,
-  which: RowChoice = EVERY_ROW,
+  agentChoice: RowChoice = EVERY_ROW,
+  sessionChoice: RowChoice = EVERY_ROW,
 ): Promise<number> {
   const due = await transaction.execute(
-    selectDue(silentAgents(now), whose, `id, last_seen_at, ${HAS_PROMISED} AS has_promised`, 1),
+    selectDue(silentAgents(now), agentChoice, `id, last_seen_at, ${HAS_PROMISED} AS has_promised`, 1),
   );
   const [agent] = due.rows;
   if (agent === undefined) return 0;
@@ -146,7 +146,7 @@ export async function markSilent(
   const { rows } = await transaction.execute({
     sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${isChosen('id', 2)}
             AND (?4 OR ${IS_AT_WORK}) AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1 AND NOT is_over) ORDER BY id LIMIT ${MAX_MARKED}`,
-    args: [agentId, ...choiceArgs(which), agent.has_promised ?? 0],
+    args: [agentId, ...choiceArgs(sessionChoice), agent.has_promised ?? 0],
   });
   const about = { since: Number(agent.last_seen_at), agent_goes_on: false, is_silent: true };
   await appendFacts(
@@ -156,14 +156,14 @@ export async function markSilent(
   );
   if (rows.length > 0) return 1;
   // Other sessions may still need marking.
-  if (which.only !== null) return 0;
+  if (sessionChoice.only !== null) return 0;
   await transaction.execute({ sql: 'UPDATE agents SET is_silent = 1 WHERE id = ?', args: [agentId] });
   return 1;
 }
 
 /**
- * Ends an absence once all its sessions are marked. Sessions that sent records meanwhile are checked again later, and so
- * are those of a runner that came and went before this absence ended.
+ * Ends an absence once all its sessions are marked. The next absence covers sessions that sent records meanwhile, and
+ * sessions of a runner that came and went in between.
  *
  * @param again start of the next absence, with null for the current position; null if there is none
  */
@@ -186,7 +186,8 @@ async function endAbsence(
 /**
  * The missing process is back and resumes all its sessions.
  *
- * @param firstConnectedPosition sessions lost before it were another process's; this one resumes them by reporting them
+ * @param firstConnectedPosition sessions lost before this position belonged to another process; this one resumes them
+ * by reporting them
  */
 export async function markReturned(
   transaction: WriteTransaction,

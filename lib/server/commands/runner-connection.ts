@@ -39,7 +39,7 @@ export async function readRunner(transaction: WriteTransaction, agentId: string)
 }
 
 /** Generations kept per agent. A runner with an older one counts as new. */
-const MOST_GENERATIONS = 100;
+const MAX_GENERATIONS = 100;
 
 /** A runner's generation: null if it never connected, 0 for an unnamed one. */
 async function generationOf(transaction: WriteTransaction, agentId: string, runner: RunnerRef): Promise<number | null> {
@@ -63,7 +63,6 @@ export async function isSuperseded(
   return generation !== null && generation < ((await generationOf(transaction, agentId, stored)) ?? 0);
 }
 
-/** Gives a new runner the next generation. */
 async function allotGeneration(transaction: WriteTransaction, agentId: string, runner: RunnerRef): Promise<void> {
   if ((await generationOf(transaction, agentId, runner)) !== null) return;
   await transaction.batch([
@@ -74,7 +73,7 @@ async function allotGeneration(transaction: WriteTransaction, agentId: string, r
     },
     {
       sql: `DELETE FROM runner_generations WHERE agent_id = ?1 AND generation <=
-            (SELECT max(generation) FROM runner_generations WHERE agent_id = ?1) - ${MOST_GENERATIONS}`,
+            (SELECT max(generation) FROM runner_generations WHERE agent_id = ?1) - ${MAX_GENERATIONS}`,
       args: [agentId],
     },
   ]);

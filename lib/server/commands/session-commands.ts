@@ -88,7 +88,7 @@ const DELIVERY = {
   expired: 'failed',
 } as const;
 
-/** Rows per read, which takes a few milliseconds before other requests get a turn. */
+/** Rows per read, which takes a few milliseconds. Other requests run between reads. */
 const PAGE_ROWS = 5_000;
 
 /** Reads the log backwards, because most replies are to new messages. */
@@ -128,10 +128,10 @@ export async function postInterrupt(
   return response;
 }
 
-/** The turn the sender saw, never one that began since. */
-function turnToInterrupt({ openTurnId }: WritableSession, meant: string | undefined): string {
-  if (openTurnId !== null && (meant === undefined || columnText(meant) === columnText(openTurnId))) return openTurnId;
-  if (meant === undefined) throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');
+/** Returns the turn that the sender saw, never one that began since. */
+function turnToInterrupt({ openTurnId }: WritableSession, turnId: string | undefined): string {
+  if (openTurnId !== null && (turnId === undefined || columnText(turnId) === columnText(openTurnId))) return openTurnId;
+  if (turnId === undefined) throw conflict('no_open_turn', 'No turn is open, so there is nothing to interrupt.');
   const now = openTurnId === null ? 'none is open now' : 'another one is open; review it before you interrupt it';
   throw conflict('turn_ended', `The turn to interrupt has already ended, and ${now}.`, { openTurnId });
 }

@@ -5,7 +5,7 @@ import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { COMMANDS } from './command-table';
-import { applyAnswer } from './desired-state';
+import { applyAcknowledgement } from './desired-state';
 import { appendTransition, commandFromRow, type StoredCommand } from './queue-command';
 import { isSuperseded, type RunnerRef, readRunner, runnerIn } from './runner-connection';
 
@@ -69,7 +69,7 @@ export async function acknowledge(
   return { commandId: stored.command.id, state: next };
 }
 
-/** Moves a command to its next state, applies the runner's answer and appends the events to the session. */
+/** Moves a command to its next state, updates the desired state and appends the events to the session. */
 async function settle(
   transaction: WriteTransaction,
   { command, agentId, state: from }: StoredCommand,
@@ -82,7 +82,7 @@ async function settle(
     sql: 'UPDATE commands SET state = ?, reason = ?, lease_until = NULL WHERE id = ?',
     args: [state, reason === null ? null : columnText(reason), command.id],
   });
-  await applyAnswer(transaction, agentId, command, state, reason, now);
+  await applyAcknowledgement(transaction, agentId, command, state, reason, now);
   const transition = { from, to: state === 'expired' ? 'failed' : state, reason } as const;
   await appendTransition(transaction, agentId, command, transition, now);
 }
@@ -98,8 +98,8 @@ const NEEDS_TRUSTED_CLOCK = Object.entries(COMMANDS).flatMap(([type, { expiry }]
 );
 
 export function expiredCommands({ now, isTrusted }: ClockReading): DueRows {
-  const which = isTrusted ? '' : `AND type NOT IN (${NEEDS_TRUSTED_CLOCK.join(', ')})`;
-  const where = `state IN ('queued', 'delivered') AND expires_at <= ?1 ${which}`;
+  const typeFilter = isTrusted ? '' : `AND type NOT IN (${NEEDS_TRUSTED_CLOCK.join(', ')})`;
+  const where = `state IN ('queued', 'delivered') AND expires_at <= ?1 ${typeFilter}`;
   return { table: 'commands', key: 'id', where, args: [now], order: 'expires_at' };
 }
 

@@ -11,7 +11,7 @@ import type { RequestContext, ServerContext } from '@/lib/server/access/request-
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { conflict, dedupeKey, findRepeat, recordRequest } from './accept-command';
 
-/** Length of the excerpt of a message in the event about its decision. */
+/** Maximum length of the message excerpt in the event that records a decision. */
 const QUOTE_LENGTH = 80;
 
 type Place = 'sessionId' | 'messageId';

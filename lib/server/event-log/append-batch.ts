@@ -301,11 +301,11 @@ const COUNTED = quoted(COUNTED_KINDS);
  * The item reopens as unseen. An item that was only hidden, such as that of an archived session, returns unchanged. So
  * does a failure whose session had another state meanwhile, and a counted item whose count has not grown.
  */
-const IS_NEWS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version)`;
+const REOPENS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version)`;
 /** A seen gap stays done if the number of missing records has not grown. */
 const IS_SEEN = `inbox.kind IN (${quoted(DONE_ONCE_SEEN)}) AND inbox.seen_at IS NOT NULL`;
-const unlessNews = (column: string) => `${column} = iif(${IS_NEWS}, NULL, inbox.${column})`;
-const ifNews = (column: string) => `${column} = iif(${IS_NEWS}, excluded.${column}, inbox.${column})`;
+const unlessReopened = (column: string) => `${column} = iif(${REOPENS}, NULL, inbox.${column})`;
+const ifReopened = (column: string) => `${column} = iif(${REOPENS}, excluded.${column}, inbox.${column})`;
 
 /** The title of a failure stays until another failure sets it. */
 const OPEN = `INSERT INTO inbox
@@ -313,9 +313,9 @@ const OPEN = `INSERT INTO inbox
   SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>8,
     value->>8
   FROM json_each(?1) WHERE true
-  ON CONFLICT (id) DO UPDATE SET ${['since', 'opened_position'].map(ifNews).join(', ')},
-    ${['seen_at', 'snoozed_until', 'claim'].map(unlessNews).join(', ')},
-    done_at = iif(NOT (${IS_NEWS}) AND ${IS_SEEN}, inbox.done_at, NULL),
+  ON CONFLICT (id) DO UPDATE SET ${['since', 'opened_position'].map(ifReopened).join(', ')},
+    ${['seen_at', 'snoozed_until', 'claim'].map(unlessReopened).join(', ')},
+    done_at = iif(NOT (${REOPENS}) AND ${IS_SEEN}, inbox.done_at, NULL),
     version = excluded.version,
     body = iif(inbox.kind = 'hook-failure' AND excluded.body->>'$.title' IS NULL,
       json_set(excluded.body, '$.title', inbox.body->>'$.title'), excluded.body),

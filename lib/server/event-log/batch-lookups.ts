@@ -9,7 +9,7 @@ import type { MentionedPart, MentionedTask } from './batch-scope';
 /** Sessions per statement. A session may hold a megabyte of memory, and a few dozen tasks are read with it. */
 const SESSIONS_AT_ONCE = 8;
 /** If more sessions than this know a task id, only a run id proves the owner. */
-export const MAX_HOMES = 16;
+export const MAX_TASK_SESSIONS = 16;
 /** Newest runs of a task to read per session, and newest unnamed runs. */
 const MAX_RUNS = 64;
 /** The turn projection tracks at most this many unanswered messages. */
@@ -82,19 +82,19 @@ export function* selectTasks(tasks: readonly MentionedTask[]): Iterable<InStatem
   yield* chunkStatements(keys(true), newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
 }
 
-/** Sessions that know a task by its id, and those that started the named run: at most one more than MAX_HOMES each. */
-export function* selectTaskHomes(tasks: readonly MentionedTask[]): Iterable<InStatement> {
-  const homes = (index: string, runId: string, which: string) =>
+/** Sessions that know a task by its id, and sessions that started the named run: at most MAX_TASK_SESSIONS + 1 of each. */
+export function* selectTaskSessions(tasks: readonly MentionedTask[]): Iterable<InStatement> {
+  const select = (index: string, runId: string, where: string) =>
     `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t
      WHERE t.rowid IN (SELECT min(rowid) FROM tasks INDEXED BY ${index}
-       WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 ${which} GROUP BY session_id LIMIT ${MAX_HOMES + 1})`;
+       WHERE agent_id = wanted.value->>0 AND id = wanted.value->>1 ${where} GROUP BY session_id LIMIT ${MAX_TASK_SESSIONS + 1})`;
   const keys = (isNamed: boolean) =>
     distinct(tasks, ({ agentId, taskId, runId }) => {
       const key = [agentId, columnText(taskId)];
       return !isNamed ? key : runId === null ? null : [...key, columnText(runId)];
     });
-  yield* chunkStatements(keys(false), homes('tasks_by_agent', 'NULL', ''));
-  yield* chunkStatements(keys(true), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
+  yield* chunkStatements(keys(false), select('tasks_by_agent', 'NULL', ''));
+  yield* chunkStatements(keys(true), select('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
 }
 
 /** Yields each key once, lazily, because there may be a hundred thousand. */
@@ -127,12 +127,12 @@ const OPEN_TASKS = {
 
 /** @param sessions with the position after which to read each one's tasks */
 export function selectOpenTasks(
-  which: keyof typeof OPEN_TASKS,
+  status: keyof typeof OPEN_TASKS,
   sessions: readonly (readonly [id: string, after: number])[],
   max: number,
   limit: number,
 ): Iterable<InStatement> {
-  const { index, is } = OPEN_TASKS[which];
+  const { index, is } = OPEN_TASKS[status];
   const sql = `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>0
     WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index} WHERE session_id = wanted.value->>0
       AND ${is} AND position > wanted.value->>1 ORDER BY position LIMIT ?2)`;

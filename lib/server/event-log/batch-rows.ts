@@ -30,9 +30,7 @@ export interface BatchRows {
   /** Agents whose `lastSeenAt` is stored without publishing the row. */
   seenAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
-  /**
-   * Sessions that became able or unable to reply: the next sweep decides again if their pending replies are overdue.
-   */
+  /** Sessions that became able or unable to reply: the next sweep judges their pending replies again. */
   replyChangedSessionIds: string[];
   /** In position order. */
   inbox: readonly InboxChange[];
@@ -57,7 +55,7 @@ type Columns<Table extends { $inferSelect: object }, Key extends keyof Table['$i
   Key
 >;
 
-/** Its type and name are those of the event. */
+/** An event row. `event` supplies its type and name. */
 export type EventRow = Columns<
   typeof events,
   'position' | 'sessionId' | 'agentId' | 'seq' | 'occurredAt' | 'entityId' | 'turnId'
@@ -131,7 +129,7 @@ export interface SessionMemory {
   listsKey?: string;
   /** Source of the end of the process: `told` by the agent, `presumed` by ingest from a status record. */
   end?: 'told' | 'presumed' | null;
-  /** Requests that the server gave up while the session was silent. */
+  /** Requests that the server gave up on while the session was silent. */
   givenUp?: string[];
   /** True if inbox items are derived from this session. */
   hasInbox?: true;

@@ -44,7 +44,7 @@ export function isFoldable(text: string): boolean {
 
 const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
 
-/** Rows of a session to search at once for the deltas of one message. */
+/** Rows of a session to search in one query for the deltas of one message. */
 const ROWS_AT_ONCE = 4_000;
 
 interface StoredDeltas {
@@ -71,7 +71,7 @@ export async function foldStoredDeltas(transaction: WriteTransaction, folds: Sto
   return statements;
 }
 
-/** @returns null if the deltas are too long together; stops reading then */
+/** @returns null, without reading further, if the deltas are too long together */
 async function readDeltas(
   transaction: WriteTransaction,
   fold: StoredFold,
@@ -134,7 +134,7 @@ function deletions(positions: number[]): InStatement[] {
 }
 
 /**
- * Task output arrives in many events, of which only the newest text is kept. Once there are enough, the stored ones fold
+ * Task output arrives in many events, of which only the newest text is kept. Once enough events are stored, they fold
  * into one row.
  *
  * Ordering: as for deltas, the row keeps the position of the last event and is marked `whole`.

@@ -13,7 +13,7 @@ import type { ProducerRef } from '@interlude/protocol/envelope';
  *
  * Ordering: a record is appended only as the next one of its epoch, so the log holds a producer's records in `seq`
  * order without gaps.
- * Failure: a lost response does no harm, since resent records are recognised. Once a newer epoch has written, older
+ * Failure: a lost response does no harm, since resent records are recognized. Once a newer epoch has written, older
  * ones are fenced for good, so a runner that wakes up late can't write into its successor's sequence.
  */
 interface ProducerState {
@@ -27,7 +27,7 @@ type ProducerOutcome =
       kind: 'appended';
       lastSeq: number;
       /** Indexes of the new records in `seq` order. The others are already on disk. */
-      fresh: number[];
+      newIndexes: number[];
     }
   /** The batch starts beyond the next record. The caller must store none of its records. */
   | { kind: 'gap'; expectedSeq: number }
@@ -62,11 +62,11 @@ export function commitProducer(
   }
   let lastSeq = stored !== null && producer.epoch === stored.epoch ? stored.lastSeq : 0;
   if ((seqs[0] ?? 0) > lastSeq + 1) return { kind: 'gap', expectedSeq: lastSeq + 1 };
-  const fresh: number[] = [];
+  const newIndexes: number[] = [];
   for (const [index, seq] of seqs.entries()) {
     if (seq !== lastSeq + 1) continue;
-    fresh.push(index);
+    newIndexes.push(index);
     lastSeq = seq;
   }
-  return { kind: 'appended', lastSeq, fresh };
+  return { kind: 'appended', lastSeq, newIndexes };
 }

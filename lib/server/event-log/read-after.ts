@@ -20,9 +20,7 @@ export interface TopicFilter {
 export interface RowPage {
   /** In position order. */
   rows: Row[];
-  /**
-   * `rows` holds all rows in (after, upTo]; of tasks, obligations and inbox items, those that `replayedRows` selects.
-   */
+  /** `rows` holds all rows in (after, upTo], except tasks, obligations and inbox items that `replayedRows` omits. */
   upTo: number;
   /** True if there are no rows between `upTo` and `newest`. */
   complete: boolean;
@@ -43,7 +41,7 @@ export function replayFrom(after: number): Replay {
   return { from: after, openSince: Number.MAX_SAFE_INTEGER };
 }
 
-/** The replay after a page, which may have sent items as open that closed since. */
+/** The replay after a page. That page may have sent items as open that have closed since. */
 export function replayAfterPage({ from, openSince }: Replay, { newest }: RowPage): Replay {
   return { from, openSince: Math.min(openSince, newest) };
 }
@@ -52,7 +50,7 @@ export function replayAfterPage({ from, openSince }: Replay, { newest }: RowPage
 const MIN_TOPIC_BYTES = 64 * 1024;
 
 /**
- * Reads the wanted rows of all kinds after a position, in one read transaction.
+ * Reads the requested rows of all kinds after a position, in one read transaction.
  *
  * Ordering: by position. If a limit cuts off one statement's rows, the page ends there for all statements.
  * Failure: throws the database's errors. It keeps no state, so the call can be repeated.
@@ -209,8 +207,8 @@ function rowsOfTopics(
   limits: RowLimits,
 ): RowStatement {
   const { source, key, toRow } = TOPICS[topic];
-  const which = `position > ? AND +${key} IN (SELECT value FROM json_each(?))`;
-  return bounded(source, which, [after, JSON.stringify(ids)], limits, toRow);
+  const where = `position > ? AND +${key} IN (SELECT value FROM json_each(?))`;
+  return bounded(source, where, [after, JSON.stringify(ids)], limits, toRow);
 }
 
 /** Omits the projection state, which readers don't need. */
@@ -226,8 +224,8 @@ const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', orde
 
 /** Rows changed after a position, in their newest version. */
 function changedRows(kind: FleetRow['kind'], scope: Scope, after: number, limits: RowLimits): RowStatement {
-  const which = `updated_position > ? AND ${inScope(kind, scope)}`;
-  return bounded(source(kind), which, [after], limits, fleetRow(kind));
+  const where = `updated_position > ? AND ${inScope(kind, scope)}`;
+  return bounded(source(kind), where, [after], limits, fleetRow(kind));
 }
 
 /** Maximum changed rows that one statement searches, using only the index. */
@@ -238,7 +236,7 @@ const REPLAYED = {
   task: {
     index: 'tasks_by_change',
     isOpen: `status = 'running'`,
-    recentAfter: (which: string) => `ifnull((SELECT updated_position FROM tasks WHERE updated_position > 0 AND ${which}
+    recentAfter: (where: string) => `ifnull((SELECT updated_position FROM tasks WHERE updated_position > 0 AND ${where}
       ORDER BY updated_position DESC LIMIT 1 OFFSET ${RECENT_TASKS - 1}), 0) - 1`,
   },
   obligation: {
@@ -276,12 +274,12 @@ function replayedRows(
   const { index, isOpen, recentAfter } = REPLAYED[kind];
   const span = `SELECT updated_position FROM ${table} WHERE updated_position > ? ORDER BY updated_position LIMIT ${SPAN}`;
   const own = inScope(kind, scope);
-  const which = `${own} AND updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
+  const where = `${own} AND updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
     AND (${isOpen} OR position <= ? OR updated_position > ? OR updated_position > ${recentAfter(own)}
       OR session_id IN (SELECT value FROM json_each(?)))`;
   const args = [after, after, from, openSince, JSON.stringify(sessionIds.map(columnText))];
   return [
-    bounded({ ...source(kind), index }, which, args, limits, fleetRow(kind)),
+    bounded({ ...source(kind), index }, where, args, limits, fleetRow(kind)),
     {
       sql: `SELECT count(*) AS seen, max(updated_position) AS reached FROM (${span})`,
       args: [after],
@@ -315,7 +313,7 @@ interface RowSource {
  */
 function bounded(
   { table, columns, text, order, index }: RowSource,
-  which: string,
+  where: string,
   args: InValue[],
   limits: RowLimits,
   toRow: (columns: Columns) => Row,
@@ -325,7 +323,7 @@ function bounded(
     sql: `SELECT ${listed.join(', ')}, size_so_far FROM (
       SELECT id_of_row, size, SUM(size) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
         SELECT rowid AS id_of_row, ${order} AS place, octet_length(${text}) AS size
-        FROM ${table}${index === undefined ? '' : ` INDEXED BY ${index}`} WHERE ${which} ORDER BY ${order} LIMIT ?
+        FROM ${table}${index === undefined ? '' : ` INDEXED BY ${index}`} WHERE ${where} ORDER BY ${order} LIMIT ?
       )
     ) AS sized CROSS JOIN ${table} AS found ON found.rowid = sized.id_of_row WHERE size_so_far - size < ?`,
     args: [...args, limits.rows, limits.bytes],

@@ -9,7 +9,7 @@ import type { WriteTransaction } from '@/db/writes';
 import { Yielder } from '@/db/yield-to-loop';
 import {
   countQuarantined,
-  MAX_HOMES,
+  MAX_TASK_SESSIONS,
   selectAgentOf,
   selectAgents,
   selectAgentsOfSessions,
@@ -25,7 +25,7 @@ import {
   selectProducerSessions,
   selectRecentParts,
   selectSessions,
-  selectTaskHomes,
+  selectTaskSessions,
   selectTasks,
 } from './batch-lookups';
 import type { AgentLog, SessionChange } from './batch-rows';
@@ -40,7 +40,7 @@ export interface BatchState {
   /** By session. */
   tasks: Map<string, Task[]>;
   /** Sessions that know a mentioned task by its id, with the runs that they know. */
-  taskHomes: MentionedTask[];
+  taskSessions: MentionedTask[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
   /** By session: openings of given-up requests that a status record may list. */
@@ -73,7 +73,7 @@ export interface PartRow extends ReturnType<typeof PART.read> {
 type OpeningRow = ReturnType<typeof OPENING.read>;
 
 const OPENING = shapeOf(events, 'sessionId', 'entityId', 'payload');
-const TASK_HOME = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');
+const TASK_SESSION = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');
 const AGENT_LOG = shapeOf(agentLogs, 'agentId', 'lastLine', 'bytes');
 const PART = shapeOf(events, 'sessionId', 'position', 'entityId', 'type', 'turnId');
 
@@ -113,7 +113,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const named = lookups.add(selectSessions(scope.sessionIds));
   const mentioned = lookups.add(selectTasks(scope.tasks));
   const sessionAgents = lookups.add(selectAgentsOfSessions(scope.agentlessSessionIds));
-  const homes = lookups.add(selectTaskHomes(scope.tasks));
+  const taskSessions = lookups.add(selectTaskSessions(scope.tasks));
   const latest = lookups.add(selectLatestTasks(scope.causelessSessionIds));
   const messages = lookups.add(selectObligations(scope.messages));
   const openObligations = lookups.add(selectOpenObligations(scope.obligationSessionIds));
@@ -148,9 +148,9 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
       (await yielder.map([...ownAgent, ...sessionAgents, ...agents], agentFromRow)).map((agent) => [agent.id, agent]),
     ),
     tasks: await tasksBySession(known, yielder),
-    taskHomes: await yielder.map(homes, (row) => {
-      const { id: taskId, ...home } = TASK_HOME.read(row);
-      return { taskId, ...home };
+    taskSessions: await yielder.map(taskSessions, (row) => {
+      const { id: taskId, ...task } = TASK_SESSION.read(row);
+      return { taskId, ...task };
     }),
     obligations: await bySession(await yielder.map([...messages, ...openObligations], obligationFromRow), yielder),
     givenUp: await bySession(await yielder.map(openings, OPENING.read), yielder),
@@ -164,7 +164,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     ),
     logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
   };
-  await readOtherHomes(transaction, scope.tasks, state, yielder);
+  await readOtherTaskSessions(transaction, scope.tasks, state, yielder);
   return state;
 }
 
@@ -174,8 +174,8 @@ export async function readQuarantined(
   scope: BatchScope,
   state: Pick<BatchState, 'sessions' | 'quarantined'>,
 ): Promise<void> {
-  const fresh = [...scope.writers].filter(([id]) => !state.sessions.has(id));
-  const pairs = fresh.flatMap(([id, writers]) => [...writers].map((agentId): [string, string] => [id, agentId]));
+  const started = [...scope.writers].filter(([id]) => !state.sessions.has(id));
+  const pairs = started.flatMap(([id, writers]) => [...writers].map((agentId): [string, string] => [id, agentId]));
   if (pairs.length > 0) {
     state.quarantined = (await readRows(transaction, countQuarantined(pairs))).map((row) => ({
       sessionId: String(row.session_id),
@@ -210,14 +210,14 @@ const MORE_OPEN_TASKS = 1_000;
 /** Reads all open tasks, in slices beyond a session's first few. */
 async function readOpenTasks(
   transaction: WriteTransaction,
-  which: 'running' | 'presumed',
+  status: 'running' | 'presumed',
   sessionIds: Iterable<string>,
 ): Promise<Row[]> {
   const found: Row[] = [];
   let unread: (readonly [id: string, after: number])[] = [...sessionIds].map((id) => [id, 0]);
   for (let limit = FIRST_OPEN_TASKS; unread.length > 0; limit = MORE_OPEN_TASKS) {
     const last = new Map<string, { count: number; after: number }>();
-    for (const row of await readRows(transaction, selectOpenTasks(which, unread, MORE_OPEN_TASKS / limit, limit))) {
+    for (const row of await readRows(transaction, selectOpenTasks(status, unread, MORE_OPEN_TASKS / limit, limit))) {
       found.push(row);
       const id = String(row.session_id);
       const { count, after } = last.get(id) ?? { count: 0, after: 0 };
@@ -228,27 +228,27 @@ async function readOpenTasks(
   return found;
 }
 
-/** Adds sessions, with their tasks, whose tasks another session of the agent mentions. Such sessions are rare. */
-async function readOtherHomes(
+/** Adds sessions whose tasks another session of the agent mentions, with those tasks. Such sessions are rare. */
+async function readOtherTaskSessions(
   transaction: WriteTransaction,
-  wanted: readonly MentionedTask[],
+  mentioned: readonly MentionedTask[],
   state: BatchState,
   yielder: Yielder,
 ): Promise<void> {
-  if (state.taskHomes.length === 0) return;
-  const homes = new Map<string, Set<string>>();
+  if (state.taskSessions.length === 0) return;
+  const sessionsByKey = new Map<string, Set<string>>();
   const keyOf = ({ agentId, taskId }: Pick<MentionedTask, 'agentId' | 'taskId'>, runId: string | null) =>
     JSON.stringify([agentId, columnText(taskId), runId && columnText(runId)]);
-  await yielder.each(state.taskHomes, (home) => {
-    const key = keyOf(home, home.runId);
-    homes.set(key, (homes.get(key) ?? new Set()).add(home.sessionId));
+  await yielder.each(state.taskSessions, (task) => {
+    const key = keyOf(task, task.runId);
+    sessionsByKey.set(key, (sessionsByKey.get(key) ?? new Set()).add(task.sessionId));
   });
   const found = new Map<string, MentionedTask>();
-  await yielder.each(wanted, (task) => {
-    const may = homes.get(keyOf(task, task.runId)) ?? homes.get(keyOf(task, null));
+  await yielder.each(mentioned, (task) => {
+    const candidates = sessionsByKey.get(keyOf(task, task.runId)) ?? sessionsByKey.get(keyOf(task, null));
     // A session that knows the task means its own task, unless another session started the named run.
-    if (may === undefined || may.size > MAX_HOMES || may.has(task.sessionId)) return;
-    for (const sessionId of may)
+    if (candidates === undefined || candidates.size > MAX_TASK_SESSIONS || candidates.has(task.sessionId)) return;
+    for (const sessionId of candidates)
       found.set(JSON.stringify([sessionId, task.taskId, task.runId]), { ...task, sessionId });
   });
   if (found.size === 0) return;
@@ -263,7 +263,7 @@ async function readOtherHomes(
 
 async function partsBySession(
   transaction: WriteTransaction,
-  wanted: readonly MentionedPart[],
+  mentioned: readonly MentionedPart[],
   rows: readonly PartRow[],
   yielder: Yielder,
 ): Promise<Map<string, PartRow[]>> {
@@ -271,7 +271,7 @@ async function partsBySession(
   await yielder.each(rows, (row) => byPosition.set(row.position, row));
   const known = new Set(rows.map(({ sessionId, entityId }) => partKey(sessionId, entityId)));
   const unknown = new Map<string, Pick<MentionedPart, 'sessionId' | 'length'>>();
-  await yielder.each(wanted, ({ sessionId, id, length }) => {
+  await yielder.each(mentioned, ({ sessionId, id, length }) => {
     if (known.has(partKey(columnText(sessionId), columnText(id)))) return;
     unknown.set(sessionId, { sessionId, length: Math.max(length, unknown.get(sessionId)?.length ?? 0) });
   });

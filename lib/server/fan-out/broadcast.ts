@@ -68,7 +68,7 @@ export class Broadcast {
   }
 
   /**
-   * Yields to the event loop while encoding, then hands the chunks to all subscribers at once.
+   * Yields to the event loop while encoding, then hands the chunks to all subscribers together.
    * @param completeTo position up to which every row was read before retention removed it
    * @returns the number of subscribers that received a chunk
    */

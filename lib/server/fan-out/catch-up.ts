@@ -27,16 +27,16 @@ const REPLICA_PAUSE_MS = 20;
  *                   tailer.position ≤ page.upTo: no gap; overlap is cut off by position
  * ```
  *
- * Ordering: the subscriber joins the broadcast before its first page is read. Ticks are held while a page is read. If the
- * page's snapshot is at least as new as the tailer's position at the start of the read, no row lies between the page and
- * the held ticks.
+ * Ordering: the subscriber joins the broadcast before its first page is read. Ticks are held while a page is read. If
+ * the page's snapshot is at least as new as the tailer's position at the start of the read, no row lies between the
+ * page and the held ticks.
  *
- * Each page is a snapshot of its own. With one bound for all pages, deltas below the bound could fold into a row above
- * it that the tailer has already passed. With separate snapshots, the whole text lies ahead of every reader that lacks
+ * Each page is a separate snapshot. With one bound for all pages, deltas below the bound could fold into a row above it
+ * that the tailer has already passed. With separate snapshots, the whole text lies ahead of every reader that lacks
  * some of its deltas.
  *
- * Retention may remove turns and fleet rows between two pages. The server ends a reader that may have received
- * some of them, and the reader resumes with a gap.
+ * Retention may remove turns and fleet rows between two pages. The server ends a reader that may have received some of
+ * them, and the reader resumes with a gap.
  *
  * Failure: a database error ends the stream. The client resumes from its last row.
  *

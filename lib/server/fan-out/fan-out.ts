@@ -130,7 +130,7 @@ export class FanOut {
           subscriber.fail(error);
         },
       );
-      return { drained: () => subscriber.drained(), gone: () => subscriber.abandon() };
+      return { drained: () => subscriber.drained(), disconnected: () => subscriber.abandon() };
     };
   }
 
@@ -188,7 +188,7 @@ export class FanOut {
   #run(position: number): void {
     this.#tailer.start(position);
     this.#heartbeat ??= setInterval(() => {
-      for (const subscriber of this.#broadcast.subscribers()) subscriber.beat(HEARTBEAT_CHUNK);
+      for (const subscriber of this.#broadcast.subscribers()) subscriber.sendHeartbeat(HEARTBEAT_CHUNK);
     }, this.#options.heartbeatMs);
   }
 

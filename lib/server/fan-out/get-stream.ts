@@ -60,8 +60,8 @@ function storedAs(topic: Topic): Topic {
   return topic;
 }
 
-function invalid(what: string, details: Record<string, unknown>): AppError {
-  const message = `${what} Send topic=fleet, topic=session:<id> or topic=logs:<agentId>, each at most once.`;
+function invalid(problem: string, details: Record<string, unknown>): AppError {
+  const message = `${problem} Send topic=fleet, topic=session:<id> or topic=logs:<agentId>, each at most once.`;
   return new AppError('invalid_argument', message, { details });
 }
 

@@ -189,14 +189,14 @@ async function readStreamed(
   { sessionId, position, turnId }: Pick<EventRow, 'sessionId' | 'position' | 'turnId'>,
   { key, id }: StreamStep,
 ): Promise<StreamPrefix | null> {
-  const which = key.startsWith('output ')
+  const clause = key.startsWith('output ')
     ? `INDEXED BY events_of_output WHERE name = 'task:output' AND`
     : `INDEXED BY events_by_entity WHERE entity_id IS NOT NULL AND type <> 'CUSTOM' AND`;
   const soFar = new StreamPrefix(key);
   const yielder = new Yielder();
   for (let after = 0; ; ) {
     const { rows } = await reader.execute({
-      sql: `SELECT position, occurred_at, payload FROM events ${which} session_id = ? AND entity_id = ?
+      sql: `SELECT position, occurred_at, payload FROM events ${clause} session_id = ? AND entity_id = ?
         AND position > ? AND position <= ? AND turn_id IS ? ORDER BY position LIMIT ${PAGE}`,
       args: [columnText(sessionId), columnText(id), after, position, turnId],
     });

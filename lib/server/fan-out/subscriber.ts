@@ -96,7 +96,7 @@ export class Subscriber {
   }
 
   /** Sends a comment so that proxies don't close an idle connection. With a backlog, the connection is busy anyway. */
-  beat(heartbeat: Chunk): void {
+  sendHeartbeat(heartbeat: Chunk): void {
     if (this.#phase !== 'ended' && this.#hasRoom) this.#sink.write(heartbeat);
   }
 

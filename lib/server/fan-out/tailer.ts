@@ -14,8 +14,8 @@ const MAX_PAUSE_MS = 60;
 type Publish = (page: RowPage, from: number, completeTo: number) => Promise<number>;
 
 /**
- * Follows the newest rows for all readers of this process. This process's commits wake it at once; the database reports
- * those of others.
+ * Follows the newest rows for all readers of this process. This process's commits wake it immediately; the database
+ * reports those of others.
  *
  * Ordering: `publish` gets adjoining ranges (from, upTo], in order and one at a time.
  * Failure: a failed read leaves the position unchanged. The next wake-up or poll reads the same range again.
@@ -133,8 +133,8 @@ export class Tailer {
 }
 
 /**
- * A tick after a quiet moment leaves at once. After that, at most about half of the time goes to ticks: with many readers,
- * or on a slow machine, ticks grow larger instead of starving ingest.
+ * A tick after a quiet moment is sent immediately. After that, at most about half of the time goes to ticks: with many
+ * readers, or on a slow machine, ticks grow larger instead of starving ingest.
  */
 async function pauseAfter(chunkCount: number, tookMs: number): Promise<void> {
   const paceMs = chunkCount * PACE_MS_PER_CHUNK;

@@ -67,7 +67,7 @@ export function authorizeRecord(
     const agentId = validation.isValid ? validation.record.agentId : validation.agentId;
     if (agentId === null || !reachesAgent(scope, columnText(agentId))) {
       const rejected = validation.isValid
-        ? rejection(raw, 'agent_of_another_token', 'This token is not for the agent that the record names.')
+        ? rejection(raw, 'agent_of_another_token', 'This token is not for the record’s agent. Use that agent’s token.')
         : validation;
       return { ...rejected, agentId: agentOfScope(scope), sessionId: null };
     }
@@ -75,7 +75,7 @@ export function authorizeRecord(
   if (role !== 'runner' || !validation.isValid || validation.record.kind !== 'event') return validation;
   const name = customName(validation.record.event);
   if (name === null || !RESERVED.has(name)) return validation;
-  return rejection(raw, 'reserved_name', `Only the server writes ${name}.`);
+  return rejection(raw, 'reserved_name', `Only the server writes ${name}. Omit the record.`);
 }
 
 /** The agent under which operators find the sender's rejected records. */

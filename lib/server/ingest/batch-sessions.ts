@@ -34,7 +34,7 @@ export class BatchSessions {
   readonly #state: BatchState;
   readonly #known = new Map<string, SessionBatch>();
   /** Sessions that start with this batch, by agent. */
-  readonly #fresh = new Map<string, Set<string>>();
+  readonly #newSessions = new Map<string, Set<string>>();
 
   constructor(state: BatchState) {
     this.#state = state;
@@ -48,7 +48,6 @@ export class BatchSessions {
     return this.#known.values();
   }
 
-  /** Returns the session if it exists. */
   find(id: string): SessionBatch | null {
     const session = this.#known.get(id);
     if (session !== undefined) return session;
@@ -71,9 +70,9 @@ export class BatchSessions {
 
   hasOthers(agentId: string, sessionId: string): boolean {
     const stored = this.#state.agents.get(agentId)?.sessionCount ?? 0;
-    const fresh = this.#fresh.get(agentId);
-    const own = Number(this.#state.sessions.has(sessionId)) + Number(fresh?.has(sessionId) === true);
-    return stored + (fresh?.size ?? 0) > own;
+    const newSessions = this.#newSessions.get(agentId);
+    const own = Number(this.#state.sessions.has(sessionId)) + Number(newSessions?.has(sessionId) === true);
+    return stored + (newSessions?.size ?? 0) > own;
   }
 
   /** The agent's sessions whose process has not ended. */
@@ -82,8 +81,9 @@ export class BatchSessions {
   }
 
   /**
-   * Sessions that a loss without a session may concern: those that this outbox has written to for the agent. An outbox
-   * that has written to none replaces an unreadable one, so all sessions that have not ended are included.
+   * Sessions that a loss without a session may concern: the agent's sessions to which this outbox has written. An
+   * outbox that has written to none replaces an unreadable one, so the loss may concern all sessions that have not
+   * ended.
    */
   writtenFor(agentId: string): SessionBatch[] {
     const own = this.#of(agentId, this.#state.producerSessionIds);
@@ -102,8 +102,8 @@ export class BatchSessions {
     const session = { ...batch, requests };
     this.#known.set(session.id, session);
     if (session.before === null) {
-      const fresh = this.#fresh.get(session.agentId) ?? new Set();
-      this.#fresh.set(session.agentId, fresh.add(session.id));
+      const newSessions = this.#newSessions.get(session.agentId) ?? new Set();
+      this.#newSessions.set(session.agentId, newSessions.add(session.id));
     }
     return session;
   }
@@ -139,7 +139,7 @@ export interface SessionBatch {
   markedUpTo: number;
   /** States that status records reported, each with the value of the counter at that record. */
   statuses: { position: number; status: ReportedStatus }[];
-  /** State and lists of the last status record; null if an equal record may report a change. */
+  /** State and lists of the last status record; null if even an equal record may report a change. */
   statusKey: string | null;
   listsKey: string | null;
   /** Source of the process's end in the log; null without an end, or if the process has returned. */

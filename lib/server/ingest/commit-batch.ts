@@ -56,19 +56,19 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const outcome = commitProducer(stored, source, seqs, receivedAt);
   if (outcome.kind !== 'appended') return outcome;
   const { lastSeq } = outcome;
-  const fresh = outcome.fresh.map((index) => records[index] as ValidatedRecord);
-  const duplicates = records.length - fresh.length;
+  const newRecords = outcome.newIndexes.map((index) => records[index] as ValidatedRecord);
+  const duplicates = records.length - newRecords.length;
   const before = state.producer ?? NEW_PRODUCER;
   const counts = { lastSeq, duplicates: before.duplicates + duplicates, gaps: before.gaps + gaps };
   const producer = { ...before, ...source, ...counts };
-  const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
+  const { rows, rejected, openings } = await planBatch(state, source, producer, newRecords, receivedAt);
   // Request digests cover the positions, so these must be final.
   if (openings.length > 0) transaction.fixPositions();
   // The server uses positions as seq numbers.
   if (isServer) rows.position = Math.max(rows.position, lastSeq);
   await storeAliases(transaction, sessionByAlias, found);
   await appendBatch(transaction, rows);
-  const accepted = fresh.length - rejected.length;
+  const accepted = newRecords.length - rejected.length;
   // The counter would reveal to a scoped runner how busy other agents are.
   const isOwn = rows.position > state.position || reach.kind === 'everything';
   const position = positionFromNumber(isOwn ? rows.position : 0);
@@ -80,9 +80,7 @@ function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {
   return [...scope.sessionIds].some((id) => !sessions.has(id));
 }
 
-/**
- * Touches the keys of all rows that were read. The plan stays valid as long as no other transaction touches these keys.
- */
+/** Touches the keys of all rows that were read. The plan stays valid while no other transaction touches these keys. */
 function touchAll(transaction: WriteTransaction, scope: BatchScope, state: BatchState): void {
   if (scope.producerId !== SERVER_PRODUCER_ID) transaction.touch(`producer:${scope.producerId}`);
   for (const id of [...scope.agentIds, ...state.agents.keys()]) transaction.touch(`agent:${id}`);
@@ -100,7 +98,7 @@ const NEW_PRODUCER = { ...NONE, agentId: null, clockSkewMs: null, lastSeenAt: 0 
 const MAX_FOUND = 32;
 /** Length of the excerpt to keep of a record that is too large even for a quarantine row. */
 const KEPT_LENGTH = 256 * 1024;
-const MESSAGE = 'The database cannot store this record. See the server log for the cause.';
+const MESSAGE = 'The database can’t store this record. See the server’s log for the cause.';
 
 type Commit = typeof commitBatch;
 
@@ -174,8 +172,8 @@ function asRejected({ raw, validation }: ValidatedRecord): ValidatedRecord & { v
 function asExcerpt(record: ValidatedRecord): ValidatedRecord {
   const { raw, validation } = asRejected(record);
   const json = JSON.stringify(raw);
-  const kept = { seq: raw.seq, length: json.length, beginning: truncateText(json, KEPT_LENGTH) };
-  return { raw: kept, validation: { ...validation, agentId: null, sessionId: null } };
+  const excerpt = { seq: raw.seq, length: json.length, beginning: truncateText(json, KEPT_LENGTH) };
+  return { raw: excerpt, validation: { ...validation, agentId: null, sessionId: null } };
 }
 
 function mergeOutcomes(first: CommitOutcome & { kind: 'answered' }, second: CommitOutcome): CommitOutcome {

@@ -95,7 +95,7 @@ export class DerivedRequests {
     places: Pick<TurnPlaces, 'openTurn' | 'chunks'> | null = null,
     passed: readonly string[] = [],
   ) {
-    for (const id of passed) this.#pass(id);
+    for (const id of passed) this.#giveUp(id);
     for (const request of memory.open ?? []) this.#requests.take(request.id, 'ask', request);
     const turn = places?.openTurn ? { runId: places.openTurn.id, userMessageIds: [] } : null;
     const calls = (memory.calls ?? []).map((call) => ({ ...call, by: null }));
@@ -233,7 +233,7 @@ export class DerivedRequests {
     for (const call of this.#questions) {
       const { id } = call;
       const hasRequest = this.#open.some((request) => isOfCall(request, id));
-      if (!hasRequest) this.#ask({ id, callId: id, call, kind: 'question', title: null }, at.turnId);
+      if (!hasRequest) this.#openRequest({ id, callId: id, call, kind: 'question', title: null }, at.turnId);
     }
   }
 
@@ -262,7 +262,7 @@ export class DerivedRequests {
     this.#userMessageIds = [...this.#userMessageIds, messageId].slice(-MAX_USER_MESSAGES);
   }
 
-  /** An agent that continues in a turn without a known cause has got its answer. */
+  /** An agent that continues in a turn without a known cause has received its answer. */
   #resume(except: readonly Interrupt[] = []): void {
     if (!this.#isUnsaid) return;
     this.#isUnsaid = false;
@@ -309,7 +309,7 @@ export class DerivedRequests {
   #applyRequest({ id, input }: EventInput<'request'>, event: AgUiEvent, isInferred: boolean): void {
     if (input !== 'ask') {
       const request = this.#open.find((known) => known.id === id);
-      if (input === 'pass' && isInferred && request?.isDerived !== true) this.#pass(id);
+      if (input === 'pass' && isInferred && request?.isDerived !== true) this.#giveUp(id);
       else this.#end(id, input === 'pass' ? 'cut' : input);
       if (request?.callId != null) this.#session.endCall(request.callId);
       return;
@@ -326,7 +326,7 @@ export class DerivedRequests {
   }
 
   /** Opens the request first if its opening is unknown. */
-  #pass(id: string): void {
+  #giveUp(id: string): void {
     if (this.#requests.stateOf(id) === 'new') {
       this.#requests.take(id, 'ask', { id, callId: null, kind: 'permission', isDerived: false });
     }
@@ -349,11 +349,11 @@ export class DerivedRequests {
     if (left !== undefined) this.#resolve(left, 'cancelled');
     const isOfQuestion = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
     const title = message ?? (call === undefined ? reason : null);
-    this.#ask({ id, callId, call, kind: isOfQuestion ? 'question' : 'permission', title, expiresAt }, turnId);
+    this.#openRequest({ id, callId, call, kind: isOfQuestion ? 'question' : 'permission', title, expiresAt }, turnId);
     if (call !== undefined) this.#session.forgetCall(call.id);
   }
 
-  #ask({ id, callId, call, kind, title, expiresAt = null }: DerivedRequest, turnId: string | null): void {
+  #openRequest({ id, callId, call, kind, title, expiresAt = null }: DerivedRequest, turnId: string | null): void {
     const others = this.#open.filter((one) => one.id !== id);
     if (others.length >= MAX_PENDING_REQUESTS || this.#budget.left <= 0) return;
     this.#requests.take(id, 'ask', { id, callId, kind, isDerived: true });
@@ -383,7 +383,7 @@ export class DerivedRequests {
     this.#derived.push({ type: 'CUSTOM', name, value, metadata });
   }
 
-  /** The turn was cut off, so no request is pending any more. */
+  /** The turn was cut off, so none of its requests is still pending. */
   #breakOff(): void {
     for (const request of this.#openDerived) this.#resolve(request, 'cancelled');
     for (const id of this.#requests.open) this.#end(id, 'cut');
@@ -395,8 +395,8 @@ export class DerivedRequests {
   #replacedBy(event: AgUiEvent): Open | undefined {
     const { id } = namesOf(event);
     const isKnown = this.#open.some((request) => !request.isDerived && request.id === id);
-    const alike = isKnown ? [] : this.#derivedLike(event);
-    return alike.find((request) => request.id === id) ?? alike[0];
+    const matching = isKnown ? [] : this.#derivedLike(event);
+    return matching.find((request) => request.id === id) ?? matching[0];
   }
 
   /** Derived requests about the same question as the agent's own. */

@@ -23,7 +23,7 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'runner-connected'; runnerId: string }
   | { kind: 'runner-away' }
   | { kind: 'agent-retired'; retiredAt: number | null }
-  | { kind: 'level-asked'; desired: DesiredLogLevel | null }
+  | { kind: 'level-requested'; desired: DesiredLogLevel | null }
   | { kind: 'session-arranged'; sessionId: string; arrangement: Arrangement }
   | { kind: 'wake-rule-set'; sessionId: string; when: WakeRule | null }
   | { kind: 'inbox-marked'; marks: ReadonlyMap<string, InboxMarks> }
@@ -31,7 +31,7 @@ export type AgentFact = { agentId: string } & (
   | { kind: 'state-due'; sessionId: string; usualSilenceMs: number }
   | { kind: 'reply-overdue'; sessionId: string; messageId: string }
   | ({ kind: 'task-undelivered'; sessionId: string; position: Position } & TaskRef)
-  /** The server's clock was changed: `lastSeenAt` is on the new clock. */
+  /** The server's clock was stepped. `lastSeenAt` is on the new clock. */
   | { kind: 'clock-moved'; lastSeenAt: number }
   /**
    * A person has seen the failures up to a position. `unseen` holds the remaining ones, from which these sessions'
@@ -43,6 +43,6 @@ export type AgentFact = { agentId: string } & (
    * none.
    */
   | { kind: 'quarantine-removed'; counts: ReadonlyMap<string | null, number> }
-  /** A person has seen failures of the agent. `left`: number of the remaining ones. */
-  | { kind: 'failures-seen'; left: FailureTally }
+  /** A person has seen failures of the agent. `remaining`: number of the remaining ones. */
+  | { kind: 'failures-seen'; remaining: FailureTally }
 );

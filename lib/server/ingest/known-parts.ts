@@ -73,7 +73,7 @@ export class KnownParts {
   ): { turnId: string | null; sameAs?: string; id?: string } | undefined {
     const { kind, id, text } = part;
     const known = this.get(partKey(part));
-    // A message that was part of a run's input has no row of its own.
+    // A message that was part of a run's input has no row.
     if (known === undefined && kind === 'text' && this.#obligationIds.has(id)) return undefined;
     const match = known === undefined ? matches.get(partKey(part)) : this.get(known.sameAs ?? '');
     if (kind === 'result' && match !== undefined) {
@@ -120,9 +120,9 @@ export class KnownParts {
   #part(key: string, part: Pick<KnownPart, 'position' | 'turnId' | 'text' | 'by'>): KnownPart {
     const known = this.get(key);
     if (known !== undefined) return known;
-    const fresh = { ...part, key, result: null };
-    this.#parts.set(key, fresh);
-    return fresh;
+    const added = { ...part, key, result: null };
+    this.#parts.set(key, added);
+    return added;
   }
 }
 
@@ -170,7 +170,7 @@ export async function matchParts(
   if (unknown.length === 0) return matches;
   const sizes = new Set(unknown.map((part) => sizeKey(partKey(part), authorOf(part), part.text)));
   const named = new Set(parts.flatMap((part) => [partKey(part), known.get(partKey(part))?.sameAs ?? '']));
-  const alike = new Map<string, KnownPart[]>();
+  const byContent = new Map<string, KnownPart[]>();
   const newest: { person: PartPlace | null; agent: PartPlace | null } = { person: null, agent: null };
   await yielder.each(known.all(), (one) => {
     const { key, turnId, text, sameAs, by } = one;
@@ -178,9 +178,9 @@ export async function matchParts(
     const author = by === 'user' ? 'person' : 'agent';
     if (one.position > (newest[author]?.position ?? 0)) newest[author] = one;
     if (text === null) return;
-    if (!named.has(key) && sizes.has(sizeKey(key, by, text))) addTo(alike, contentKey(key, by, text), one);
+    if (!named.has(key) && sizes.has(sizeKey(key, by, text))) addTo(byContent, contentKey(key, by, text), one);
   });
-  for (const candidates of alike.values()) candidates.sort((a, b) => a.position - b.position);
+  for (const candidates of byContent.values()) candidates.sort((a, b) => a.position - b.position);
   // A match lies after the last known part before the snapshot's part, and before the next known or matched one.
   let previous: PartPlace = { position: 0, turnId: null };
   const lowest = new Map<SnapshotPart, PartPlace>();
@@ -198,7 +198,7 @@ export async function matchParts(
     next = placeOf(part) ?? next;
     if (known.get(partKey(part)) !== undefined || part.kind === 'result') return;
     const by = authorOf(part);
-    const found = takeMatch(alike.get(contentKey(partKey(part), by, part.text)) ?? [], {
+    const found = takeMatch(byContent.get(contentKey(partKey(part), by, part.text)) ?? [], {
       lower: lowest.get(part) ?? previous,
       next,
       // A user message belongs to the turn of its answer, and the last part to the newest turn.

@@ -40,7 +40,7 @@ export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<P
   }
   const { list } = scan;
   if (scan.valuesOutside > MAX_RECORD_VALUES) {
-    throw malformed(`The body has more than ${MAX_RECORD_VALUES} values outside its records.`);
+    throw malformed(`The body may have at most ${MAX_RECORD_VALUES} values outside its records. Remove the others.`);
   }
   if (list === null) return read(decodeStart(bytes));
   const frame = read(decodeStart(bytes.subarray(0, list.start)) + decodeUtf8(bytes.subarray(list.end)));
@@ -157,7 +157,7 @@ class BatchScan {
     this.#depth += 1;
     if (this.#depth > MAX_JSON_DEPTH) throw tooDeep(index);
     if (this.#depth === 1) this.#hasNames = byte === OPEN_BRACE;
-    if (this.#depth !== 2 || byte !== OPEN_BRACKET || !this.#hasNames || !this.#isRecords()) return;
+    if (this.#depth !== 2 || byte !== OPEN_BRACKET || !this.#hasNames || !this.#isRecordsKey()) return;
     this.#leaveOutside();
     this.list = { start: index + 1, end: this.#bytes.length, entries: [] };
     this.#entryStart = index + 1;
@@ -194,7 +194,7 @@ class BatchScan {
     return true;
   }
 
-  #isRecords(): boolean {
+  #isRecordsKey(): boolean {
     const [start, end] = this.#name;
     return end - start === 'records'.length && decodeUtf8(this.#bytes.subarray(start, end)) === 'records';
   }
@@ -225,6 +225,6 @@ async function withNestedAsText(bytes: Uint8Array, yielder: Yielder): Promise<st
       copied = index + 1;
     }
   }
-  if (values > MAX_RECORD_VALUES) throw malformed(`A record has more than ${MAX_RECORD_VALUES} fields.`);
+  if (values > MAX_RECORD_VALUES) throw malformed(`A record may have at most ${MAX_RECORD_VALUES} fields. Split it.`);
   return parts.join('') + decodeUtf8(bytes.subarray(copied));
 }

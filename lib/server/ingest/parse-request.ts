@@ -39,7 +39,7 @@ function requireDense(records: RawRecord[]): void {
     if (seq > last + 1) {
       throw new AppError(
         'malformed',
-        `records[${index}].seq is ${seq}, but ${last + 1} must come first. Send them in order.`,
+        `records[${index}].seq is ${seq}, but ${last + 1} must come first. Send records in order.`,
       );
     }
     last = Math.max(last, seq);
@@ -66,7 +66,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const { values, tooDeepAt } = measureJson(bytes);
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);
-  if (values > MAX_RECORD_VALUES) throw malformed(`The body has more than ${MAX_RECORD_VALUES} values.`);
+  if (values > MAX_RECORD_VALUES) throw malformed(`The body may have at most ${MAX_RECORD_VALUES} values. Shorten it.`);
   return parseJsonText(decodeStart(bytes));
 }
 

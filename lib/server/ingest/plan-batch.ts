@@ -65,7 +65,7 @@ export async function planBatch(
 ): Promise<BatchPlan> {
   const yielder = new Yielder();
   const draft = new BatchDraft(state, producer, receivedAt);
-  await yielder.each(state.taskHomes, (home) => draft.tasks.addHome(home));
+  await yielder.each(state.taskSessions, (task) => draft.tasks.addTaskSession(task));
   for (const tasks of state.tasks.values()) await yielder.each(tasks, (task) => draft.tasks.addTask(task));
   await yielder.each(records, ({ raw, validation }) => {
     if (validation.isValid) draft.add(validation.record, raw);
@@ -121,7 +121,7 @@ class BatchDraft {
     const sessionId = record.kind === 'log' ? undefined : record.sessionId;
     const known = sessionId === undefined ? null : this.#readModels.sessions.find(sessionId);
     if (known !== null && known.agentId !== record.agentId) {
-      const message = 'The session belongs to another agent, which wrote to it first.';
+      const message = 'The session belongs to another agent, which wrote to it first. Use another session id.';
       this.quarantine(raw, rejection(raw, 'session_of_another_agent', message));
       return;
     }
@@ -172,8 +172,8 @@ class BatchDraft {
     this.#producer.rejected += 1;
     this.rejected.push({ seq, code, message });
     const parked = task === null ? null : { id: task.id, runId: task.runId };
-    const kept = { seq, agentId: known, sessionId, code, message, record: raw, task: parked };
-    this.#quarantine.push({ position: this.#next(), ...kept });
+    const fields = { seq, agentId: known, sessionId, code, message, record: raw, task: parked };
+    this.#quarantine.push({ position: this.#next(), ...fields });
     if (known !== null) {
       const agent = this.#readModels.agents.get(known);
       agent.quarantinedCount += 1;
@@ -223,8 +223,8 @@ class BatchDraft {
   /** Appends an event and the events derived from it. */
   #write(to: SessionBatch, { seq, occurredAt }: Moment, sent: AgUiEvent): void {
     const isEnd = endsSession(sent);
-    const isAgain = isEnd && to.end === 'presumed';
-    const event = isAgain ? withInterlude(sent, { again: true }) : to.requests.marked(sent);
+    const isRepeatedEnd = isEnd && to.end === 'presumed';
+    const event = isRepeatedEnd ? withInterlude(sent, { again: true }) : to.requests.marked(sent);
     const entry = this.#append(to, seq, occurredAt, event);
     this.tasks.follow(to, occurredAt, event);
     if (isEnd) to.end = readInterlude(event).presumed ? 'presumed' : 'told';
@@ -290,8 +290,8 @@ class BatchDraft {
       passedIds.has(requestIdOf(payload)),
     );
     // As in the projection, the session's tasks run again with its first record.
-    if (foldOf(session, 0).away?.isSilent) this.tasks.hearAgain(session);
-    // Only the next record can reopen requests that this batch itself has given up.
+    if (foldOf(session, 0).away?.isSilent) this.tasks.resumeTasks(session);
+    // Only the next record can reopen requests that this batch has given up on.
     const isNewlyPassed = (id: string) => passedIds.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
     if (lists.requestIds?.some(isNewlyPassed)) session.listsKey = null;
     const open = { tasks: this.tasks.openOf(session), requestIds: session.requests.ownIds };

@@ -256,7 +256,7 @@ function endedIn(records: Batch['records'], { ackedSeq, accepted, rejected }: In
   });
 }
 
-const REASON = 'the agent asked again under the same id: read the new request';
+const REASON = 'the agent reopened the request with different content: review it again';
 
 /**
  * Withdraws undelivered answers to an earlier request whose id was reopened with other input, or after it was resolved.

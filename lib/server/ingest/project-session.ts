@@ -30,7 +30,7 @@ import { type Opening, stampRequests } from './stamp-requests';
 /** Minimum interval between published rows of a session while only text grows. */
 const QUIET_ANNOUNCE_MS = 5_000;
 
-/** Rows that the projection of a batch's sessions adds to. */
+/** Rows that projecting a batch's sessions produces. */
 export interface SessionRows
   extends Pick<
     BatchRows,
@@ -149,7 +149,7 @@ export async function projectSession(
   const isDue =
     announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);
   const announces = isDue || differsForReaders(before, after);
-  // From now on the runner counts as missed if no runner listens.
+  // From now on, the agent's runner counts as missed if no command stream is open.
   const isStarted =
     session.before === null || before.away !== null || hasEnded(before.summary) || !hasOpenWork(before.summary);
   const { summary, ...fold } = after;
@@ -205,12 +205,12 @@ function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, af
 }
 
 /** Restores the projection's state: the summary from its columns, the rest from `memory`. */
-export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt: number): SessionFold {
-  const fresh = newSession(id, agentId, startedAt, heardAt);
-  if (before === null) return fresh;
-  // a column, because a clock step clamps it
+export function foldOf({ id, agentId, before, startedAt }: SessionBatch, lastSeenAt: number): SessionFold {
+  const initial = newSession(id, agentId, startedAt, lastSeenAt);
+  if (before === null) return initial;
+  // stored in a column, because a clock step clamps it
   const { summary, givesUpAt } = before;
-  return { ...fresh, ...storedFold(before.memory), summary, givesUpAt };
+  return { ...initial, ...storedFold(before.memory), summary, givesUpAt };
 }
 
 /** Nothing is in progress, so a missing runner is irrelevant. */
@@ -219,7 +219,7 @@ export function isAtRest(session: SessionBatch): boolean {
   return before !== null && !before.isAway && !hasOpenWork(before.summary);
 }
 
-/** The last header of each turn that the batch opened or changed, without turns that a move emptied. */
+/** The last header of each turn that the batch opened or changed, except turns that a move emptied. */
 class TurnChanges {
   /** All messages that a turn has named, even if a later header omits them. */
   readonly #messageIds = new Set<string>();
@@ -231,7 +231,7 @@ class TurnChanges {
       const first = this.#headers.get(header.id);
       if (first?.userMessageIds !== header.userMessageIds)
         for (const id of header.userMessageIds) this.#messageIds.add(id);
-      // Keeps the start of a turn within the batch. For a stored turn, the upsert does.
+      // Keeps the first position and start time within the batch. The upsert keeps those of a stored turn.
       const start = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
       this.#headers.set(header.id, start);
       this.#removed.delete(header.id);
@@ -278,7 +278,7 @@ class RowFolder {
     const allHere = from > this.#basePosition;
     if (last !== null && deltas.length > 1) {
       const startsOver = deltas.some((row) => row.event.metadata?.interlude?.whole === true);
-      const text = deltas.reduce((whole, row) => appendDelta(whole, row.event), '');
+      const text = deltas.reduce((joined, row) => appendDelta(joined, row.event), '');
       if (!isFoldable(text)) return;
       last.event = allHere || startsOver ? wholeEvent(last.event, text) : { ...last.event, delta: text };
       for (const row of deltas) if (row !== last) this.#rows.foldedAway.add(row);

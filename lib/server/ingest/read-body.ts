@@ -5,7 +5,7 @@ import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 /** Bytes of a rejected body to read, so the sender receives the error instead of a broken connection. */
 const DRAIN_BYTES = 4 * MAX_REQUEST_BYTES;
 /** Default wording of `too_large`. */
-const REQUEST = { what: 'A request', advice: 'Send fewer records at once.' };
+const REQUEST = { subject: 'A request', advice: 'Send fewer records at once.' };
 
 /**
  * Reads and decompresses a request body. The limit applies while reading, to both the compressed and the decompressed
@@ -30,20 +30,20 @@ export async function readBody(
   });
   if (raw === null) throw tooLarge(maxBytes, wording);
   if (encoding === '' || encoding === 'identity') return raw;
-  const unpacked = await gunzip(raw, maxBytes);
-  if (unpacked.kind === 'unpacked') return unpacked.bytes;
-  if (unpacked.kind === 'too-large') throw tooLarge(maxBytes, wording);
+  const decompressed = await gunzip(raw, maxBytes);
+  if (decompressed.kind === 'decompressed') return decompressed.bytes;
+  if (decompressed.kind === 'too-large') throw tooLarge(maxBytes, wording);
   throw new AppError('malformed', 'The body is not valid gzip. Compress it again, or send it uncompressed.');
 }
 
-function tooLarge(maxBytes: number, { what, advice }: typeof REQUEST): AppError {
-  return new AppError('too_large', `${what} may have at most ${maxBytes} bytes, uncompressed. ${advice}`, {
+function tooLarge(maxBytes: number, { subject, advice }: typeof REQUEST): AppError {
+  return new AppError('too_large', `${subject} may have at most ${maxBytes} bytes, uncompressed. ${advice}`, {
     details: { maxBytes },
   });
 }
 
 /**
- * @param drain how many bytes to read before giving up
+ * @param drain maximum bytes of an oversized stream to read
  * @returns null if the stream holds more than `max` bytes; never buffers more than that
  */
 async function readUpTo(
@@ -66,19 +66,19 @@ async function readUpTo(
     reader.cancel().catch(() => {});
     return null;
   }
-  const whole = new Uint8Array(size);
+  const joined = new Uint8Array(size);
   let offset = 0;
   for (const chunk of chunks) {
-    whole.set(chunk, offset);
+    joined.set(chunk, offset);
     offset += chunk.byteLength;
   }
-  return whole;
+  return joined;
 }
 
-type Unpacked = { kind: 'unpacked'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'too-large' | 'damaged' };
+type Decompressed = { kind: 'decompressed'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'too-large' | 'damaged' };
 
 /** `taken`: number of compressed bytes consumed. */
-type Inflate = (packed: Uint8Array, maxBytes: number) => Promise<{ bytes: Uint8Array<ArrayBuffer>; taken: number }>;
+type Inflate = (compressed: Uint8Array, maxBytes: number) => Promise<{ bytes: Uint8Array<ArrayBuffer>; taken: number }>;
 
 /** Maximum compressed bytes to decompress on the event loop. A hostile body takes 80 ms per MiB. */
 const MAX_BYTES_ON_LOOP = 64 * 1024;
@@ -88,13 +88,13 @@ const MAX_BYTES_ON_LOOP = 64 * 1024;
  *
  * Accepts several members, as in RFC 1952. Trailing zeros are padding; any other trailing data is damage.
  */
-export async function gunzip(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Unpacked> {
+export async function gunzip(compressed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Decompressed> {
   const inflate = inflateInOneStep();
-  if (inflate === null) return gunzipStream(packed, maxBytes);
+  if (inflate === null) return gunzipStream(compressed, maxBytes);
   try {
-    const { bytes, taken } = await inflate(packed, maxBytes);
+    const { bytes, taken } = await inflate(compressed, maxBytes);
     // zlib stops at the first zero after a member, even if data follows.
-    return isAllZeros(packed, taken) ? { kind: 'unpacked', bytes } : { kind: 'damaged' };
+    return isAllZeros(compressed, taken) ? { kind: 'decompressed', bytes } : { kind: 'damaged' };
   } catch (error) {
     const isOverLimit = error instanceof RangeError || fieldsOf(error).code === 'ERR_BUFFER_TOO_LARGE';
     return { kind: isOverLimit ? 'too-large' : 'damaged' };
@@ -107,10 +107,11 @@ function isAllZeros(bytes: Uint8Array, from: number): boolean {
 }
 
 /** The fallback without Node. Node's own stream would ignore data after zeros. @internal */
-export async function gunzipStream(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Unpacked> {
+export async function gunzipStream(compressed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Decompressed> {
   try {
-    const bytes = await readUpTo(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip')), maxBytes);
-    return bytes === null ? { kind: 'too-large' } : { kind: 'unpacked', bytes };
+    const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const bytes = await readUpTo(stream, maxBytes);
+    return bytes === null ? { kind: 'too-large' } : { kind: 'decompressed', bytes };
   } catch {
     return { kind: 'damaged' };
   }
@@ -120,22 +121,22 @@ export async function gunzipStream(packed: Uint8Array<ArrayBuffer>, maxBytes: nu
 function inflateInOneStep(): Inflate | null {
   const zlib = globalThis.process?.getBuiltinModule?.('node:zlib');
   if (zlib === undefined) return null;
-  return async (packed, maxBytes) => {
+  return async (compressed, maxBytes) => {
     const options = {
       info: true,
       maxOutputLength: maxBytes,
       // Chunk size that fits the result into one chunk if possible, without allocating far more than the compressed
       // size suggests.
-      chunkSize: Math.max(Math.min(packed.byteLength * 8, maxBytes), 16 * 1024),
+      chunkSize: Math.max(Math.min(compressed.byteLength * 8, maxBytes), 16 * 1024),
     };
-    const unpacked =
-      packed.byteLength <= MAX_BYTES_ON_LOOP
-        ? zlib.gunzipSync(packed, options)
+    const decompressed =
+      compressed.byteLength <= MAX_BYTES_ON_LOOP
+        ? zlib.gunzipSync(compressed, options)
         : await new Promise<unknown>((resolve, reject) => {
-            zlib.gunzip(packed, options, (error, result) => (error ? reject(error) : resolve(result)));
+            zlib.gunzip(compressed, options, (error, result) => (error ? reject(error) : resolve(result)));
           });
     // `info` changes the result's type; the declaration omits that.
-    const { buffer, engine } = unpacked as { buffer: Buffer<ArrayBuffer>; engine: { bytesWritten: number } };
+    const { buffer, engine } = decompressed as { buffer: Buffer<ArrayBuffer>; engine: { bytesWritten: number } };
     return { bytes: buffer, taken: engine.bytesWritten };
   };
 }

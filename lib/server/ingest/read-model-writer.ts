@@ -31,7 +31,7 @@ type ReadModelChanges = SessionRows &
 
 /**
  * Derives the read-model rows of a batch: its sessions with their turns, tasks and obligations, its agents and their
- * counts. No other code does. The event log then writes the rows. Producers report events and failures; the server
+ * counts. The only code that does. The event log then writes the rows. Producers report events and failures; the server
  * reports facts.
  *
  * Ordering: each changed obligation, task, session, agent and inbox item takes a position, in this order.
@@ -98,7 +98,7 @@ export class ReadModelWriter {
         }
         return;
       case 'quarantine-removed':
-        this.#uncount(fact);
+        this.#subtractCounts(fact);
         return;
       case 'session-arranged':
         if (session !== null) session.arrangement = fact.arrangement;
@@ -129,7 +129,7 @@ export class ReadModelWriter {
         agent.connection = 'away';
         agent.connectedSince = this.#receivedAt;
         return;
-      case 'level-asked':
+      case 'level-requested':
         agent.logLevel = { ...agent.logLevel, desired: fact.desired };
         return;
       case 'agent-retired':
@@ -139,8 +139,8 @@ export class ReadModelWriter {
         agent.lastSeenAt = fact.lastSeenAt;
         return;
       case 'failures-seen':
-        agent.insightCount = fact.left.all;
-        agent.otherFailureCount = fact.left.other;
+        agent.insightCount = fact.remaining.all;
+        agent.otherFailureCount = fact.remaining.other;
     }
   }
 
@@ -225,7 +225,7 @@ export class ReadModelWriter {
   }
 
   /** A session that started later or belongs to another agent never counted these records. */
-  #uncount({ agentId, counts }: AgentFact & { kind: 'quarantine-removed' }): void {
+  #subtractCounts({ agentId, counts }: AgentFact & { kind: 'quarantine-removed' }): void {
     const agent = this.agents.get(agentId);
     for (const [id, count] of counts) {
       agent.quarantinedCount -= count;
@@ -250,7 +250,7 @@ export class ReadModelWriter {
     agent.sessionStates = states;
   }
 
-  /** Stores the runner's presence about once a second, and at once if it was missed before. */
+  /** Stores the runner's presence about once a second, and immediately if it was missed before. */
   #isSeenDue({ isActive, before }: SessionBatch): boolean {
     return isActive && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_STORE_MS);
   }

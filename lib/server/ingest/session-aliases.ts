@@ -15,7 +15,7 @@ import { namesOf, type ValidatedRecord, type Validation } from './validate-recor
 /**
  * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not cover that agent
  * would reveal that the id is in use, and would let a runner claim an id before its agent does. So the server gives
- * that runner a session of its own under a generated id, which the runner never sees: ingest renames the session in the
+ * that runner a separate session under a generated id, which the runner never sees: ingest renames the session in the
  * runner's records, and everything sent to the runner uses the runner's own id, the alias.
  *
  * Ordering: an alias is stored with the first record of its session and never changes, even if the other session is
@@ -92,12 +92,12 @@ export async function storeAliases(
   ids: AliasedIds,
   { sessionByAlias }: Pick<BatchState, 'sessionByAlias'>,
 ): Promise<void> {
-  const fresh = [...ids].filter(([key]) => !sessionByAlias.has(key)).map(([key, id]) => [id, ...JSON.parse(key)]);
-  if (fresh.length === 0) return;
+  const unstored = [...ids].filter(([key]) => !sessionByAlias.has(key)).map(([key, id]) => [id, ...JSON.parse(key)]);
+  if (unstored.length === 0) return;
   await transaction.execute({
     sql: `INSERT INTO session_aliases (session_id, agent_id, alias)
       SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
-    args: [JSON.stringify(fresh)],
+    args: [JSON.stringify(unstored)],
   });
 }
 

@@ -55,7 +55,7 @@ export async function stampRequests(
         opened_position: position,
       });
       const known = open.get(requestId);
-      const again = asksTheSame(known, value) ? at(known.openedPosition) : null;
+      const again = isSameQuestion(known, value) ? at(known.openedPosition) : null;
       const isRepeated = again !== null && again.digest === known?.digest;
       const stamp = isRepeated ? again : at(entry.position);
       if (!isRepeated) openings.push({ agentId, sessionId, requestId, digest: stamp.digest });
@@ -72,7 +72,7 @@ export async function stampRequests(
  * without input, so a different title makes a different request. A title too long to be stored whole counts as
  * different.
  */
-function asksTheSame(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
+function isSameQuestion(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
   if (known === undefined) return false;
   const isQuestion = value.kind === 'question';
   if (isQuestion !== (known.kind === 'question')) return false;

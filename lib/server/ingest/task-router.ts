@@ -37,7 +37,7 @@ interface Routed {
 
 /**
  * Routes a batch's events. An event about a task goes to the session that started the task, regardless of which session
- * reports it, and the reporting session gets a line about that. Never guesses: an event whose owner is unproven is
+ * reports it, and the reporting session gets a line about it. Never guesses: an event whose owner is unproven is
  * parked.
  */
 export class TaskRouter {
@@ -48,7 +48,7 @@ export class TaskRouter {
   readonly #tasks = new Map<string, TaskLedger>();
   /** Provisional positions, after everything stored, that distinguish runs started in this batch. */
   #position: number;
-  /** Turns of which other sessions were already informed, by session, turn and task. */
+  /** Turns already reported to other sessions, by session, turn and task. */
   readonly #informed = new Set<string>();
 
   constructor(sessions: BatchSessions, position: number, isServer: boolean) {
@@ -58,8 +58,8 @@ export class TaskRouter {
   }
 
   /** Adds a session that started a task before this batch. */
-  addHome(home: MentionedTask): void {
-    this.#owners.started(home);
+  addTaskSession(task: MentionedTask): void {
+    this.#owners.started(task);
   }
 
   /** Adds a task stored before this batch. A session's tasks come in the order they started. */
@@ -76,19 +76,19 @@ export class TaskRouter {
   ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
     const { id: taskId, runId, how } = mention;
     const owner = this.#isServer || how === 'starts' ? OWN : this.#provenOwner(agentId, sessionId, mention);
-    const isLeft = owner.kind === 'unknown' && (how === 'speaks' || !this.#sessions.hasOthers(agentId, sessionId));
+    const isLeft = owner.kind === 'unknown' && (how === 'emits' || !this.#sessions.hasOthers(agentId, sessionId));
     if (owner.kind === 'other' && this.#sessions.find(owner.sessionId) === null)
       return { kind: 'ambiguous', sessionIds: [owner.sessionId] };
-    if (owner.kind === 'other' && how !== 'speaks')
+    if (owner.kind === 'other' && how !== 'emits')
       this.#owners.started({ agentId, taskId, runId, sessionId: owner.sessionId });
     if (owner.kind !== 'own' && !isLeft) return owner;
-    if (how !== 'speaks') this.#owners.started({ agentId, taskId, runId, sessionId });
+    if (how !== 'emits') this.#owners.started({ agentId, taskId, runId, sessionId });
     return OWN;
   }
 
   /**
-   * A session whose oldest tasks were removed may mean one of those by an id that another session also knows. Then only
-   * a run id proves the owner.
+   * A session whose oldest tasks were removed may refer to a removed one by an id that another session also knows. Then
+   * only a run id proves the owner.
    */
   #provenOwner(agentId: string, sessionId: string, task: TaskRef): TaskOwner {
     const owner = this.#owners.of(agentId, sessionId, task);
@@ -100,53 +100,53 @@ export class TaskRouter {
   /** Returns the events to write, in order; none if the owner is unproven. */
   route(record: EventRecord, session: SessionBatch, mention: TaskMention | null, owner: TaskOwner): Routed[] {
     if (mention !== null && owner.kind === 'other') return this.#elsewhere(record, mention, session, owner.sessionId);
-    return owner.kind === 'own' ? this.#here(record, session) : [];
+    return owner.kind === 'own' ? this.#routeOwn(record, session) : [];
   }
 
   /** Handles an event of the session itself. If it starts a run for another session's task, informs that session. */
-  #here(record: EventRecord, session: SessionBatch): Routed[] {
+  #routeOwn(record: EventRecord, session: SessionBatch): Routed[] {
     const { agentId, sessionId } = record;
     const event = this.#isServer ? record.event : withoutReporters(record.event);
     const mention = taskMention(event);
-    if (mention !== null && mention.how !== 'speaks') this.#fold({ ...record, event });
+    if (mention !== null && mention.how !== 'emits') this.#fold({ ...record, event });
     const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? idField(event, 'runId') : null;
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#provenOwner(agentId, sessionId, task);
     const routed: Routed[] = [{ to: session, event: withTaskOwners(event, ownerOf) }];
     for (const task of reportedTasks(event)) {
       const owner = ownerOf(task);
-      const home = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
+      const ownerSession = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
       const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
-      if (home === null || this.#informed.has(key) || isInOpenTrigger(session, turnId, task)) continue;
+      if (ownerSession === null || this.#informed.has(key) || isInOpenTrigger(session, turnId, task)) continue;
       this.#informed.add(key);
       const value = { ...taskFields(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
-      routed.push({ to: home, event: { type: 'CUSTOM', name: CUSTOM.taskTold, value } });
+      routed.push({ to: ownerSession, event: { type: 'CUSTOM', name: CUSTOM.taskTold, value } });
     }
     return routed;
   }
 
   /**
    * Routes an event about another session's task to that session. If the event reports an end, the reporting session
-   * gets a line; if that end is already known, only the line is written.
+   * gets a line; if the end is already known, only that line is written.
    */
-  #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
+  #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, ownerId: string): Routed[] {
     const { agentId, event } = record;
-    const home = this.#sessions.find(homeId);
-    if (home === null) return [];
+    const ownerSession = this.#sessions.find(ownerId);
+    if (ownerSession === null) return [];
     const routed: Routed[] = [];
     const value = customValue(event);
-    const isEnd = mention.how !== 'speaks' && taskEndOf(event) !== null;
-    const tasks = this.#ledgerOf({ agentId, sessionId: homeId });
+    const isEnd = mention.how !== 'emits' && taskEndOf(event) !== null;
+    const tasks = this.#ledgerOf({ agentId, sessionId: ownerId });
     const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
-    const isMeant = mention.runId === null || run?.runId === mention.runId;
+    const isSameRun = mention.runId === null || run?.runId === mention.runId;
     // `lost` is only presumed, so any report overrides it.
-    const isKnown = run !== undefined && isMeant && isReportedEnd(run.status);
+    const isKnown = run !== undefined && isSameRun && isReportedEnd(run.status);
     // The first reporter already has its line. Agents report an end in two events, and again when they resume.
     const again = isKnown && run.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
       const reported = withInterlude(withoutReporters(event), { reportedBy: session.id });
-      routed.push({ to: home, event: reported });
-      if (mention.how !== 'speaks') this.#fold({ ...record, sessionId: homeId, event: reported });
+      routed.push({ to: ownerSession, event: reported });
+      if (mention.how !== 'emits') this.#fold({ ...record, sessionId: ownerId, event: reported });
     }
     if (!isEnd) return routed;
     const description = tasks.find(mention.id, null)?.description ?? pickText(value, 'description');
@@ -154,7 +154,7 @@ export class TaskRouter {
     const line = {
       ...(isKnown ? value : {}),
       ...taskFields(mention),
-      session_id: homeId,
+      session_id: ownerId,
       ...(description === null ? {} : { description }),
       ...(status === null ? {} : { status }),
       ...again,
@@ -169,7 +169,7 @@ export class TaskRouter {
   }
 
   /** Call when a silent session sends records again. */
-  hearAgain({ id: sessionId, agentId }: SessionBatch): void {
+  resumeTasks({ id: sessionId, agentId }: SessionBatch): void {
     for (const _ of this.#ledgerOf({ agentId, sessionId }).revertUnheard());
   }
 
@@ -233,8 +233,8 @@ function withoutReporters(event: AgUiEvent): AgUiEvent {
 
 /** An event's reference to a task. */
 export interface TaskMention extends TaskRef {
-  /** `speaks`: true for a subagent's own event, whose task may never have been reported. */
-  how: 'starts' | 'reports' | 'speaks';
+  /** `emits`: true for a subagent's own event, whose task may never have been reported. */
+  how: 'starts' | 'reports' | 'emits';
 }
 
 /** `own`: the reporting session. `unknown`, `ambiguous`: the owner is unproven. */
@@ -256,7 +256,7 @@ export function taskMention(event: AgUiEvent): TaskMention | null {
   const speaker = subagentTaskId(event);
   // A subagent's request stays in the session that sent it, because only its runner waits for the answer.
   if (speaker === null || event.type === 'CUSTOM') return null;
-  return { id: speaker, runId: readInterlude(event).taskRunId ?? null, how: 'speaks' };
+  return { id: speaker, runId: readInterlude(event).taskRunId ?? null, how: 'emits' };
 }
 
 /**
@@ -265,11 +265,11 @@ export function taskMention(event: AgUiEvent): TaskMention | null {
  */
 export class TaskOwners {
   /** The sessions that started a task, by agent and task, each with its run ids. */
-  readonly #homes = new Map<string, Map<string, Set<string | null>>>();
+  readonly #sessionsByTask = new Map<string, Map<string, Set<string | null>>>();
 
   started({ agentId, taskId, runId, sessionId }: MentionedTask): void {
     const sessions = this.#sessions(agentId, taskId) ?? new Map<string, Set<string | null>>();
-    this.#homes.set(taskKey(agentId, taskId), sessions);
+    this.#sessionsByTask.set(taskKey(agentId, taskId), sessions);
     const runs = sessions.get(sessionId);
     const run = runId === null ? null : columnText(runId);
     if (runs === undefined) sessions.set(sessionId, new Set([run]));
@@ -282,14 +282,14 @@ export class TaskOwners {
     const run = runId === null ? null : columnText(runId);
     const exact = run === null ? [] : [...sessions].flatMap(([session, runs]) => (runs.has(run) ? [session] : []));
     // The run id only distinguishes sessions that know the task by its id.
-    const may = exact.length > 0 ? exact : [...sessions.keys()];
-    if (may.includes(sessionId)) return { kind: 'own' };
-    if (may.length > 1) return { kind: 'ambiguous', sessionIds: may };
-    return { kind: 'other', sessionId: may[0] as string, byRun: exact.length > 0 };
+    const candidates = exact.length > 0 ? exact : [...sessions.keys()];
+    if (candidates.includes(sessionId)) return { kind: 'own' };
+    if (candidates.length > 1) return { kind: 'ambiguous', sessionIds: candidates };
+    return { kind: 'other', sessionId: candidates[0] as string, byRun: exact.length > 0 };
   }
 
   #sessions(agentId: string, taskId: string): Map<string, Set<string | null>> | undefined {
-    return this.#homes.get(taskKey(agentId, taskId));
+    return this.#sessionsByTask.get(taskKey(agentId, taskId));
   }
 }
 

@@ -14,7 +14,7 @@ const LENGTH_OF_A_CHUNK = 32 * 1024;
 /** Limits per transaction, for which ingest may have to wait. */
 const CHUNKS_OF_A_SLICE = 4;
 const BYTES_OF_A_SLICE = 64 * 1024;
-/** Pages of the full-text table to merge per slice: more than a slice writes, but few enough to be quick. */
+/** Pages of the full-text table to merge per slice: more than a slice writes, but few enough for a short write. */
 const MERGED_PAGES = 16;
 
 const CHUNK_BACKLOG = shapeOf(agentLogs, 'agentId', 'indexedLine', 'indexedPosition');

@@ -13,8 +13,8 @@ const POLL_MS = 5000;
 const RETENTION_EVERY_MS = 60_000;
 
 /**
- * Maintains the logs: indexes new lines, and removes the oldest ones beyond the age and size limits. Works in slices
- * with pauses in between, so ingest and readers go first.
+ * Maintains the logs: indexes new lines, and removes the oldest ones beyond the age and size limits. Pauses between
+ * slices of work, so ingest and readers go first.
  *
  * Ordering: none between agents; within an agent, see chunkNextLines and removeOldLines.
  * Failure: all state is in the database. The next run does the remaining work.
@@ -27,7 +27,7 @@ export class LogKeeper {
   readonly #isLongLived: boolean;
   #unlisten: (() => void) | null = null;
   #timers: ReturnType<typeof setInterval>[] = [];
-  #soon: ReturnType<typeof setTimeout> | undefined;
+  #indexTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #rows: RowSweep;
   readonly #work: LeasedWork;
 
@@ -46,13 +46,13 @@ export class LogKeeper {
   }
 
   /** Starts, unless already started. */
-  keep(): void {
+  start(): void {
     if (this.#unlisten !== null || this.#work.isClosed) return;
-    this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
+    this.#unlisten = this.#database.onCommit(() => this.#indexSoon());
     const retain = () => this.#work.begin('removing', () => this.retain());
-    this.#timers = [setInterval(() => this.#lookSoon(), POLL_MS), setInterval(retain, RETENTION_EVERY_MS)];
+    this.#timers = [setInterval(() => this.#indexSoon(), POLL_MS), setInterval(retain, RETENTION_EVERY_MS)];
     for (const timer of this.#timers) unref(timer);
-    this.#lookSoon();
+    this.#indexSoon();
     retain();
   }
 
@@ -60,7 +60,7 @@ export class LogKeeper {
   close(): void {
     this.#work.close();
     this.#unlisten?.();
-    clearTimeout(this.#soon);
+    clearTimeout(this.#indexTimer);
     for (const timer of this.#timers) clearInterval(timer);
   }
 
@@ -113,10 +113,10 @@ export class LogKeeper {
     });
   }
 
-  #lookSoon(): void {
-    if (this.#soon !== undefined || this.#work.isClosed) return;
-    this.#soon = setTimeout(() => {
-      this.#soon = undefined;
+  #indexSoon(): void {
+    if (this.#indexTimer !== undefined || this.#work.isClosed) return;
+    this.#indexTimer = setTimeout(() => {
+      this.#indexTimer = undefined;
       // A slice that is already running also finds the new lines.
       this.#work.begin(
         'indexing',
@@ -124,6 +124,6 @@ export class LogKeeper {
         () => hasDue(this.#database.reader, [UNINDEXED_LOGS]),
       );
     }, INDEX_AFTER_MS);
-    unref(this.#soon);
+    unref(this.#indexTimer);
   }
 }

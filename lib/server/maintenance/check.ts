@@ -28,7 +28,7 @@ export async function check(place: DatabaseLocation): Promise<ExitCode> {
     print(line);
   };
   try {
-    const { tables, entries } = await findAll(reader, finding, (what) => progress.report(() => what));
+    const { tables, entries } = await findAll(reader, finding, (line) => progress.report(() => line));
     progress.clear();
     const scope = `${tables} tables, ${entries} audit entries; ${formatDuration(performance.now() - startedAt)}`;
     if (count === 0) print(`${locationName(place)} is sound: ${scope}`);
@@ -50,9 +50,9 @@ async function findAll(reader: Reader, finding: Print, progress: Print): Promise
   let isDamaged = false;
   for (const name of ['sqlite_schema', ...tables.map((table) => table.name), ...(await searchTables(reader))]) {
     progress(`pages of ${name}`);
-    for (const what of await integrityErrors(reader, name)) {
+    for (const error of await integrityErrors(reader, name)) {
       isDamaged = true;
-      finding(`pages of ${name}: ${what}; stop Interlude and ${RESTORE}`);
+      finding(`pages of ${name}: ${error}; stop Interlude and ${RESTORE}`);
     }
   }
   // the rows of a damaged file prove nothing, and other versions have other invariants
@@ -109,7 +109,7 @@ async function integrityErrors(reader: Reader, table: string): Promise<string[]>
 const MAX_PRINTED = 5;
 
 async function checkInvariant(reader: Reader, invariant: Invariant, finding: Print, progress: Print): Promise<void> {
-  const { name, sql, next, what } = invariant;
+  const { name, sql, next, describe } = invariant;
   let found = 0;
   for (let after: number | null = -1; after !== null; ) {
     progress(`${name}, after ${after}`);
@@ -117,7 +117,7 @@ async function checkInvariant(reader: Reader, invariant: Invariant, finding: Pri
     const { rows } = await reader.execute(next === null ? sql : { sql, args: { after, until: bound } });
     for (const row of rows) {
       found += 1;
-      if (found <= MAX_PRINTED) finding(`${name}: ${what(row)}; ${REPORT}`);
+      if (found <= MAX_PRINTED) finding(`${name}: ${describe(row)}; ${REPORT}`);
     }
     after = bound;
   }
@@ -145,7 +145,7 @@ interface Invariant {
   sql: string;
   /** Table to check in pieces; null for a single query. */
   next: { table: string; key: string; rows: number } | null;
-  what: (row: Row) => string;
+  describe: (row: Row) => string;
 }
 
 /** Size of a piece, which takes a few tens of milliseconds. */
@@ -177,14 +177,14 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'removed audit entries',
     sql: 'SELECT number FROM audit WHERE number <= (SELECT max(number) FROM audit_start) ORDER BY number LIMIT 1',
     next: null,
-    what: ({ number }) => `audit entry ${number} is recorded as removed but exists`,
+    describe: ({ number }) => `audit entry ${number} is recorded as removed but exists`,
   },
   {
     name: 'asks',
     sql: `SELECT a.session_id AS session, a.command_id AS id FROM asks AS a LEFT JOIN commands AS c ON c.id = a.command_id
       WHERE ${inRange('a.rowid')} AND a.command_id IS NOT NULL AND c.id IS NULL`,
     next: by('asks', 'rowid'),
-    what: ({ session, id }) => `command ${quote(id)} requested in session ${quote(session)} is missing`,
+    describe: ({ session, id }) => `command ${quote(id)} requested in session ${quote(session)} is missing`,
   },
   {
     name: 'counter',
@@ -193,14 +193,14 @@ export const INVARIANTS: readonly Invariant[] = [
         `SELECT '${table}' AS name, max(${column}) AS newest, (SELECT ifnull(max(position), 0) FROM counter) AS counted FROM ${table}`,
     ).join(' UNION ALL ')}) WHERE newest > counted`,
     next: null,
-    what: ({ name, newest, counted }) => `${name} has position ${newest}, but the counter is at ${counted}`,
+    describe: ({ name, newest, counted }) => `${name} has position ${newest}, but the counter is at ${counted}`,
   },
   ...(['log_lines', 'quarantine'] as const).map((other) => ({
     name: 'positions',
     sql: `SELECT one.position AS position FROM ${other} AS one JOIN events AS other ON other.position = one.position
       WHERE ${inRange('one.position')}`,
     next: by(other),
-    what: ({ position }: Row) => `position ${position} is used by an event and a row of ${other}`,
+    describe: ({ position }: Row) => `position ${position} is used by an event and a row of ${other}`,
   })),
   {
     name: 'producers',
@@ -209,7 +209,7 @@ export const INVARIANTS: readonly Invariant[] = [
       WHERE ${inRange('e.position')} AND (p.id IS NULL OR e.epoch > p.epoch OR (e.epoch = p.epoch AND e.seq > p.last_seq))
       GROUP BY e.producer_id, e.epoch`,
     next: by('events'),
-    what: ({ id, seq, epoch, last_seq: last, newest }) =>
+    describe: ({ id, seq, epoch, last_seq: last, newest }) =>
       last === null
         ? `outbox ${quote(id)} has events but no producer row`
         : `outbox ${quote(id)} has event ${seq} of epoch ${epoch}, but its producer row ends at ${last} of ${newest}: events would be stored twice`,
@@ -219,14 +219,14 @@ export const INVARIANTS: readonly Invariant[] = [
     sql: `SELECT s.id AS id, s.agent_id AS agent FROM sessions AS s LEFT JOIN agents AS a ON a.id = s.agent_id
       WHERE ${inRange('s.number')} AND a.id IS NULL`,
     next: by('sessions', 'number'),
-    what: ({ id, agent }) => `agent ${quote(agent)} of session ${quote(id)} is missing`,
+    describe: ({ id, agent }) => `agent ${quote(agent)} of session ${quote(id)} is missing`,
   },
   {
     name: 'events',
     sql: `SELECT e.session_id AS id, count(*) AS count FROM events AS e LEFT JOIN sessions AS s ON s.id = e.session_id
       WHERE ${inRange('e.position')} AND s.id IS NULL GROUP BY e.session_id`,
     next: by('events'),
-    what: ({ id, count }) => `session ${quote(id)} of ${count} events is missing`,
+    describe: ({ id, count }) => `session ${quote(id)} of ${count} events is missing`,
   },
   {
     name: 'turns of events',
@@ -238,7 +238,7 @@ export const INVARIANTS: readonly Invariant[] = [
         AND e.position > ifnull(s.removed_up_to, 0)
       GROUP BY e.session_id, e.turn_id`,
     next: by('events'),
-    what: ({ session, turn, count }) =>
+    describe: ({ session, turn, count }) =>
       `turn ${quote(turn)} of ${count} events in session ${quote(session)} is missing`,
   },
   ...(['turns', 'tasks', 'obligations'] as const).map((table) => ({
@@ -246,14 +246,14 @@ export const INVARIANTS: readonly Invariant[] = [
     sql: `SELECT t.session_id AS id, count(*) AS count FROM ${table} AS t LEFT JOIN sessions AS s ON s.id = t.session_id
       WHERE ${inRange('t.rowid')} AND s.id IS NULL GROUP BY t.session_id`,
     next: by(table, 'rowid'),
-    what: ({ id, count }: Row) => `session ${quote(id)} of ${count} ${table} is missing`,
+    describe: ({ id, count }: Row) => `session ${quote(id)} of ${count} ${table} is missing`,
   })),
   {
     name: 'removed turns',
     sql: `SELECT t.session_id AS session, count(*) AS count FROM turns AS t JOIN sessions AS s ON s.id = t.session_id
       WHERE ${inRange('t.rowid')} AND t.position <= s.removed_up_to GROUP BY t.session_id`,
     next: by('turns', 'rowid'),
-    what: ({ session, count }) => `${count} turns of session ${quote(session)} are recorded as removed but exist`,
+    describe: ({ session, count }) => `${count} turns of session ${quote(session)} are recorded as removed but exist`,
   },
   {
     name: 'turns of tasks',
@@ -262,7 +262,8 @@ export const INVARIANTS: readonly Invariant[] = [
       LEFT JOIN turns AS t ON t.session_id = k.session_id AND t.id = e.value
       WHERE ${inRange('k.rowid')} AND e.value IS NOT NULL AND t.id IS NULL`,
     next: by('tasks', 'rowid', 500),
-    what: ({ session, id, turn }) => `turn ${quote(turn)} of task ${quote(id)} in session ${quote(session)} is missing`,
+    describe: ({ session, id, turn }) =>
+      `turn ${quote(turn)} of task ${quote(id)} in session ${quote(session)} is missing`,
   },
   {
     name: 'log lines',
@@ -270,14 +271,14 @@ export const INVARIANTS: readonly Invariant[] = [
       LEFT JOIN agent_logs AS g ON g.agent_id = l.agent_id
       WHERE ${inRange('l.position')} AND (g.agent_id IS NULL OR l.line > g.last_line) GROUP BY l.agent_id`,
     next: by('log_lines'),
-    what: ({ id, line, last }) => `the log of ${quote(id)} has line ${line}, but should end at ${last}`,
+    describe: ({ id, line, last }) => `the log of ${quote(id)} has line ${line}, but should end at ${last}`,
   },
   {
     name: 'log index',
     sql: `SELECT c.id AS id FROM log_chunks AS c LEFT JOIN log_search_docsize AS d ON d.id = c.id
       WHERE ${inRange('c.id')} AND d.id IS NULL`,
     next: by('log_chunks', 'id'),
-    what: ({ id }) => `chunk ${id} is missing from the search index`,
+    describe: ({ id }) => `chunk ${id} is missing from the search index`,
   },
   {
     name: 'attachments',
@@ -285,7 +286,7 @@ export const INVARIANTS: readonly Invariant[] = [
       FROM attachments AS a LEFT JOIN attachment_parts AS p ON p.session_id = a.session_id AND p.hash = a.hash
       WHERE ${inRange('a.rowid')} GROUP BY a.session_id, a.hash HAVING kept <> a.bytes`,
     next: by('attachments', 'rowid', 100),
-    what: ({ session, hash, bytes, kept }) =>
+    describe: ({ session, hash, bytes, kept }) =>
       `attachment ${quote(hash)} of session ${quote(session)} has ${kept} of ${bytes} bytes`,
   },
 ];

@@ -119,8 +119,8 @@ async function copyAll(
   mark: string,
 ): Promise<{ tables: number; rows: number }> {
   const tables = await tablesOf(snapshot);
-  const there = new Set((await tablesOf(target)).map(({ name }) => name));
-  const foreign = tables.find(({ name }) => !there.has(name));
+  const targetNames = new Set((await tablesOf(target)).map(({ name }) => name));
+  const foreign = tables.find(({ name }) => !targetNames.has(name));
   if (foreign !== undefined)
     throw new CliError(
       EXIT.failed,
@@ -164,12 +164,12 @@ async function copyTable(
     report(copied);
     page = next;
   }
-  const [here, there] = [await countOf(snapshot, table), await countOf(target, table)];
-  if (copied !== here || there !== here) {
-    const what = `${here} rows at the source, ${copied} read, ${there} at the target`;
+  const [sourceCount, targetCount] = [await countOf(snapshot, table), await countOf(target, table)];
+  if (copied !== sourceCount || targetCount !== sourceCount) {
+    const counts = `${sourceCount} rows at the source, ${copied} read, ${targetCount} at the target`;
     throw new CliError(
       EXIT.failed,
-      `${table.name} was not copied completely: ${what}; another process writes to the target. Copy to another one`,
+      `${table.name} was not copied completely: ${counts}; another process writes to the target. Copy to another one`,
     );
   }
   return copied;
@@ -298,27 +298,27 @@ function pageByKey({ name, columns, key }: CopiedTable, after: readonly InValue[
 }
 
 function selected(table: string, columns: readonly string[]): string {
-  const isHuge = (column: string) => isIdOfData(table, column);
+  const isLarge = (column: string) => isSegmentId(table, column);
   return columns
-    .map((column, index) => `${isHuge(column) ? `CAST(${quoted(column)} AS TEXT)` : quoted(column)} AS c${index}`)
+    .map((column, index) => `${isLarge(column) ? `CAST(${quoted(column)} AS TEXT)` : quoted(column)} AS c${index}`)
     .join(', ');
 }
 
 function insertRows({ name, columns }: CopiedTable, rows: readonly Row[]): InStatement[] {
   const atOnce = Math.max(1, Math.floor(MAX_ARGUMENTS / columns.length));
-  const places = columns.map((column) => (isIdOfData(name, column) ? 'CAST(? AS INTEGER)' : '?')).join(', ');
+  const places = columns.map((column) => (isSegmentId(name, column) ? 'CAST(? AS INTEGER)' : '?')).join(', ');
   const into = `INSERT INTO ${quoted(name)} (${columns.map(quoted).join(', ')}) VALUES `;
   return Array.from({ length: Math.ceil(rows.length / atOnce) }, (_, page) => {
-    const several = rows.slice(page * atOnce, (page + 1) * atOnce);
+    const batch = rows.slice(page * atOnce, (page + 1) * atOnce);
     return {
-      sql: into + several.map(() => `(${places})`).join(', '),
-      args: several.flatMap((row) => columns.map((_, index) => bindable(row[`c${index}`] as InValue))),
+      sql: into + batch.map(() => `(${places})`).join(', '),
+      args: batch.flatMap((row) => columns.map((_, index) => bindable(row[`c${index}`] as InValue))),
     };
   });
 }
 
 /** Deletions push segment ids of a search index beyond JavaScript's safe integers. */
-function isIdOfData(table: string, column: string): boolean {
+function isSegmentId(table: string, column: string): boolean {
   return column === 'id' && table.endsWith('_search_data');
 }
 

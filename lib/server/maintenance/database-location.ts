@@ -95,12 +95,10 @@ async function existingFile({ path }: DatabaseLocation & { kind: 'file' }): Prom
 const BUSY_MS = 10_000;
 const MIGRATIONS = fileURLToPath(new URL('../../../db/migrations', import.meta.url));
 
-/** Destination of a copy. */
 export interface CopyTarget {
   execute(statement: InStatement): Promise<ResultRows>;
   /** Atomic. */
   write(statements: InStatement[]): Promise<ResultRows[]>;
-  /** Creates our tables. */
   migrate(): Promise<void>;
   /** Makes all further writes durable before `write` returns, including everything before them. */
   settle(): Promise<void>;

@@ -114,12 +114,16 @@ function isSame(from: DatabaseLocation, to: DatabaseLocation): boolean {
  *
  * @param file path of a local database, whose errors have known codes
  */
-async function withDatabaseErrors(what: string, file: string | null, work: () => Promise<ExitCode>): Promise<ExitCode> {
+async function withDatabaseErrors(
+  label: string,
+  file: string | null,
+  work: () => Promise<ExitCode>,
+): Promise<ExitCode> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof CliError || databaseErrorCode(error) === null) throw error;
     const isKnown = file !== null && databaseFault(error) !== 'refused';
-    throw new CliError(EXIT.failed, isKnown ? openError(error, file).message : `${what}: ${firstLine(error)}`);
+    throw new CliError(EXIT.failed, isKnown ? openError(error, file).message : `${label}: ${firstLine(error)}`);
   }
 }

@@ -13,7 +13,7 @@ const described = new WeakMap<readonly DescribedRoute[], OpenApiDocument>();
 export async function describeApi(routes: readonly DescribedRoute[]): Promise<OpenApiDocument> {
   const known = described.get(routes);
   if (known !== undefined) return known;
-  // loaded on demand: most servers are never asked for it
+  // loaded on demand, because few servers ever serve the document
   const { openApiDocument } = await import('./open-api-document');
   const document = openApiDocument(routes);
   described.set(routes, document);

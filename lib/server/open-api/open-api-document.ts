@@ -23,7 +23,7 @@ export interface DescribedRoute {
   pattern: string;
   access: Permission | 'open';
   status?: number;
-  takes?: { query?: Schema; bodies?: readonly Schema[] };
+  accepts?: { query?: Schema; bodies?: readonly Schema[] };
 }
 
 type Schema = z.ZodObject<z.ZodRawShape>;
@@ -51,7 +51,7 @@ for (const module of [
 }
 
 /**
- * The API as an OpenAPI 3.1 document, from the route table, the schemas that parse requests and those of the answers.
+ * The API as an OpenAPI 3.1 document, from the route table, the schemas that parse requests and those of the responses.
  *
  * @throws Error for a route without an entry in route-docs.ts
  */
@@ -96,8 +96,8 @@ export function openApiDocument(routes: readonly DescribedRoute[]): OpenApiDocum
 const schemas = componentSchemas();
 
 function componentSchemas(): Record<string, JsonSchema> {
-  const made = z.toJSONSchema(components, { io: 'input', unrepresentable: 'any', uri: (id) => COMPONENTS + id });
-  const named = Object.entries(made.schemas).map(([name, schema]) => {
+  const generated = z.toJSONSchema(components, { io: 'input', unrepresentable: 'any', uri: (id) => COMPONENTS + id });
+  const named = Object.entries(generated.schemas).map(([name, schema]) => {
     const { $id: _id, $schema: _schema, id: _name, ...rest } = schema as JsonSchema;
     return [name, rest] as const;
   });
@@ -150,20 +150,20 @@ function idOf(method: string, pattern: string): string {
   return `${method.toLowerCase()}${words.join('')}${atRoot}`;
 }
 
-function parametersOf({ pattern, takes }: DescribedRoute, doc: RouteDoc): Parameter[] {
+function parametersOf({ pattern, accepts }: DescribedRoute, doc: RouteDoc): Parameter[] {
   const inPath = [...pattern.matchAll(/:(\w+)/g)].map(
     ([, name = '']): Parameter => ({ name, in: 'path', required: true, schema: { type: 'string', minLength: 1 } }),
   );
   const named = (place: Parameter['in'], schema: Schema | undefined) =>
     Object.entries(schema?.shape ?? {}).map(([name, field]) => parameterOf(place, name, field as z.ZodType));
-  return [...inPath, ...named('query', takes?.query ?? doc.query), ...named('header', doc.headers)];
+  return [...inPath, ...named('query', accepts?.query ?? doc.query), ...named('header', doc.headers)];
 }
 
 /** Defaults of null, '' and [] mean "absent" to handlers, so the document omits them. */
 function parameterOf(place: Parameter['in'], name: string, field: z.ZodType): Parameter {
   const { $schema: _, description, ...schema } = z.toJSONSchema(field, { io: 'output', unrepresentable: 'any' });
-  const isNothing = schema.default === null || schema.default === '' || Array.isArray(schema.default);
-  if (isNothing) delete schema.default;
+  const isAbsent = schema.default === null || schema.default === '' || Array.isArray(schema.default);
+  if (isAbsent) delete schema.default;
   const one = schema.anyOf?.find((each) => typeof each === 'object' && each.type !== 'null');
   const type = Array.isArray(schema.type) ? schema.type.filter((each) => each !== 'null')[0] : schema.type;
   return {
@@ -175,8 +175,8 @@ function parameterOf(place: Parameter['in'], name: string, field: z.ZodType): Pa
   };
 }
 
-function bodyOf({ takes }: DescribedRoute, { body }: RouteDoc): Operation['requestBody'] {
-  const { bodies = [] } = takes ?? {};
+function bodyOf({ accepts }: DescribedRoute, { body }: RouteDoc): Operation['requestBody'] {
+  const { bodies = [] } = accepts ?? {};
   const [first, ...more] = bodies.map(jsonSchemaOf);
   if (first !== undefined) {
     const schema = more.length === 0 ? first : { anyOf: [first, ...more] };
@@ -236,7 +236,7 @@ function withPages(responses: Operation['responses'], { pages = [] }: RouteDoc):
   return all;
 }
 
-/** The refusals that a route may answer with. */
+/** Refusals that a route may respond with. */
 function refusalsOf(
   { access: permission, pattern, method }: DescribedRoute,
   key: string,

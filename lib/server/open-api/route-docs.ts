@@ -15,11 +15,11 @@ import * as z from 'zod';
 export interface RouteDoc {
   summary: string;
   /**
-   * Schema of the JSON answer; for `text/event-stream`, of each frame's data by name; for other content, of one line or
-   * event.
+   * Schema of the JSON response; for `text/event-stream`, of each frame's data by name; for other content, of one line
+   * or event.
    */
   answer?: z.ZodType;
-  /** Media type and description of an answer that is not JSON. */
+  /** Media type and description of a response that is not JSON. */
   content?: Record<string, string>;
   /** Success status, if it differs from the route table. */
   status?: number;

@@ -5,7 +5,7 @@ import { TtlCache } from '@/lib/server/access/ttl-cache';
 
 const UNCACHED = { 'cache-control': 'no-store' };
 
-/** `GET /healthz`: this process answers. Needs no credential. */
+/** `GET /healthz`: this process responds. Needs no credential. */
 export async function healthz(): Promise<Response> {
   return Response.json({ status: 'ok' }, { headers: UNCACHED });
 }
@@ -20,17 +20,17 @@ const TIMEOUT_MS = 5_000;
 /** Checks at most every few seconds that the database is writable, and logs each change once. */
 export class Readiness {
   readonly #freshMs: number;
-  readonly #kept: TtlCache<boolean>;
+  readonly #cache: TtlCache<boolean>;
   #wasReady = true;
 
   /** @param isShared as for `TtlCache` */
   constructor({ freshMs = FRESH_MS, isShared = true } = {}) {
     this.#freshMs = freshMs;
-    this.#kept = new TtlCache(isShared);
+    this.#cache = new TtlCache(isShared);
   }
 
   isReady(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
-    return this.#kept.get(
+    return this.#cache.get(
       () => performance.now(),
       () => this.#check(context),
       (isReady) => (isReady ? this.#freshMs : Math.min(this.#freshMs, AGAIN_MS)),
@@ -40,7 +40,7 @@ export class Readiness {
   async #check(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve(`it did not answer within ${TIMEOUT_MS / 1_000} s`), TIMEOUT_MS);
+      timer = setTimeout(() => resolve(`it did not respond within ${TIMEOUT_MS / 1_000} s`), TIMEOUT_MS);
     });
     const trouble = await Promise.race([findTrouble(context), late]);
     clearTimeout(timer);
@@ -56,7 +56,7 @@ export class Readiness {
 async function findTrouble(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<string | null> {
   try {
     const { database } = await context();
-    // Checked first, because it knows the cause of a failing read.
+    // Checked first, because the database knows why a read would fail.
     const trouble = await database.trouble();
     if (trouble === null) await database.reader.execute('SELECT position FROM counter');
     return trouble;

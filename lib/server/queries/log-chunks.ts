@@ -73,7 +73,7 @@ export async function readLinePosition(
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/** Maximum lines whose chunks one statement covers. */
+/** Maximum lines that the chunks of one statement cover. */
 const WINDOW_LINES = 64 * 1024;
 /** Maximum chunks per window. */
 const MAX_FOUND = 64;
@@ -122,21 +122,21 @@ export async function readChunkWindow(
 function candidates(filter: LogFilter, low: number, high: number, isOlder: boolean): InStatement {
   const required = requiredText(filter);
   const match = required === null ? null : trigramQuery(required);
-  const which = chunkCondition(filter);
+  const where = chunkCondition(filter);
   const order = isOlder ? 'DESC' : 'ASC';
   const columns = LOG_CHUNK.columns('c');
   if (match === null) {
     return {
-      sql: `SELECT ${columns} FROM log_chunks AS c WHERE c.id BETWEEN ? AND ? AND ${which.sql}
+      sql: `SELECT ${columns} FROM log_chunks AS c WHERE c.id BETWEEN ? AND ? AND ${where.sql}
         ORDER BY c.id ${order} LIMIT ${MAX_FOUND}`,
-      args: [low, high, ...which.args],
+      args: [low, high, ...where.args],
     };
   }
   return {
     sql: `SELECT ${columns} FROM log_search AS s CROSS JOIN log_chunks AS c ON c.id = s.rowid
-      WHERE s.log_search MATCH ? AND s.rowid BETWEEN ? AND ? AND ${which.sql}
+      WHERE s.log_search MATCH ? AND s.rowid BETWEEN ? AND ? AND ${where.sql}
       ORDER BY s.rowid ${order} LIMIT ${MAX_FOUND}`,
-    args: [match, low, high, ...which.args],
+    args: [match, low, high, ...where.args],
   };
 }
 

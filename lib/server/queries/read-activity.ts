@@ -6,7 +6,7 @@ import { query, readSnapshot } from './read-snapshot';
 
 /** Events per minute, and the durations of the newest tasks and replies. */
 export async function readActivity(view: ReadScope, now: number, minutes: number): Promise<Activity> {
-  const which = sessionsIn(view.scope, 'session_id');
+  const where = sessionsIn(view.scope, 'session_id');
   const first = Math.floor(now / MINUTE_MS) - minutes + 1;
   const { position, found } = await readSnapshot<[{ minute: number; events: number }, number, number]>(view, [
     query(
@@ -20,14 +20,14 @@ export async function readActivity(view: ReadScope, now: number, minutes: number
       (row) => Number(row.ms),
       // In the server's order, because a runner's clock may be ahead.
       `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_change
-        WHERE status <> 'running' AND ended_at IS NOT NULL AND ${which} ORDER BY updated_position DESC LIMIT ?`,
+        WHERE status <> 'running' AND ended_at IS NOT NULL AND ${where} ORDER BY updated_position DESC LIMIT ?`,
       MAX_MEASURED,
     ),
     query(
       (row) => Number(row.ms),
       // Both times are on the server's clock.
       `SELECT (body->>'$.settledAt') - owed_since AS ms FROM obligations INDEXED BY obligations_answered
-        WHERE state = 'answered' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
+        WHERE state = 'answered' AND ${where} ORDER BY updated_position DESC LIMIT ?`,
       MAX_MEASURED,
     ),
   ]);

@@ -38,7 +38,7 @@ export const AGENTS_IN_PAGE = 100;
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
 const PRODUCERS_SHOWN = 100;
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 /** Bytes that end a page early, because an agent's status may be as large as a record. */
 const PAGE_BYTES = 2 * 1024 * 1024;
@@ -56,7 +56,7 @@ export async function readAgents(
   const { position, found: answers } = await readSnapshot(view, [
     query(
       (row) => Number(row.count),
-      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MOST_COUNTED})`,
+      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MAX_COUNTED})`,
       ...looked,
     ),
     query(
@@ -81,7 +81,7 @@ function cursorBehind({ id }: AgentSummary): string {
   return cursorText({ group: AGENTS_GROUP, at: 0, id });
 }
 
-/** `readAgents` with search words. A redacted reader searches the redacted rows, and `count` is that of the page. */
+/** `readAgents` with search words. A redacted reader searches the redacted rows, and `count` counts the page only. */
 export async function searchAgents(
   view: ReadScope,
   place: { after: ListCursor | null; limit: number },
@@ -158,8 +158,8 @@ function rowReader(within: typeof agentsIn) {
   };
 }
 
-function selectAgent(agentId: string, which: string): Query<AgentSummary> {
-  const sql = `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ? AND ${which}`;
+function selectAgent(agentId: string, where: string): Query<AgentSummary> {
+  const sql = `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ? AND ${where}`;
   return query(agentFromRow, sql, columnText(agentId));
 }
 
@@ -187,10 +187,10 @@ function selectParked(
   state: ParkedState['state'],
   after: number,
   limit: number,
-  which = 'TRUE',
+  where = 'TRUE',
 ): Query<QuarantinedRecord> {
   const sql = `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
-    WHERE ${which} AND agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`;
+    WHERE ${where} AND agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`;
   return query(quarantinedFromRow, sql, columnText(agentId), state, after, limit);
 }
 

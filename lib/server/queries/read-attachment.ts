@@ -56,9 +56,9 @@ export async function getAttachment(
     );
   }
   // Revalidated for each use, so the browser does not show it after sign-out.
-  const kept = { etag: `"${given}"`, 'cache-control': 'private, no-cache, no-transform' };
-  if (request.headers.get('if-none-match')?.includes(kept.etag))
-    return markRedacted(new Response(null, { status: 304, headers: kept }));
+  const cacheHeaders = { etag: `"${given}"`, 'cache-control': 'private, no-cache, no-transform' };
+  if (request.headers.get('if-none-match')?.includes(cacheHeaders.etag))
+    return markRedacted(new Response(null, { status: 304, headers: cacheHeaders }));
   let part = 0;
   // keeps one part in memory at a time
   const body = new ReadableStream<Uint8Array>({
@@ -80,10 +80,10 @@ export async function getAttachment(
   return markRedacted(
     new Response(abortableBody(body, whenOver), {
       headers: {
-        'content-type': shownType(mediaType),
+        'content-type': servedType(mediaType),
         'content-length': String(bytes),
         'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(requestedName ?? name)}`,
-        ...kept,
+        ...cacheHeaders,
       },
     }),
   );
@@ -105,7 +105,7 @@ async function sessionOf(
 }
 
 /** HTML, XML and scripts are served as plain text. */
-function shownType(mediaType: string): string {
+function servedType(mediaType: string): string {
   if (isTextType(mediaType)) return 'text/plain; charset=utf-8';
   return isImageType(mediaType) || mediaType === 'application/pdf' ? mediaType : 'application/octet-stream';
 }

@@ -12,19 +12,19 @@ import { query, readSnapshot } from './read-snapshot';
 
 const EVENT = shapeOf(events, 'position', 'receivedAt', 'payload');
 const QUARANTINED = shapeOf(quarantine, 'position', 'receivedAt', 'seq', 'message');
-const MOST_PRODUCERS = 20;
-const MOST_MISSING = 100;
-const MOST_COUNTED = 100_000;
+const MAX_PRODUCERS = 20;
+const MAX_MISSING = 100;
+const MAX_COUNTED = 100_000;
 
 const AGENT_ID = '(SELECT agent_id FROM sessions WHERE id = ?1)';
 /** The outboxes that wrote to a session. */
-const producersOf = (columns: string, which: string) => `SELECT ${columns} FROM producer_sessions AS s
+const producersOf = (columns: string, where: string) => `SELECT ${columns} FROM producer_sessions AS s
   CROSS JOIN producers AS p ON p.id = s.producer_id
-  WHERE s.session_id = ?1 AND p.agent_id IS NOT NULL AND ${which} ORDER BY p.last_seen_at DESC LIMIT ${MOST_PRODUCERS}`;
+  WHERE s.session_id = ?1 AND p.agent_id IS NOT NULL AND ${where} ORDER BY p.last_seen_at DESC LIMIT ${MAX_PRODUCERS}`;
 /** A session's quarantined records that are not settled. */
 const quarantinedOf = (columns: string) => `SELECT ${columns} FROM quarantine INDEXED BY quarantine_missing
   WHERE session_id = ?1 AND agent_id = ${AGENT_ID} AND session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'`;
-const countOf = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${MOST_COUNTED})`;
+const countOf = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${MAX_COUNTED})`;
 const asCount = (row: Row) => Number(row.count);
 
 /**
@@ -35,7 +35,7 @@ const asCount = (row: Row) => Number(row.count);
  */
 export async function readDelivery(view: ReadScope, sessionId: string): Promise<SessionDelivery | null> {
   const id = columnText(sessionId);
-  // Only readers of the whole agent get agents and outboxes, which reveal all of the agent's sessions.
+  // Agents and outboxes reveal all of the agent's sessions, so only readers of the whole agent receive them.
   const [ofAgent, ofProducer] = [agentsIn(view.scope, 'id'), agentsIn(view.scope, 'p.agent_id')];
   const { position, found } = await readSnapshot(view, [
     query(
@@ -48,12 +48,12 @@ export async function readDelivery(view: ReadScope, sessionId: string): Promise<
     query(
       (row) => lostRecords(EVENT.read(row)),
       `SELECT ${EVENT.columns()} FROM events INDEXED BY events_lost
-        WHERE session_id = ?1 AND name = '${CUSTOM.lost}' ORDER BY position DESC LIMIT ${MOST_MISSING}`,
+        WHERE session_id = ?1 AND name = '${CUSTOM.lost}' ORDER BY position DESC LIMIT ${MAX_MISSING}`,
       id,
     ),
     query(
       (row) => quarantinedRecord(QUARANTINED.read(row)),
-      `${quarantinedOf(QUARANTINED.columns())} ORDER BY position DESC LIMIT ${MOST_MISSING}`,
+      `${quarantinedOf(QUARANTINED.columns())} ORDER BY position DESC LIMIT ${MAX_MISSING}`,
       id,
     ),
     query(asCount, countOf(quarantinedOf('1')), id),
@@ -69,7 +69,7 @@ export async function readDelivery(view: ReadScope, sessionId: string): Promise<
   const { lostCount } = session;
   const missing = [...lost, ...quarantined]
     .sort((a, b) => comparePositions(b.position, a.position))
-    .slice(0, MOST_MISSING);
+    .slice(0, MAX_MISSING);
   const count = readAgentStatus(agent?.status ?? null).outbox?.depth;
   const waiting = count === undefined ? null : { count, at: agent?.lastSeenAt ?? 0 };
   return { position, producers, missing, lostCount, quarantinedCount, unnamedCount, waiting };

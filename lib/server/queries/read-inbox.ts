@@ -23,7 +23,7 @@ export const WHOLE_INBOX: InboxFilter = { kinds: [], agentId: null, sessionId: n
 
 /** Rows per page of the dashboard. */
 export const ITEMS_IN_PAGE = 100;
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 const COLUMNS = INBOX_ROW.columns('i');
 
@@ -35,11 +35,11 @@ export async function readInbox(
 ): Promise<InboxList> {
   const kinds = INBOX_KINDS.filter((kind) => filter.kinds.length === 0 || filter.kinds.includes(kind));
   const from = after === null ? 0 : INBOX_KINDS.indexOf(after.group as InboxKind);
-  const which = sessionsIn(view.scope, 'i.session_id', 'i.agent_id');
+  const where = sessionsIn(view.scope, 'i.session_id', 'i.agent_id');
   const wanted = kinds.filter((kind) => INBOX_KINDS.indexOf(kind) >= from);
   const { position, found } = await readSnapshot<(number | Row)[]>(view, [
-    ...kinds.map((kind) => countOf(kind, filter, which)),
-    ...wanted.map((kind) => oldest(kind, filter, which, kind === after?.group ? after : null, limit + 1)),
+    ...kinds.map((kind) => countOf(kind, filter, where)),
+    ...wanted.map((kind) => oldest(kind, filter, where, kind === after?.group ? after : null, limit + 1)),
   ]);
   const counts = noItems();
   for (const [index, kind] of kinds.entries()) counts[kind] = (found[index]?.[0] as number | undefined) ?? 0;
@@ -54,7 +54,7 @@ function cursorBehind({ kind, since, id }: InboxItem): string {
   return cursorText({ group: kind, at: since, id });
 }
 
-/** `readInbox` with search words. A redacted reader searches the redacted items, and `counts` are those of the page. */
+/** `readInbox` with search words. A redacted reader searches the redacted items, and `counts` counts the page only. */
 export async function searchInbox(
   view: ReadScope,
   place: { after: ListCursor | null; limit: number },
@@ -76,19 +76,19 @@ export async function searchInbox(
 function oldest(
   kind: InboxKind,
   filter: InboxFilter,
-  which: string,
+  where: string,
   after: ListCursor | null,
   limit: number,
 ): Query<Row> {
   const { sql, args } = conditionOf(kind, filter);
   const place = after === null ? '' : 'AND (i.since, i.id) > (?, ?)';
-  const text = `SELECT ${COLUMNS} FROM inbox AS i WHERE ${sql} AND ${which} ${place} ORDER BY i.since, i.id LIMIT ?`;
+  const text = `SELECT ${COLUMNS} FROM inbox AS i WHERE ${sql} AND ${where} ${place} ORDER BY i.since, i.id LIMIT ?`;
   return query(rawRow, text, ...args, ...(after === null ? [] : [after.at, columnText(after.id)]), limit);
 }
 
-function countOf(kind: InboxKind, filter: InboxFilter, which: string): Query<number> {
+function countOf(kind: InboxKind, filter: InboxFilter, where: string): Query<number> {
   const { sql, args } = conditionOf(kind, filter);
-  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM inbox AS i WHERE ${sql} AND ${which} LIMIT ${MOST_COUNTED})`;
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM inbox AS i WHERE ${sql} AND ${where} LIMIT ${MAX_COUNTED})`;
   return query((row) => Number(row.count), text, ...args);
 }
 

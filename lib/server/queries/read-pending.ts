@@ -49,20 +49,20 @@ export async function readObligations(view: ReadScope, agentId: string, byAlias 
 /** A session's pending replies, oldest first, and the last settled ones; none for an unknown session. */
 export async function readSessionObligations(view: ReadScope, sessionId: string): Promise<SessionObligations> {
   const columns = OBLIGATION_ROW.columns();
-  const which = sessionsIn(view.scope, 'session_id');
+  const where = sessionsIn(view.scope, 'session_id');
   const id = columnText(sessionId);
   const { position, found } = await readSnapshot(view, [
     query(
       obligationFromRow,
       `SELECT ${columns} FROM obligations INDEXED BY obligations_owed_by_session
-        WHERE session_id = ? AND state = 'owed' AND ${which} ORDER BY position LIMIT ?`,
+        WHERE session_id = ? AND state = 'owed' AND ${where} ORDER BY position LIMIT ?`,
       id,
       MAX_SHOWN,
     ),
     query(
       obligationFromRow,
       `SELECT ${columns} FROM obligations INDEXED BY obligations_settled
-        WHERE session_id = ? AND state <> 'owed' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
+        WHERE session_id = ? AND state <> 'owed' AND ${where} ORDER BY updated_position DESC LIMIT ?`,
       id,
       MAX_SETTLED,
     ),
@@ -70,7 +70,7 @@ export async function readSessionObligations(view: ReadScope, sessionId: string)
   return { position, owed: found[0] ?? [], settled: found[1] ?? [] };
 }
 
-const MOST_ANSWERS = 100;
+const MAX_ANSWERS = 100;
 
 /**
  * The newest request with this id, as its turn shows it, with answers and outcome.
@@ -101,7 +101,7 @@ export async function readRequest(
       `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ?1 AND turn_id = (SELECT turn_id FROM (${opening}))
         AND name IN ('${CUSTOM.commandQueued}', '${CUSTOM.commandDone}', '${CUSTOM.commandFailed}')
         AND position > (SELECT position FROM (${opening})) AND payload->>'$.value.request_id' = ?2
-        ORDER BY position LIMIT ${MOST_ANSWERS}`,
+        ORDER BY position LIMIT ${MAX_ANSWERS}`,
       session,
       request,
     ),

@@ -119,7 +119,7 @@ export const getAgent = queued(({ ids: { agentId } }: OfAgent, view) =>
   found('agent', agentId, readAgent(view, agentId)),
 );
 export const getParked = direct(({ ids, query }: OfAgent<ParkedPage>, view) => readParked(view, ids.agentId, query));
-/** A runner gets its own ids for the sessions. */
+/** A runner receives its own ids of sessions. */
 export const getObligations = direct(({ ids, principal }: OfAgent, view) =>
   readObligations(view, ids.agentId, principal.kind === 'runner'),
 );

@@ -16,9 +16,9 @@ import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted
 
 const COLUMNS = SESSION_ROW.columns();
 /** Maximum count. Counting ten thousand sessions takes a millisecond. */
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 /** Maximum count of a search, which reads each session that it counts. */
-const MOST_FOUND_COUNTED = 1_000;
+const MAX_FOUND_COUNTED = 1_000;
 
 /** Rows per page of the dashboard. */
 export const SESSIONS_IN_PAGE = 100;
@@ -46,8 +46,7 @@ export async function readSessionPage(
 }
 
 /**
- * `readSessionPage` with search words. A redacted reader searches the redacted rows, and `counts` are those of the
- * page.
+ * `readSessionPage` with search words. A redacted reader searches the redacted rows, and `counts` counts the page only.
  */
 export async function searchSessions(
   view: ReadScope,
@@ -166,7 +165,7 @@ function newest(conditions: readonly Condition[], after: ListCursor | null, limi
 
 function countOf(listed: readonly Condition[], found: readonly Condition[]): Query<number> {
   const { sql, args } = allOf(...listed, ...found);
-  const most = found.length > 0 ? MOST_FOUND_COUNTED : MOST_COUNTED;
+  const most = found.length > 0 ? MAX_FOUND_COUNTED : MAX_COUNTED;
   const text = `SELECT count(*) AS count FROM (SELECT 1 FROM sessions WHERE ${sql} LIMIT ${most})`;
   return query((row) => Number(row.count), text, ...args);
 }

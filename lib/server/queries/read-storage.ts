@@ -12,29 +12,29 @@ import { treeBytes } from '@/db/used-bytes';
 import type { RequestContext, ResponseCaches } from '@/lib/server/access/request-context';
 import type { TtlCache } from '@/lib/server/access/ttl-cache';
 
-/** Lifetime of a measurement: at least KEPT_TIMES its duration. */
-const KEPT_MS = 60_000;
-const KEPT_TIMES = 30;
+/** Lifetime of a measurement: at least TTL_FACTOR its duration. */
+const MIN_TTL_MS = 60_000;
+const TTL_FACTOR = 30;
 
 interface StorageContext {
   database: { reader: Reader };
   now: () => number;
-  kept: ResponseCaches;
+  caches: ResponseCaches;
   retention: RetentionRules;
 }
 
 /** `GET /storage` */
 export async function getStorage(_context: RequestContext, context: StorageContext): Promise<Storage> {
-  const { database, now, kept, retention } = context;
-  return { ...(await readStorage(database.reader, now, kept.storage)), retention };
+  const { database, now, caches, retention } = context;
+  return { ...(await readStorage(database.reader, now, caches.storage)), retention };
 }
 
 /** The database's sizes, cached for a while. */
-export function readStorage(reader: Reader, now: () => number, kept: TtlCache<StorageSizes>): Promise<StorageSizes> {
-  return kept.get(
+export function readStorage(reader: Reader, now: () => number, cache: TtlCache<StorageSizes>): Promise<StorageSizes> {
+  return cache.get(
     now,
     () => measure(reader, now()),
-    (_, tookMs) => Math.max(KEPT_MS, tookMs * KEPT_TIMES),
+    (_, tookMs) => Math.max(MIN_TTL_MS, tookMs * TTL_FACTOR),
   );
 }
 
@@ -108,9 +108,9 @@ export async function measureTables(reader: Pick<Reader, 'execute'>): Promise<St
 /** Number of sampled places per table, and rows per place. */
 const PLACES = 16;
 const ROWS = 25;
-/** A search index consists of page-sized blocks: blocks per count, and maximum counts. */
+/** Search indexes consist of page-sized blocks. BLOCKS is the number of blocks per count. */
 const BLOCKS = 2_000;
-const MOST_COUNTS = 200;
+const MAX_COUNTS = 200;
 /** Overhead of a row in its table and in each index. */
 const ROW_BYTES = 10;
 const INDEX_BYTES = 40;
@@ -162,7 +162,7 @@ async function bytesOfRows(reader: Pick<Reader, 'execute'>, table: string, index
 /** Counts blocks, because their ids are not dense. */
 async function bytesOfBlocks(reader: Pick<Reader, 'execute'>, table: string): Promise<number> {
   let [bytes, after] = [0, '-1'];
-  for (let counts = 0; counts < MOST_COUNTS; counts += 1) {
+  for (let counts = 0; counts < MAX_COUNTS; counts += 1) {
     const { rows } = await reader.execute({
       sql: `SELECT count(*) AS count, ifnull(sum(size), 0) AS bytes, CAST(max(id) AS TEXT) AS last FROM (
           SELECT id, octet_length(block) AS size FROM "${table}" WHERE id > CAST(? AS INTEGER) ORDER BY id LIMIT ${BLOCKS})`,

@@ -30,9 +30,9 @@ const FOLDED_AT_ONCE = 500;
  */
 export async function readTasks(view: ReadScope, sessionId: string): Promise<TaskList | null> {
   const id = columnText(sessionId);
-  const which = sessionsIn(view.scope, 'id');
+  const where = sessionsIn(view.scope, 'id');
   const few = await readSnapshot(view, [
-    ...listed(id, which),
+    ...listed(id, where),
     query(taskFromRow, `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, id),
   ]);
   const [session, , , [count = 0], all] = few.found;
@@ -40,7 +40,7 @@ export async function readTasks(view: ReadScope, sessionId: string): Promise<Tas
   if (count <= READ_AT_ONCE) return listOf(few.position, count, all);
   const snapshot = await view.reader.transaction('read');
   try {
-    const { position, found } = await readSnapshot({ ...view, reader: snapshot }, listed(id, which));
+    const { position, found } = await readSnapshot({ ...view, reader: snapshot }, listed(id, where));
     const [, running, newest, [count = 0]] = found;
     const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
     const yielder = new Yielder();
@@ -63,11 +63,11 @@ export async function readTasks(view: ReadScope, sessionId: string): Promise<Tas
 const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
 
 /** Reads the session's existence, its running and its newest tasks by position, and the total count. */
-function listed(id: string, which: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
+function listed(id: string, where: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
   const position = (row: Row) => Number(row.position);
   const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
   return [
-    query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${which}`, id),
+    query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${where}`, id),
     query(position, `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, id),
     query(position, `SELECT position FROM tasks WHERE session_id = ? ${newest}`, id),
     query((row) => Number(row.count), COUNT, id),
@@ -104,9 +104,9 @@ export async function readTask(
     ),
   ]);
   const [runs, events] = found;
-  const isWanted = (run: Task) =>
+  const matches = (run: Task) =>
     (runId === null || run.runId === runId) && (wantedAt === null || run.position === String(wantedAt));
-  const at = runId === null && wantedAt === null ? runs.length - 1 : runs.findIndex(isWanted);
+  const at = runId === null && wantedAt === null ? runs.length - 1 : runs.findIndex(matches);
   const task = runs[at];
   if (task === undefined) return null;
   const yielder = new Yielder();
@@ -123,8 +123,8 @@ export async function readTask(
   return view.redacts ? markRedacted({ ...detail, redacted: (detail.redacted ?? 0) + shown.tally.redacted }) : detail;
 }
 
-function runsOf(session: string, taskId: string, which: string): Query<Task> {
-  const sql = `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? AND ${which} ORDER BY position`;
+function runsOf(session: string, taskId: string, where: string): Query<Task> {
+  const sql = `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? AND ${where} ORDER BY position`;
   return query(taskFromRow, sql, session, columnText(taskId));
 }
 

@@ -49,7 +49,7 @@ export async function readTranscript(
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
   const { position, found } = await readSnapshot(view, pageQueries(view, id, before, limit));
-  // Created here, because it measures from its creation.
+  // Created here, because a yielder measures time from its creation.
   const yielder = new Yielder();
   const [, , , [isSmall = true], headers, entries] = found;
   if (!isSmall) return readLarge(view, id, before, limit, yielder);
@@ -183,8 +183,8 @@ const TURN = shapeOf(turns, 'id', 'endedAt');
 const TASK = shapeOf(tasks, 'id');
 
 /** Turns to search backwards for one that overlaps later ones. */
-const MOST_TURNS = 32;
-const MOST_TASKS = 64;
+const MAX_TURNS = 32;
+const MAX_TASKS = 64;
 
 /**
  * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one that started before.
@@ -203,7 +203,7 @@ export async function readTurnAt(view: ReadScope, sessionId: string, at: number)
         ORDER BY started_at DESC, position DESC LIMIT ?`,
       session,
       at,
-      MOST_TURNS,
+      MAX_TURNS,
     ),
     query(
       TASK.read,
@@ -211,7 +211,7 @@ export async function readTurnAt(view: ReadScope, sessionId: string, at: number)
         ORDER BY started_at DESC LIMIT ?3`,
       session,
       at,
-      MOST_TASKS,
+      MAX_TASKS,
     ),
   ]);
   const [known, started, ran] = found;

@@ -18,14 +18,14 @@ import type { ReadScope } from '@/lib/server/access/request-context';
 /** Limits per read. Larger pages and turns are read in pieces. */
 export const PIECE_EVENTS = 1_000;
 export const PIECE_BYTES = 512 * 1024;
-/** Minimum weight of an event, with which PIECE_BYTES also limits a piece to PIECE_EVENTS. */
+/** Minimum weight of an event, so that PIECE_BYTES also limits a piece to PIECE_EVENTS. */
 const LEAST_EVENT_BYTES = Math.ceil(PIECE_BYTES / PIECE_EVENTS);
 /** Turns weighed in one read. */
 const WEIGHED_TURNS = 50;
 
 /**
- * Reads turns in the given order, as many at once as fit into a piece, because each read of a remote database costs a
- * round trip.
+ * Reads turns in the given order. Each read fetches as many as fit into a piece, because it costs a round trip to a
+ * remote database.
  */
 export async function* readTurns(
   view: ReadScope,
@@ -37,17 +37,17 @@ export async function* readTurns(
   for (let index = 0; index < turnIds.length; index += WEIGHED_TURNS) {
     const weighed = await weigh(snapshot, sessionId, turnIds.slice(index, index + WEIGHED_TURNS));
     for (const { ids, weight } of piecesOf(weighed)) {
-      const asked = [sessionId, JSON.stringify(ids)];
+      const idArgs = [sessionId, JSON.stringify(ids)];
       const ofThese = 'IN (SELECT value FROM json_each(?2))';
       const isWhole = weight <= PIECE_BYTES;
       const [found, entries] = await snapshot.batch([
-        { sql: `SELECT * FROM turns WHERE session_id = ?1 AND id ${ofThese}`, args: asked },
+        { sql: `SELECT * FROM turns WHERE session_id = ?1 AND id ${ofThese}`, args: idArgs },
         ...(isWhole
           ? [
               {
                 sql: `SELECT ${ENTRY_COLUMNS} FROM events
                   WHERE session_id = ?1 AND turn_id ${ofThese} ORDER BY turn_id, position`,
-                args: asked,
+                args: idArgs,
               },
             ]
           : []),
@@ -197,8 +197,7 @@ export function entryFromRow(row: Row): EventEntry {
 }
 
 /**
- * Redacts events before folding them, so a redacted reader's page equals the one that the reader would fold from the
- * stream.
+ * Redacts events before folding them, so a redacted reader's page equals a page that the reader folds from the stream.
  *
  * Ordering: takes rows in the order of the log.
  */

@@ -18,15 +18,15 @@ export async function readWebhook(
   view: ReadScope,
   { webhook = null, webhookProblem = null }: Pick<ServerContext, 'webhook' | 'webhookProblem'>,
 ): Promise<WebhookStatus> {
-  const [which, isWhole] = [ofFleet(view), view.scope.kind === 'everything'];
+  const [where, isWhole] = [ofFleet(view), view.scope.kind === 'everything'];
   const { position, found } = await readSnapshot<[number, Row]>(view, [
     query(
       (row) => Number(row.count),
-      `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting' AND ${which}`,
+      `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting' AND ${where}`,
     ),
     query(
       ROW.read,
-      `SELECT ${COLUMNS} FROM webhook_deliveries WHERE attempted_at IS NOT NULL AND ${which} ORDER BY position DESC LIMIT 1`,
+      `SELECT ${COLUMNS} FROM webhook_deliveries WHERE attempted_at IS NOT NULL AND ${where} ORDER BY position DESC LIMIT 1`,
     ),
   ]);
   const [[waiting = 0], [last]] = found;

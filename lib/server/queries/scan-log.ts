@@ -41,7 +41,7 @@ export interface LogScan {
   searchedTo: number;
 }
 
-/** Lines and chunks per statement at first. Both grow while a statement stays below STATEMENT_MS. */
+/** Initial lines and chunks per statement. Both grow while a statement stays below STATEMENT_MS. */
 const FIRST_SPAN = 128;
 const LARGEST_SPAN = 4096;
 const FIRST_CHUNKS = 4;

@@ -10,10 +10,8 @@ import { Yielder } from '@/db/yield-to-loop';
  * of a secret would change the results, their count or the end of a page.
  */
 
-/**
- * Rows to search before a response ends with a cursor. Reveals nothing, because the reader may count the rows anyway.
- */
-const MOST_SEARCHED = 2_000;
+/** Rows to search before a response ends with a cursor. Reveals nothing that readers can't count themselves. */
+const MAX_SEARCHED = 2_000;
 /** Rows per read. */
 export const SEARCH_PAGE_ROWS = 250;
 
@@ -42,7 +40,7 @@ interface Listing<Page, Row> {
 /**
  * One page of the rows whose redacted text contains all words.
  *
- * @returns `page`: the first page that was read; `rows`: the matches, possibly fewer than `limit` after MOST_SEARCHED
+ * @returns `page`: the first page that was read; `rows`: the matches, possibly fewer than `limit` after MAX_SEARCHED
  *   rows; `next`: null at the end of the list
  */
 export async function searchRedacted<Page extends { next: string | null }, Row>(
@@ -64,7 +62,7 @@ export async function searchRedacted<Page extends { next: string | null }, Row>(
     if (found.length > limit && last !== undefined) {
       return { page: first, rows: found.slice(0, limit), next: cursorBehind(last) };
     }
-    if (page.next === null || searched >= MOST_SEARCHED) return { page: first, rows: found, next: page.next };
+    if (page.next === null || searched >= MAX_SEARCHED) return { page: first, rows: found, next: page.next };
   }
 }
 

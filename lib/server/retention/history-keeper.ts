@@ -13,8 +13,8 @@ import type { HistoryRetention } from './retention-settings';
 const RETENTION_EVERY_MS = 10 * 60_000;
 
 /**
- * Removes old history, in slices with pauses in between, so ingest and readers go first. Open history
- * stays, regardless of its age.
+ * Removes old history in slices, with pauses between them, so ingest and readers go first. Open history stays,
+ * regardless of its age.
  *
  * Ordering: oldest first within a session; see removeOldTurns.
  * Failure: all state is in the database. The next run does the remaining work.
@@ -45,12 +45,12 @@ export class HistoryKeeper {
   }
 
   /** Starts, unless already started. */
-  keep(): void {
+  start(): void {
     if (this.#timer !== null || this.#work.isClosed) return;
-    const look = () => this.#work.begin('removing', () => this.retain());
-    this.#timer = setInterval(look, RETENTION_EVERY_MS);
+    const run = () => this.#work.begin('removing', () => this.retain());
+    this.#timer = setInterval(run, RETENTION_EVERY_MS);
     unref(this.#timer);
-    look();
+    run();
   }
 
   /** Stops after the running slice. */
@@ -84,7 +84,7 @@ export class HistoryKeeper {
     if (!isSmall && !this.#isTooLarge) {
       serverLog(
         'warn',
-        'the database exceeds INTERLUDE_RETENTION_MIB even without its logs, and nothing more can be removed: the remaining history is open, less than an hour old, part of the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
+        'the database exceeds INTERLUDE_RETENTION_MIB even without its logs, and nothing more can be removed: the remaining history is open, less than an hour old, part of the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE. Raise the limit, or shorten those times.',
       );
     }
     this.#isTooLarge = !isSmall;

@@ -22,8 +22,8 @@ export async function removeAudit(database: Database, before: number, now: numbe
   const { rows } = await reader.execute('SELECT at FROM audit ORDER BY number LIMIT 1');
   const isDue = rows[0] !== undefined && Number(rows[0].at) < before - MIN_INTERVAL_MS;
   const upTo = isDue ? await lastBefore(database, before) : 0;
-  if (upTo > 0) await paced(() => writes.run((transaction) => announce(transaction, upTo, now)));
-  for (let isMore = (await announced(reader)).isMore; isMore; ) {
+  if (upTo > 0) await paced(() => writes.run((transaction) => appendRemoval(transaction, upTo, now)));
+  for (let isMore = (await readRemoval(reader)).isMore; isMore; ) {
     isMore = false;
     await paced(async () => {
       isMore = await writes.run((transaction) => removeEntries(transaction, now));
@@ -46,10 +46,8 @@ async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number):
   }
 }
 
-/**
- * Reads the number up to which the newest removal entry removes. `isMore`: true if some of those entries still exist.
- */
-async function announced(reader: Pick<WriteTransaction, 'execute'>): Promise<{ upTo: number; isMore: boolean }> {
+/** Reads the last number that the newest removal entry covers. `isMore`: true if it covers entries that still exist. */
+async function readRemoval(reader: Pick<WriteTransaction, 'execute'>): Promise<{ upTo: number; isMore: boolean }> {
   const { rows } = await reader.execute({
     sql: `SELECT action, actor_kind, target, (SELECT min(number) FROM audit) AS first FROM audit
       WHERE action = ? ORDER BY number DESC LIMIT 1`,
@@ -62,9 +60,9 @@ async function announced(reader: Pick<WriteTransaction, 'execute'>): Promise<{ u
   return { upTo, isMore: Number(row.first) <= upTo };
 }
 
-async function announce(transaction: WriteTransaction, upTo: number, now: number): Promise<void> {
+async function appendRemoval(transaction: WriteTransaction, upTo: number, now: number): Promise<void> {
   transaction.touch('audit');
-  if ((await announced(transaction)).upTo >= upTo) return;
+  if ((await readRemoval(transaction)).upTo >= upTo) return;
   const { rows } = await transaction.execute({ sql: 'SELECT hash FROM audit WHERE number = ?', args: [upTo] });
   if (rows[0] !== undefined) await appendAuditEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));
 }
@@ -72,7 +70,7 @@ async function announce(transaction: WriteTransaction, upTo: number, now: number
 /** @returns true if there are more entries to remove */
 async function removeEntries(transaction: WriteTransaction, now: number): Promise<boolean> {
   transaction.touch('audit');
-  const { upTo } = await announced(transaction);
+  const { upTo } = await readRemoval(transaction);
   const { rows } = await transaction.execute({
     sql: `SELECT number, hash FROM audit WHERE number <= ? ORDER BY number LIMIT ${ENTRIES_AT_ONCE}`,
     args: [upTo],

@@ -67,7 +67,7 @@ export async function removeBySize(
   const isSmall = async () => ((await usedBytes(reader)) ?? 0) <= maxBytes;
   if (await isSmall()) return true;
   const most = await olderThan(reader, now - MIN_AGE_MS);
-  // Limited, so that a libSQL server answers within seconds.
+  // Limited, so that a libSQL server responds within seconds.
   const { rows } = await reader.execute(
     `SELECT count(*) AS count FROM (SELECT 1 FROM events LIMIT ${PARTS * EVENTS_AT_ONCE})`,
   );
@@ -131,7 +131,7 @@ async function removeOf(
       if (except.includes(sessionId)) return 0;
       let removed = 0;
       await paced(async () => {
-        // First looks for a cut outside of a write.
+        // Looks for a cut before queueing a write.
         if ((await findCut(batchingReader(reader), sessionId, limit)) === null) return;
         if (await writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, now))) removed = 1;
       });
@@ -139,7 +139,7 @@ async function removeOf(
       const { rows: gone } = await reader.execute(goneEvents(sessionId, 0, 1));
       for (let after: number | null = gone.length === 0 ? null : 0; after !== null; ) {
         const from: number = after;
-        // If no further slice runs, this was the last.
+        // Ends the loop if the pacer skips this slice, because retention is stopping.
         after = null;
         await paced(async () => {
           after = await writes.run((transaction) => removeOldEvents(transaction, sessionId, from));

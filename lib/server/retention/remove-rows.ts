@@ -149,14 +149,14 @@ async function removeKind(
     const args = [after, limit];
     return { table, key, where: `${where} AND ${at} > ?1 AND ${at} <= ?2`, args, order: at };
   };
-  // Position before which remaining rows stay.
+  // Rows up to this position were examined; those that remain stay.
   let after = 0;
   await rows.run({
     kind,
     due: dueAfter(0),
     work: async (choice) => {
-      const look = selectDue(dueAfter(choice.only === null ? after : 0), choice, `${key}, ${at} AS at`, 1);
-      const [first] = (await reader.execute(look)).rows;
+      const query = selectDue(dueAfter(choice.only === null ? after : 0), choice, `${key}, ${at} AS at`, 1);
+      const [first] = (await reader.execute(query)).rows;
       if (first === undefined) return 0;
       const before = Number(first.at) - 1;
       let removed = 0;

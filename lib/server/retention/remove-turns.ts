@@ -99,7 +99,7 @@ const OLD_REPLIES = `session_id = ?1 AND position <= ?2 AND state <> 'owed' AND 
 /** Matches the partial index of retention's events. */
 const OF_RETENTION = `name IN ('${CUSTOM.removed}', '${CUSTOM.taskGoesOn}')`;
 
-/** Maximum tasks to show again at once. The next removal shows more. */
+/** Maximum tasks to show again per removal. The next removal shows more. */
 const MAX_PLACED = 500;
 
 /** Running tasks that no remaining turn shows. An event shows them again, so people can follow and stop them. */
@@ -138,7 +138,7 @@ function existingTurn(field: string): string {
     SELECT 1 FROM turns WHERE turns.session_id = ?1 AND turns.id = body->>'$.${field}'))`;
 }
 
-/** History up to a position that was received before a time. */
+/** Limit of a removal: history up to a position that was received before a time. */
 export interface Limit {
   position: number;
   before: number;
@@ -148,7 +148,7 @@ export interface Limit {
 interface Cut {
   agentId: string;
   upTo: number;
-  /** Number of turns to remove, and of those removed before, without those of kind `none`. */
+  /** Number of turns to remove, and of turns removed before. Excludes turns of kind `none`. */
   turns: number;
   turnsBefore: number;
   /** The last message or call removed before. */
@@ -269,9 +269,9 @@ export function batchingReader(reader: { execute(statement: InStatement): Promis
  * Records that fleet rows are about to be removed, because a reader from before their last change can't resume (see
  * readBounds). Runs in the removing transaction, before the removal.
  *
- * @param which SQL condition for the rows
+ * @param where SQL condition for the rows
  */
-export function recordRemoval(table: 'tasks' | 'obligations' | 'inbox', which: string): string {
+export function recordRemoval(table: 'tasks' | 'obligations' | 'inbox', where: string): string {
   return `UPDATE counter SET removed_up_to = max(removed_up_to, ifnull((
-    SELECT max(updated_position) FROM ${table} WHERE ${which}), 0))`;
+    SELECT max(updated_position) FROM ${table} WHERE ${where}), 0))`;
 }

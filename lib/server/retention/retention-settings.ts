@@ -67,11 +67,11 @@ function statesSetting(env: Environment): Partial<Record<SessionState, number>> 
     const days = limitIn(text);
     if (isState(state)) found[state] = days ?? Number.POSITIVE_INFINITY;
     if (isState(state) && days !== null) continue;
-    const what = isState(state) ? 'removes nothing' : 'is ignored';
+    const consequence = isState(state) ? 'removes nothing' : 'is ignored';
     const known = SESSION_STATES.join(', ');
     serverLog(
       'error',
-      `${name}: ${JSON.stringify(part.trim())} ${what}. Write <state>=<days> or <state>=${FOREVER}, with a state of ${known}.`,
+      `${name}: ${JSON.stringify(part.trim())} ${consequence}. Write <state>=<days> or <state>=${FOREVER}, with a state of ${known}.`,
     );
   }
   return found;

@@ -148,7 +148,7 @@ const READINGS: readonly Reading[] = [
     toGauges: ([row]) => [
       {
         name: 'interlude_stored_records_total',
-        help: 'All records ever sent to this database, by outcome, over all instances.',
+        help: 'Records sent to this database by outcome, across all instances.',
         type: 'counter',
         samples: ['accepted', 'duplicate', 'gap', 'rejected', 'lost'].map((outcome) => ({
           labels: { outcome },

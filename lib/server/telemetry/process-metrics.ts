@@ -51,7 +51,7 @@ export const processMetrics: CountProcess = (state) => {
   gauge('interlude_read_queue_jobs', 'Queued heavy reads.', ({ reads }) => reads);
   return {
     telemetry: {
-      answered({ method, route, status, tookMs }) {
+      responded({ method, route, status, tookMs }) {
         // an unknown path may come with any method
         const labels = route === null ? { method: 'any', route: 'none' } : { method, route };
         requests.observe({ ...labels, status: String(status) }, tookMs / 1000);

@@ -5,8 +5,8 @@
  * Failure: listeners must not throw and must return quickly, because every record and frame calls them.
  */
 export interface Telemetry {
-  /** A request was answered, or its stream started. */
-  answered?(event: Answered): void;
+  /** The server responded to a request, or started its stream. */
+  responded?(event: Responded): void;
   /** An outbox's batch was stored or refused. */
   ingested?(event: Ingested): void;
   /** Turns or tasks ended, in a batch that was stored. */
@@ -15,7 +15,7 @@ export interface Telemetry {
   published?(event: Published): void;
 }
 
-interface Answered {
+interface Responded {
   method: string;
   /** Pattern from the route table; null for an unknown path. */
   route: string | null;
@@ -54,7 +54,6 @@ export interface Published {
   lagMs: number | null;
 }
 
-/** An ended turn or task. */
 export interface Ended {
   kind: 'turn' | 'task';
   agentId: string;
@@ -71,7 +70,7 @@ export function telemetryOf(listeners: readonly Telemetry[]): Telemetry | null {
   if (listeners.length < 2) return listeners[0] ?? null;
   const listens = (name: keyof Telemetry) => listeners.some((one) => one[name] !== undefined);
   return {
-    answered: (event) => listeners.forEach((one) => void one.answered?.(event)),
+    responded: (event) => listeners.forEach((one) => void one.responded?.(event)),
     ingested: (event) => listeners.forEach((one) => void one.ingested?.(event)),
     // skipped without a listener, because collecting the ends takes time
     ...(listens('ended') ? { ended: (all) => listeners.forEach((one) => void one.ended?.(all)) } : {}),

@@ -25,12 +25,12 @@ export async function callWebhook(
     await response.body?.cancel();
     const { status } = response;
     if (status >= 200 && status < 300) return { delivered: true, status, error: null };
-    const why = status >= 300 && status < 400 ? 'it redirects, which is not followed' : `it answered ${status}`;
+    const why = status >= 300 && status < 400 ? 'redirects are not followed' : `it responded with ${status}`;
     return { delivered: false, status, error: why };
   } catch (error) {
     const { name } = error as Error;
     // fetch errors may contain the URL, which some receivers treat as a secret
-    const why = name === 'TimeoutError' ? `no answer within ${WEBHOOK_CALL_MS / 1_000} s` : 'it can’t be reached';
+    const why = name === 'TimeoutError' ? `no response within ${WEBHOOK_CALL_MS / 1_000} s` : 'it can’t be reached';
     return { delivered: false, status: null, error: why };
   }
 }

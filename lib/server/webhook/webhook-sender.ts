@@ -61,7 +61,7 @@ export class WebhookSender {
   }
 
   /** Starts polling if a webhook is configured. */
-  keep(): void {
+  start(): void {
     if (this.#settings === null || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
       // runs separately: a silent receiver must not delay enqueuing
@@ -94,9 +94,9 @@ export class WebhookSender {
     }
   }
 
-  async #poll(what: 'enqueue' | 'send', isDue: InStatement, work: () => Promise<void>): Promise<void> {
-    if (this.#busy.has(what)) return;
-    this.#busy.add(what);
+  async #poll(job: 'enqueue' | 'send', isDue: InStatement, work: () => Promise<void>): Promise<void> {
+    if (this.#busy.has(job)) return;
+    this.#busy.add(job);
     try {
       const { rows } = await this.#database.reader.execute(isDue);
       if (Number(rows[0]?.is_due) === 1) await work();
@@ -104,10 +104,10 @@ export class WebhookSender {
     } catch (error) {
       // logged once, until a run succeeds
       if (!this.#hasFailed && !this.#isClosed)
-        serverLog('error', 'Webhook deliveries are paused until the database answers:', { error });
+        serverLog('error', 'Webhook deliveries are paused until the database responds:', { error });
       this.#hasFailed = true;
     } finally {
-      this.#busy.delete(what);
+      this.#busy.delete(job);
     }
   }
 

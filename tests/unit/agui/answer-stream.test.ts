@@ -44,11 +44,11 @@ async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number
     return (sink) => {
       const log = { sink, from, isLeft: false };
       logs.push(log);
-      const gone = () => {
+      const disconnected = () => {
         log.isLeft = true;
       };
-      signal.addEventListener('abort', gone);
-      return { drained: () => undefined, gone };
+      signal.addEventListener('abort', disconnected);
+      return { drained: () => undefined, disconnected };
     };
   };
   const reader = { text: '', isEnded: false, hungUp: null as unknown };
@@ -176,7 +176,7 @@ describe('a stream', () => {
     async (how) => {
       const answer = await opened();
       answer.tell(begins);
-      if (how === 'gone') answer.source.gone();
+      if (how === 'gone') answer.source.disconnected();
       else answer.abort();
       answer.tell(ends);
       expect([answer.types(), answer.logs[0]?.isLeft]).toEqual([['RUN_STARTED asked'], true]);

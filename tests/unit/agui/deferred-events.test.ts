@@ -10,11 +10,11 @@ const custom = (name: string, value: object) => entry({ type: 'CUSTOM', name, va
 test('limits deferred events to a few mebibytes, and counts the rest', () => {
   const held = new DeferredEvents(new ClientParts());
   for (let index = 0; index < 40; index += 1) held.defer(custom(`x${index}`, { text: 'x'.repeat(MIB - 100) }));
-  const { entries, leftOut } = held.release(null);
-  expect([entries.map(({ event }) => event.name), leftOut]).toEqual([['x36', 'x37', 'x38', 'x39'], 36]);
+  const { entries, dropped } = held.release(null);
+  expect([entries.map(({ event }) => event.name), dropped]).toEqual([['x36', 'x37', 'x38', 'x39'], 36]);
   // Released events no longer count.
   for (let index = 0; index < 3; index += 1) held.defer(custom(`y${index}`, { text: 'x'.repeat(MIB - 100) }));
-  expect(held.release(null).leftOut).toBe(0);
+  expect(held.release(null).dropped).toBe(0);
 });
 
 test('drops other events before messages', () => {
@@ -24,17 +24,17 @@ test('drops other events before messages', () => {
   says('Hello');
   for (let index = 0; index < 40; index += 1) held.defer(custom(`x${index}`, { text: 'x'.repeat(MIB) }));
   for (let index = 0; index < 3; index += 1) says('x'.repeat(MIB));
-  const { entries, leftOut } = held.release(['u1']);
-  expect([entries.map(({ event }) => event.messageId ?? event.name), leftOut]).toEqual([['u1', 'u1', 'u1', 'u1'], 40]);
+  const { entries, dropped } = held.release(['u1']);
+  expect([entries.map(({ event }) => event.messageId ?? event.name), dropped]).toEqual([['u1', 'u1', 'u1', 'u1'], 40]);
   says('Hello');
   for (let index = 0; index < 5; index += 1) says('x'.repeat(MIB));
-  expect(held.release(['u1'])).toMatchObject({ entries: [], leftOut: 1 });
+  expect(held.release(['u1'])).toMatchObject({ entries: [], dropped: 1 });
 });
 
 test('keeps only the newest progress of a task', () => {
   const held = new DeferredEvents(new ClientParts());
   for (let index = 0; index < 300; index += 1)
     held.defer(custom('task:progress', { task_id: 't', summary: `${index}` }));
-  const { entries, leftOut } = held.release(null);
-  expect([entries.map(({ event }) => event.value), leftOut]).toEqual([[{ task_id: 't', summary: '299' }], 0]);
+  const { entries, dropped } = held.release(null);
+  expect([entries.map(({ event }) => event.value), dropped]).toEqual([[{ task_id: 't', summary: '299' }], 0]);
 });

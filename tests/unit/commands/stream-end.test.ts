@@ -69,7 +69,7 @@ describe('an ended runner’s stream', () => {
 
 describe('following other processes’ commits', () => {
   test('happens once, while a runner is connected', async () => {
-    hub.keep();
+    hub.start();
     expect(following).toBe(0);
     const one = await listen('a1', 'one');
     const other = await listen('a2', 'two');

@@ -114,5 +114,5 @@ describe('a body parsed in pieces', () => {
 
 test('no other body may hold more values than a record', () => {
   const wide = `[${'1,'.repeat(MAX_RECORD_VALUES + 1)}1]`;
-  expect(() => parseJson(encoder.encode(wide))).toThrow(`more than ${MAX_RECORD_VALUES} values`);
+  expect(() => parseJson(encoder.encode(wide))).toThrow(`at most ${MAX_RECORD_VALUES} values`);
 });

@@ -19,7 +19,7 @@ describe.each([
 ])('a compressed body, %s', (_how, way) => {
   const textOf = async (bytes: Uint8Array<ArrayBuffer>) => {
     const outcome = await way(bytes, MIB);
-    return outcome.kind === 'unpacked' ? new TextDecoder().decode(outcome.bytes) : outcome.kind;
+    return outcome.kind === 'decompressed' ? new TextDecoder().decode(outcome.bytes) : outcome.kind;
   };
 
   test.each([
@@ -58,7 +58,7 @@ describe.each([
   });
 
   test.each([
-    ['the limit', MIB, 'unpacked'],
+    ['the limit', MIB, 'decompressed'],
     ['one byte more than the limit', MIB + 1, 'too-large'],
   ])('that decompresses to %s', async (_what, size, kind) => {
     expect((await way(join(gzipSync(new Uint8Array(size))), MIB)).kind).toBe(kind);
@@ -76,7 +76,7 @@ test('a large compressed body is decompressed on a thread', async () => {
   setImmediate(() => {
     turns += 1;
   });
-  expect((await gunzip(join(large), MIB)).kind).toBe('unpacked');
+  expect((await gunzip(join(large), MIB)).kind).toBe('decompressed');
   expect(turns).toBe(1);
 });
 
@@ -96,7 +96,7 @@ test('synchronous decompression completes without yielding', async () => {
   const timer = setInterval(() => {
     turns += 1;
   }, 0);
-  expect((await gunzip(join(gzipSync(new Uint8Array(8 * MIB))), 8 * MIB)).kind).toBe('unpacked');
+  expect((await gunzip(join(gzipSync(new Uint8Array(8 * MIB))), 8 * MIB)).kind).toBe('decompressed');
   clearInterval(timer);
   expect(turns).toBe(0);
 });

@@ -32,7 +32,7 @@ const lines = (count: number) => Array.from({ length: count }, (_, n) => ({ mess
 
 describe('the log keeper', () => {
   test('indexes lines soon after they were written, in full chunks', async () => {
-    keeper.keep();
+    keeper.start();
     await new LineWriter(target, 'a').write(lines(150));
     expect((await log()).indexed).toBe(0);
     await vi.advanceTimersByTimeAsync(300);
@@ -43,7 +43,7 @@ describe('the log keeper', () => {
   });
 
   test('removes lines of every log within a minute of their expiry', async () => {
-    keeper.keep();
+    keeper.start();
     await new LineWriter(target, 'a').write(lines(600));
     now += DAY_MS / 2;
     await new LineWriter(target, 'b').write(lines(5));
@@ -75,13 +75,13 @@ describe('the log keeper', () => {
   });
 
   test('stops with its server and leaves no timer', async () => {
-    keeper.keep();
+    keeper.start();
     await new LineWriter(target, 'a').write(lines(100));
     keeper.close();
     expect(vi.getTimerCount()).toBe(0);
     await vi.advanceTimersByTimeAsync(120_000);
     expect((await log()).indexed).toBe(0);
-    keeper.keep();
+    keeper.start();
     expect(vi.getTimerCount()).toBe(0);
   });
 });

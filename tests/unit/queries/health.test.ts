@@ -58,7 +58,7 @@ describe('a server is ready', () => {
 });
 
 describe('a server is not ready, and logs it once', () => {
-  test('while its database does not answer', async () => {
+  test('while its database does not respond', async () => {
     // Only the timeout is faked: the check that succeeds may take any time.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -71,7 +71,7 @@ describe('a server is not ready, and logs it once', () => {
     }
     held.mockRestore();
     expect(await ask()).toBe(200);
-    expect(lines()).toEqual([expect.stringContaining('did not answer'), expect.stringContaining('ready again')]);
+    expect(lines()).toEqual([expect.stringContaining('did not respond'), expect.stringContaining('ready again')]);
   });
 
   test('while its database can’t be opened', async () => {

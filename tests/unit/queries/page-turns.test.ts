@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
-import { answer } from '@/lib/server/queries/answer';
+import { jsonResponse } from '@/lib/server/queries/json-response';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { alwaysYield } from '../../support/event-loop';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -32,7 +32,7 @@ async function tell(...events: AgUiEvent[]): Promise<void> {
 }
 
 const page = async () =>
-  answer((await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 })) ?? {});
+  jsonResponse((await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 })) ?? {});
 
 describe('a page of slow items', () => {
   test.each([

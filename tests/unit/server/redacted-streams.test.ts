@@ -55,7 +55,7 @@ test('refuses a redacted reader the response of a route that does not redact', a
   const stage = await AccessStage.start();
   onTestFinished(() => stage.close());
   const route: ApiRoute = {
-    ...{ method: 'GET', pattern: '/api/v1/forgetful', access: 'read', takes: {}, status: 200, action: null },
+    ...{ method: 'GET', pattern: '/api/v1/forgetful', access: 'read', accepts: {}, status: 200, action: null },
     handler: async () => new Response(TOKEN),
   };
   const request = new Request('http://127.0.0.1/api/v1/forgetful');

@@ -55,7 +55,7 @@ describe('every route', () => {
     }
   });
 
-  const bodiesOf = (route: Route) => (route.access === 'open' ? [] : (route.takes.bodies ?? []));
+  const bodiesOf = (route: Route) => (route.access === 'open' ? [] : (route.accepts.bodies ?? []));
   test.each(named.filter(([, route]) => bodiesOf(route).length > 0))(
     'validates its body by its schema: %s',
     async (_, route) => {
@@ -81,13 +81,13 @@ describe('a route’s query', () => {
     'names the invalid argument and its allowed values: %s',
     async (path) => {
       const limit = path.split('=')[1];
-      const message = expect.stringMatching(/^limit=".*" can’t be used: it must be a whole number from 1 to \d+\.$/);
+      const message = expect.stringMatching(/^limit=".*" is invalid: it must be a whole number from 1 to \d+\.$/);
       expect(await refusal(path)).toEqual([400, { code: 'invalid_argument', message, limit }]);
     },
   );
 
   test('with filters rejects unknown ones', async () => {
-    const message = '"when" is not an argument of this route. Use at, or omit it.';
+    const message = '"when" is not a parameter of this route. Use at, or omit it.';
     expect(await refusal('/sessions/s/turn-at?when=5')).toEqual([
       400,
       { code: 'invalid_argument', message, when: '5' },
@@ -118,7 +118,7 @@ describe('an id in a path', () => {
   test('is never empty', async () => {
     expect(await get('/api/v1/sessions/')).toMatchObject({
       status: 404,
-      error: { message: expect.stringContaining('nothing at') },
+      error: { message: expect.stringContaining('no route') },
     });
   });
 });

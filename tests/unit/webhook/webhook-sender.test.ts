@@ -124,11 +124,11 @@ it('retries with growing delays and the same id, and gives up after a day', asyn
   await asks('q1');
   await passes(0);
   await passes(3_000);
-  expect(await log()).toMatchObject([{ state: 'waiting', attempts: 1, status: 500, error: 'it answered 500' }]);
+  expect(await log()).toMatchObject([{ state: 'waiting', attempts: 1, status: 500, error: 'it responded with 500' }]);
   await passes(4_000);
   expect(called).toHaveLength(1);
   await passes(3_000);
-  expect(await log()).toMatchObject([{ attempts: 2, error: 'it redirects, which is not followed' }]);
+  expect(await log()).toMatchObject([{ attempts: 2, error: 'redirects are not followed' }]);
   await passes(30_000);
   expect(await log()).toMatchObject([{ state: 'delivered', attempts: 3, status: 200 }]);
   expect(new Set(called.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
@@ -216,7 +216,7 @@ it('enqueues new items while a silent receiver blocks sending', async () => {
   await passes(0);
   now += 3_000;
   const keeper = sender();
-  keeper.keep();
+  keeper.start();
   await expect.poll(() => called.length).toBeGreaterThan(0);
   await asks('late', 'late');
   await expect.poll(async () => (await log()).length).toBe(7);

@@ -14,8 +14,8 @@ export default async function StorageSettingsPage() {
   const principal = await visitor();
   if (!may(principal, 'administer')) return <ForAdmins />;
   const soon = new Promise<null>((resolve) => setTimeout(resolve, WAIT_MS, null));
-  const { sizes, retention } = await readForPage(async ({ reader }, { kept, retention }) => ({
-    sizes: await Promise.race([readStorage(reader, Date.now, kept.storage), soon]),
+  const { sizes, retention } = await readForPage(async ({ reader }, { caches, retention }) => ({
+    sizes: await Promise.race([readStorage(reader, Date.now, caches.storage), soon]),
     retention,
   }));
   const initial = sizes && { ...sizes, retention };

@@ -66,7 +66,7 @@ export class OidcProvider {
       throw providerUnavailable(issuer, cause);
     }
     const reported = configuration.serverMetadata().issuer;
-    // for some providers, the library accepts another issuer, which would admit people of any tenant
+    // for some providers, the library accepts another issuer, which would admit people from any tenant
     if (!URL.canParse(reported) || new URL(reported).href !== server.href) {
       throw new AppError(
         'unavailable',
@@ -114,9 +114,9 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
   if (error instanceof ResponseBodyError) {
     if (error.error === 'invalid_client' || error.error === 'unauthorized_client') return clientRejected(error);
     if (error.error !== 'invalid_grant') return providerUnavailable(issuer, error);
-    const what =
+    const problem =
       'The identity provider rejected this sign-in: it was already used, has expired, or belongs to another client.';
-    return new AppError('malformed', `${what} ${again}`, { cause: error });
+    return new AppError('malformed', `${problem} ${again}`, { cause: error });
   }
   if (error instanceof ClientError && MISMATCHES.includes(error.code ?? '')) {
     const why = error.cause instanceof Error ? error.cause.message : error.message;
@@ -127,7 +127,7 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
   return providerUnavailable(issuer, error);
 }
 
-/** The error for a provider that doesn't answer, or whose answer is unusable. Only the log gets the cause. */
+/** The error for a provider that doesn't respond, or whose response is unusable. Only the log contains the cause. */
 export function providerUnavailable(issuer: string, cause: unknown): AppError {
   serverLog('error', `The identity provider ${issuer} failed: ${causesOf(cause)}`);
   return new AppError(

@@ -125,6 +125,6 @@ function text(env: Env, name: string): string {
   return env[name]?.trim() ?? '';
 }
 
-function refused(name: string, what: string): AppError {
-  return new AppError('unavailable', `${name} ${what}.`);
+function refused(name: string, problem: string): AppError {
+  return new AppError('unavailable', `${name} ${problem}.`);
 }

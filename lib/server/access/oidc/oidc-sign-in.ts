@@ -17,7 +17,6 @@ import type { OidcSettings } from './oidc-settings';
 import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
 import { fetchClaims, type PersonRole, personName, personText, refreshedRole, roleFromClaims } from './person-claims';
 
-/** A person signed in by the provider. */
 export interface SignedInPerson {
   /** Identifies the person together with `subject`, because names and email addresses can be reassigned. */
   issuer: string;
@@ -75,7 +74,7 @@ export class OidcSignIn {
    * `GET /sign-in/provider?next=`: redirects a browser to the provider.
    *
    * @param key seals the pending sign-in: see `PendingSignIns`
-   * @throws AppError `unavailable` if the provider doesn't answer
+   * @throws AppError `unavailable` if the provider doesn't respond
    */
   async begin(request: Request, next: string | null, key: Uint8Array): Promise<Response> {
     const configuration = await this.#provider.configuration(REDIRECT_METADATA_MS);
@@ -101,9 +100,9 @@ export class OidcSignIn {
   /**
    * `GET /sign-in/callback`: redeems the provider's response. Computes the role anew on every sign-in.
    *
-   * @param key the key that `begin` got
+   * @param key the key that was passed to `begin`
    * @throws AppError `malformed` if the response doesn't belong to this browser's sign-in; `forbidden` if the provider
-   * refuses; `unavailable` if the provider doesn't answer
+   * refuses; `unavailable` if the provider doesn't respond
    */
   async finish(request: Request, key: Uint8Array): Promise<SignedInPerson> {
     const { publicUrl } = this.#settings;
@@ -142,7 +141,7 @@ export class OidcSignIn {
    * @param keep stores a rotated refresh token; called before anything else can fail, because the old one may no longer
    * work
    * @returns null if the provider has ended the sign-in
-   * @throws AppError `unavailable` if the provider doesn't answer, or answers about another person
+   * @throws AppError `unavailable` if the provider doesn't respond, or describes another person
    */
   async refresh(
     known: { subject: string; email: string | null },
@@ -168,7 +167,7 @@ export class OidcSignIn {
   }
 
   /**
-   * URL that also signs the browser out at the provider; null if the provider has no such URL or doesn't answer.
+   * URL that also signs the browser out at the provider; null if the provider has no such URL or doesn't respond.
    *
    * @param returnPath path on this server to return to
    * @param idTokenHint makes most providers skip the confirmation; becomes part of the URL

@@ -40,15 +40,15 @@ export class PendingSignIns {
     this.#key = key;
   }
 
-  /** Cookies for a new sign-in: its own, and deletions of expired and surplus ones. */
+  /** `set-cookie` values for a new sign-in: its own cookie, and deletions of expired and surplus cookies. */
   async add(pending: PendingSignIn, headers: Headers): Promise<string[]> {
     const iat = Math.floor(this.#now() / 1000);
     const { issuer: iss, clientId: aud } = this.#settings;
     const value = await seal({ ...pending, iss, aud, iat, exp: iat + LIFETIME_SECONDS }, this.#key);
-    const spent = await this.#spent(headers);
+    const stale = await this.#staleCookies(headers);
     return [
       `${this.#prefix}${pending.state}=${value}; ${this.#attributes}; Max-Age=${LIFETIME_SECONDS}`,
-      ...spent.map((name) => this.#cleared(name)),
+      ...stale.map((name) => this.#cleared(name)),
     ];
   }
 
@@ -86,7 +86,7 @@ export class PendingSignIns {
   }
 
   /** Names of expired, unreadable and surplus cookies. */
-  async #spent(headers: Headers): Promise<string[]> {
+  async #staleCookies(headers: Headers): Promise<string[]> {
     const pending = [...cookiesIn(headers)].filter(([name]) => name.startsWith(this.#prefix));
     const aged = pending.map(async ([name, value]) => {
       const startedAt = await this.#open(value).then(
@@ -108,8 +108,8 @@ export class PendingSignIns {
     });
   }
 
-  #refused(what: string, cause?: unknown): AppError {
-    return new AppError('malformed', `${what} Start again at ${this.#settings.publicUrl}.`, { cause });
+  #refused(problem: string, cause?: unknown): AppError {
+    return new AppError('malformed', `${problem} Start again at ${this.#settings.publicUrl}.`, { cause });
   }
 }
 

@@ -7,7 +7,6 @@ import { EVERYBODY, type OidcSettings } from './oidc-settings';
 /** Roles that groups can grant, lowest first. */
 export type PersonRole = 'viewer' | 'operator' | 'admin';
 
-/** Claims about a person. */
 interface PersonClaims {
   sub: string;
   email?: unknown;
@@ -24,10 +23,10 @@ type RoleSettings = Pick<
 export function roleFromClaims(claims: PersonClaims, settings: RoleSettings): PersonRole | null {
   if (isFirstAdmin(claims, settings.firstAdmin)) return 'admin';
   const own = groupsIn(claims, settings.groupsClaim);
-  const isIn = (groups: readonly string[]) => groups.some((group) => group === EVERYBODY || own.includes(group));
-  if (isIn(settings.adminGroups)) return 'admin';
-  if (isIn(settings.operatorGroups)) return 'operator';
-  return isIn(settings.viewerGroups) ? 'viewer' : null;
+  const isInAny = (groups: readonly string[]) => groups.some((group) => group === EVERYBODY || own.includes(group));
+  if (isInAny(settings.adminGroups)) return 'admin';
+  if (isInAny(settings.operatorGroups)) return 'operator';
+  return isInAny(settings.viewerGroups) ? 'viewer' : null;
 }
 
 /**
@@ -104,7 +103,7 @@ const MAX_SUBJECT_LENGTH = 255;
  * none. Signed claims win.
  *
  * @param tokens.subject the expected person
- * @throws AppError, or the library's error, if the provider doesn't answer or answers about another person
+ * @throws AppError, or the library's error, if the provider doesn't respond or describes another person
  */
 export async function fetchClaims(
   configuration: Configuration,

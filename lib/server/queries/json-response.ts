@@ -6,7 +6,7 @@ import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-dige
 const LONG = 32;
 
 /** Builds a JSON response. Yields to the event loop while serializing a large model. */
-export async function answer(model: object, status = 200): Promise<Response> {
+export async function jsonResponse(model: object, status = 200): Promise<Response> {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
   return new Response(await jsonText(model, new Yielder()), { status, headers });
 }
