@@ -16,7 +16,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
   });
 
   test('is recognized by its lines', () => {
-    const kinds = Object.entries(RECORDED_KINDS).filter(([, { recognises }]) => lines.some(recognises));
+    const kinds = Object.entries(RECORDED_KINDS).filter(([, { recognizes }]) => lines.some(recognizes));
     expect(kinds.map(([kind]) => kind)).toEqual(['agentapi']);
   });
 

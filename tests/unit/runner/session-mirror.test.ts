@@ -4,7 +4,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { startMarkOf } from '@interlude/runner/host/process-lookup';
 import { type MirrorState, newMirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
-import { readOn } from '@interlude/runner/sources/hooks/transcript-files';
+import { readLines } from '@interlude/runner/sources/hooks/transcript-files';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readTerminalRecording, type TerminalStep, writeLine } from '@/tests/support/recordings';
@@ -424,7 +424,7 @@ describe('events without a transcript line', () => {
       mirror.end('the terminal session was left');
       now += 600;
       await mirror.step();
-      expect(mirror.isStill).toBe(false);
+      expect(mirror.isClosed).toBe(false);
       write(answer('Done, late.', 'a1'));
       await mirror.step();
       mirror.stopped();
@@ -438,7 +438,7 @@ describe('events without a transcript line', () => {
       ]);
       now += 10_000;
       await mirror.step();
-      expect(mirror.isStill).toBe(true);
+      expect(mirror.isClosed).toBe(true);
     });
   });
 
@@ -1006,11 +1006,11 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
 
 test('reads a file in complete lines of any length', async () => {
   const file = join(home, 'long.jsonl');
-  expect(await readOn(file, null)).toBeNull();
+  expect(await readLines(file, null)).toBeNull();
   const long = 'x'.repeat(9 * 1024 * 1024);
   writeFileSync(file, `a\n${long}\nb\nrest`);
   const lines: string[] = [];
-  for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.position)) {
+  for (let read = await readLines(file, null); read !== null; read = await readLines(file, read.position)) {
     lines.push(...read.lines.map(({ text }) => text));
     if (!read.more) break;
   }

@@ -44,8 +44,8 @@ export class Calls {
     return [...this.#calls.values()].filter(({ id, taskId }) => taskId === null && open.has(id));
   }
 
-  /** True if its turn ended before the call did. */
-  isLeft(call: ToolCall): boolean {
+  /** True if the call's turn ended first. */
+  isLate(call: ToolCall): boolean {
     return this.parts(call).callState(call.id) === 'left';
   }
 

@@ -37,7 +37,7 @@ export class AgentApiAdapter implements WireAdapter {
   readonly #newRunId: () => string;
   readonly #settleMs: number;
   /** Posted messages not yet among the server's. */
-  readonly #posted: { content: string; messageId: string | null; isTaken: boolean }[] = [];
+  readonly #posted: { content: string; messageId: string | null; isAccepted: boolean }[] = [];
   readonly #errors = new Map<string, true>();
   #progress: Progress;
   /** True without earlier progress, when the server's messages are history. */
@@ -122,7 +122,7 @@ export class AgentApiAdapter implements WireAdapter {
         this.#posts(frame.content, frame.messageId);
         return;
       case 'posted':
-        this.#postAnswered(frame.isTaken);
+        this.#postResponded(frame.isAccepted);
         return;
       case 'keys':
         if (frame.isInterrupt) this.#isInterrupted = this.#writer.turn !== null;
@@ -162,19 +162,19 @@ export class AgentApiAdapter implements WireAdapter {
 
   #posts(content: string, messageId: string | null): void {
     if (messageId !== null && this.#posted.some((post) => post.messageId === messageId)) return;
-    this.#posted.push({ content: withoutTrailing(content), messageId, isTaken: false });
+    this.#posted.push({ content: withoutTrailing(content), messageId, isAccepted: false });
     if (this.#posted.length > MAX_POSTED) this.#posted.shift();
   }
 
-  #postAnswered(isTaken: boolean): void {
-    const index = this.#posted.findIndex((post) => !post.isTaken);
+  #postResponded(isAccepted: boolean): void {
+    const index = this.#posted.findIndex((post) => !post.isAccepted);
     const post = this.#posted[index];
     if (post === undefined) return;
-    if (!isTaken) {
+    if (!isAccepted) {
       this.#posted.splice(index, 1);
       return;
     }
-    post.isTaken = true;
+    post.isAccepted = true;
     this.#postWritten(post.messageId, post.content);
   }
 
@@ -202,8 +202,8 @@ export class AgentApiAdapter implements WireAdapter {
     const post = this.#posted[index];
     if (post !== undefined) {
       this.#posted.splice(index, 1);
-      // The POST may be answered only after the turn.
-      if (!post.isTaken) this.#postWritten(post.messageId, post.content);
+      // The response to the POST may come only after the turn.
+      if (!post.isAccepted) this.#postWritten(post.messageId, post.content);
       return;
     }
     const name = `${this.#progress.epoch}/${id}`;
@@ -310,7 +310,7 @@ export class AgentApiAdapter implements WireAdapter {
       this.#prompt.prompt = prompt;
       return;
     }
-    // While an answer is typed the screen changes but the question stays.
+    // The screen changes while somebody types an answer, but the question stays open.
     if (prompt === null && !this.#isStable && this.#isOnScreen()) return;
     this.#setPrompt(prompt);
   }
@@ -387,7 +387,7 @@ interface Progress {
   errorAt: string;
 }
 
-/** A longer message keeps its beginning: later additions may be written twice. */
+/** Longer messages are stored truncated, so later additions to them may be written twice. */
 const MAX_PLACE_TEXT = 64 * 1024;
 
 const NO_PROGRESS: Progress = { epoch: 0, user: null, agent: null, errorAt: '' };

@@ -27,9 +27,9 @@ export class RunEvents {
   readonly #others = new Map<string, { role: string; text: string }>();
   readonly #chunks = { text: null as string | null, call: null as string | null, thought: null as string | null };
 
-  constructor(writer: SessionWriter, asks: RunRequests) {
+  constructor(writer: SessionWriter, requests: RunRequests) {
     this.#writer = writer;
-    this.#requests = asks;
+    this.#requests = requests;
   }
 
   /** @returns false for other events */
@@ -184,7 +184,7 @@ function deltaIn(event: Fields): string {
   return typeof event.delta === 'string' ? event.delta : '';
 }
 
-/** Limits of an event, so that its record and request fit. */
+/** Largest event whose record and request still fit. Bytes of JSON. */
 const MAX_EVENT_BYTES = 768 * 1024;
 /** Length of the quoted beginning of an oversized event. */
 const MAX_QUOTED = 4 * 1024;

@@ -80,7 +80,7 @@ export class CodexAdapter implements WireAdapter {
     this.#now = now;
     for (const thread of this.#threads.values()) {
       this.#at(thread, now);
-      thread.isGone();
+      thread.serverEnded();
     }
     for (const writer of this.#writers.values()) writer.end(end);
     this.#requests.clear();
@@ -286,7 +286,7 @@ export class CodexAdapter implements WireAdapter {
     if (item.kind === 'completed') child?.turns.finished();
   }
 
-  /** The parent of a subagent's thread follows only from its first root turn. */
+  /** Only its first root turn shows which thread is the parent of a subagent's thread. */
   #parentOf(threadId: string, turnId: string | null, rootTurnId: string | null): string | null {
     if (rootTurnId === null || rootTurnId === turnId || this.#threads.has(threadId)) return null;
     const parent = this.#turns.get(rootTurnId) ?? null;
@@ -341,7 +341,7 @@ export class CodexAdapter implements WireAdapter {
     writer?.resolved(request.value.request_id, outcome ?? 'unknown', elsewhere);
   }
 
-  /** A subagent's requests outlive the session's turn; the turn's own end with it. */
+  /** Requests of a subagent outlive the session's turn; other requests end with it. */
   #closeRequests(thread: CodexThread, turnId: string): void {
     for (const rpcId of this.#requests.of(thread.id, turnId)) {
       if (thread.parent !== null) this.#resolved(rpcId);
@@ -350,7 +350,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #closed(thread: CodexThread, how: string): void {
-    thread.isGone();
+    thread.serverEnded();
     if (thread.parent === null) thread.writer.end({ reason: `the thread was ${how} in Codex`, isAsked: true });
   }
 

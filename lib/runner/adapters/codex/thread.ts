@@ -88,8 +88,8 @@ export class CodexThread {
     const { lastTurn, openTurn, cause } = place;
     this.#isWhole = place.isWhole;
     this.#commands.restore(place.tasks.filter((id) => taskIds.includes(id)));
-    const goesOn = this.parent === null ? turnRunId !== null : taskIds.includes(openTurn ?? '');
-    const open = openTurn !== null && goesOn ? { turnId: openTurn, cause } : null;
+    const isOpen = this.parent === null ? turnRunId !== null : taskIds.includes(openTurn ?? '');
+    const open = openTurn !== null && isOpen ? { turnId: openTurn, cause } : null;
     this.turns.restore(open === null ? (openTurn ?? lastTurn) : lastTurn, open);
     if (open !== null) this.items.restore(place);
   }
@@ -165,8 +165,8 @@ export class CodexThread {
   }
 
   /** Handles the end of the server. The writer ends open work. */
-  isGone(): void {
-    this.turns.gone();
+  serverEnded(): void {
+    this.turns.serverEnded();
     this.items.turnGone();
     this.items.reconnected();
     this.#commands.clear();

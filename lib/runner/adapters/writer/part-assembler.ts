@@ -112,8 +112,8 @@ export class PartAssembler {
       return;
     }
     const part = this.#part(kind, name, about);
-    const goesOn = part.shown === null ? whole.length >= part.length : whole.startsWith(part.shown);
-    if (goesOn) this.#appendDelta(part, whole.slice(part.length), about);
+    const isExtension = part.shown === null ? whole.length >= part.length : whole.startsWith(part.shown);
+    if (isExtension) this.#appendDelta(part, whole.slice(part.length), about);
     else this.#replace(part, whole);
   }
 
@@ -136,7 +136,7 @@ export class PartAssembler {
   }
 
   /**
-   * Appends to a part that ended with its turn, through a snapshot at its original place.
+   * Appends to a part that ended with its turn. A snapshot keeps the part at its original position.
    *
    * @returns false if the full text is unknown or the part has not ended
    */
@@ -291,7 +291,7 @@ export class PartAssembler {
   close(): void {
     this.endText();
     for (const id of this.#calls.open) this.#abandon(id);
-    // From then on, the id means a new call, whatever its arguments.
+    // From now on, the same id means a new call, whatever its arguments.
     for (const id of this.#calls.ended) if (this.argsOf(id) !== '') this.#calls.take(id, 'cut', '');
   }
 

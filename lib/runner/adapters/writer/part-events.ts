@@ -7,7 +7,7 @@ import { jsonBytes, splitText, truncateWithNote } from './size-limits';
 const MAX_EDITS_BYTES = 128 * 1024;
 
 export interface TextOptions {
-  /** Messages it answers. */
+  /** User messages that the text answers. */
   replyTo?: string[];
   /**
    * True if the agent names the part with each delta, so that other parts may interleave. The part ends with its END or

@@ -95,8 +95,7 @@ export const kind: RunnerKind = {
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
     if (!(await isInstalled(program, cwd, env))) {
-      const next = 'install it, or give its full path';
-      throw new CliError(EXIT.notInstalled, `there is no ${program} on this machine; ${next}`);
+      throw new CliError(EXIT.notInstalled, `${program} was not found; install it, or give its full path`);
     }
     const choices = { mode: flag('mode'), model: flag('model'), auth: flag('auth') };
     return {
@@ -106,7 +105,7 @@ export const kind: RunnerKind = {
       callers: { by: 'ticket' },
       endWithinMs,
       async open({ outbox, controlFile, record, workspaceNote }) {
-        const { memory, mustLoad } = await sessionToCarry(outbox, named, cwd);
+        const { memory, mustLoad } = await chooseSession(outbox, named, cwd);
         return {
           sessionId: memory.sessionId,
           source: async (context) =>
@@ -125,8 +124,8 @@ export const kind: RunnerKind = {
   },
 };
 
-/** The named session if this agent has run it; else a new one, or an existing one of the agent. */
-async function sessionToCarry(
+/** Chooses the named session if this agent has run it; else a new one, or an existing one of the agent. */
+async function chooseSession(
   outbox: Outbox,
   named: NamedSession,
   cwd: string,

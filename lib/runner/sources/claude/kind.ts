@@ -64,7 +64,7 @@ export const kind: RunnerKind = {
     wake: { needless: 'Claude Code wakes by itself when a background task ends.' },
     plans: true,
     edits: true,
-    catchUp: { partly: 'Work from while the runner was away is not shown; a resumed session continues from there.' },
+    catchUp: { partly: 'Work done while the runner was away is not shown; a resumed session continues from there.' },
     shared: { no: 'It has no terminal; “runner hooks” follows the terminals that you start.' },
   },
   help: HELP,
@@ -81,7 +81,7 @@ export const kind: RunnerKind = {
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
     const sdkFolder = flag('sdk');
-    // Relative to the working folder as a flag; in the environment, which applies everywhere, relative to Interlude.
+    // The flag is relative to the working folder, the variable, which applies everywhere, to Interlude's folder.
     const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveOwnFolder(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     preloadMcpSdk();
@@ -92,7 +92,7 @@ export const kind: RunnerKind = {
       matches: async (outbox) => findSession(await readSessions(outbox), named, conversationIdOf) !== undefined,
       endWithinMs,
       async open({ outbox, controlFile, workspaceNote, record }) {
-        const memory = await sessionToCarry(outbox, named, cwd, env);
+        const memory = await chooseSession(outbox, named, cwd, env);
         const inFlight = await readInFlight(outbox, memory.sessionId);
         const how = {
           ...{ ...installed, toolServer: newMcpServer, memory, inFlight, env, controlFile },
@@ -107,8 +107,8 @@ export const kind: RunnerKind = {
   },
 };
 
-/** The named session if this agent has run it; else a new one, or an existing conversation of Claude Code. */
-async function sessionToCarry(
+/** Chooses the named session if this agent has run it; else a new one, or an existing conversation of Claude Code. */
+async function chooseSession(
   outbox: Outbox,
   named: NamedSession,
   cwd: string,
@@ -125,7 +125,7 @@ async function sessionToCarry(
     return { ...fresh, sessionId: session ?? randomUUID(), conversationId: randomUUID() };
   }
   if ((await findConversation(env, resume)) === null) {
-    throw new CliError(EXIT.failed, `neither this agent nor Claude Code has a session ${resume}`);
+    throw new CliError(EXIT.failed, `neither this agent nor Claude Code has a session ${resume}; check the id`);
   }
   return { ...fresh, sessionId: session ?? resume, conversationId: resume };
 }

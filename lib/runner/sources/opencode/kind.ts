@@ -138,7 +138,7 @@ async function troubleWith(address: ServerAddress): Promise<string | null> {
 
 async function passwordIn(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CliError(EXIT.failed, `the password can't be read from ${file}: ${error.code}`);
+    throw new CliError(EXIT.failed, `the password can't be read from ${file} (${error.code}); check --password-file`);
   });
   return text.trim();
 }
@@ -146,6 +146,6 @@ async function passwordIn(file: string): Promise<string> {
 /** Each server on a machine is an agent. */
 function agentIdOf(shownUrl: string): string {
   const { hostname: name, port } = new URL(shownUrl);
-  const isHere = name === 'localhost' || name === '[::1]' || name.startsWith('127.');
-  return `opencode-${port || '80'}@${isHere ? hostname().split('.')[0] : name.replaceAll(/[^\w.-]+/g, '-')}`;
+  const isLocal = name === 'localhost' || name === '[::1]' || name.startsWith('127.');
+  return `opencode-${port || '80'}@${isLocal ? hostname().split('.')[0] : name.replaceAll(/[^\w.-]+/g, '-')}`;
 }
