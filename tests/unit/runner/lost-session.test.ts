@@ -44,7 +44,7 @@ test('restarts after a failed reload, and gives up after a second one', async ()
   expect(await session.prompt(message('a'))).toEqual(GONE);
   expect(done).toEqual(['give a', 'reload', 'give a', 'restart']);
   expect(session.exited()).toEqual({
-    why: 'it lost its session: Resource not found',
+    reason: 'it lost its session: Resource not found',
     unprocessed: [message('a')],
     fatal: null,
   });

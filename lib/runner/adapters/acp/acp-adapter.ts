@@ -83,8 +83,8 @@ export class AcpAdapter implements WireAdapter {
     return this.#sessions.get(nativeId)?.requests.get(rpcKey(id) ?? '') ?? null;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
-    const msg = boundFrame(given);
+  read({ dir, msg: raw }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(raw);
     for (const session of this.#sessions.values()) session.writer.at(now);
     const frame = rpcFrame(msg);
     if (frame.kind === 'unreadable') this.#forward(msg, null);

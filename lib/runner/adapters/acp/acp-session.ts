@@ -295,10 +295,10 @@ export class AcpSession {
     if (update.sessionUpdate === 'available_commands_update') settings.commandsChanged(update.availableCommands);
     else if (update.sessionUpdate === 'current_mode_update') settings.modeChanged(update.currentModeId);
     else settings.configured(update.configOptions);
-    for (const what of ['mode', 'model'] as const) {
-      const now = settings[what];
-      if (before[what] !== null && now !== null && now.id !== before[what].id) {
-        this.writer.notice(`The ${what} is now ${now.name}.`);
+    for (const setting of ['mode', 'model'] as const) {
+      const now = settings[setting];
+      if (before[setting] !== null && now !== null && now.id !== before[setting].id) {
+        this.writer.notice(`The ${setting} is now ${now.name}.`);
       }
     }
   }

@@ -56,7 +56,7 @@ export class ClaudeExtras {
   readonly #files = new Map<string, string>();
   readonly #patchedStatus = new Map<string, string>();
   /** Ends reported by an update, held for the SDK message or the call's result, which add summary or exit code. */
-  readonly #unconfirmed = new Map<string, { at: number; how: TaskEnd }>();
+  readonly #unconfirmed = new Map<string, { at: number; end: TaskEnd }>();
   /** True if the agent sends raw SDK messages, which hold more about task ends. */
   #isRaw = false;
   /** Task ends since the last between-run turn, in order. */
@@ -122,10 +122,10 @@ export class ClaudeExtras {
     } else if (sessionUpdate === 'async_task_progress') {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
     } else if (isEnd(state) && this.#writer.isRunning(id)) {
-      const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
+      const end = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
       // Only the call could still report more, and only on failure.
-      if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
-      else setBounded(this.#unconfirmed, id, { at: now, how }, MAX_KNOWN);
+      if (state === 'stopped' && !this.#isRaw) this.#end(id, end);
+      else setBounded(this.#unconfirmed, id, { at: now, end }, MAX_KNOWN);
     }
   }
 
@@ -136,7 +136,7 @@ export class ClaudeExtras {
   }
 
   elapsed(now: number): void {
-    for (const [id, { at, how }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, how);
+    for (const [id, { at, end }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, end);
   }
 
   /** Handles the end of a call, which also ends its foreground subagent. */
@@ -276,13 +276,13 @@ export class ClaudeExtras {
     });
   }
 
-  #end(id: string, how: TaskEnd): void {
+  #end(id: string, end: TaskEnd): void {
     this.#patchedStatus.delete(id);
     this.#unconfirmed.delete(id);
     this.#foregroundSubagents.delete(id);
-    this.#writer.taskCompleted(compact({ task_id: id, ...how }));
+    this.#writer.taskCompleted(compact({ task_id: id, ...end }));
     // A task that a person stopped does not start a turn.
-    if (how.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
+    if (end.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
   }
 
   /** Reconciles with the full list of running tasks: a missing task whose status is known has ended. */

@@ -256,7 +256,7 @@ export class PromptTurns {
     return !this.profile.marksTurns && this.#hasText && this.#writer.openTasks.length > 0;
   }
 
-  /** True if a prompt got a response without a result while others wait: the turn continues with them. */
+  /** True if the agent responded to a prompt without a result while others wait: the turn continues with them. */
   #continuesWithNext(end: TurnEnd): boolean {
     if (this.profile.respondsEarly !== true || end.kind !== 'success') return false;
     return this.#settled === null && this.#prompts.length > 0;

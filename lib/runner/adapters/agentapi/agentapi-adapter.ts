@@ -16,12 +16,12 @@ import { parseScreenPrompt, type ScreenPrompt } from './screen-prompt';
  * @see coder/agentapi 0.12.1
  */
 interface AgentApiAdapterOptions extends WireAdapterOptions {
-  /** `place` of an earlier adapter. */
-  place?: string | null;
+  /** `progress` of an earlier adapter. */
+  progress?: string | null;
   /** Messages being posted at the time, to recognize them among the server's. */
   inFlight?: readonly { messageId: string; text: string }[];
   /** Shorter in tests. */
-  terms?: { stillMs?: number };
+  waits?: { settleMs?: number };
 }
 
 /** Added to the two seconds after which AgentAPI reports `stable`. */
@@ -57,18 +57,18 @@ export class AgentApiAdapter implements WireAdapter {
   #isPolling = false;
   #now = 0;
 
-  constructor({ place, inFlight = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
-    this.#settleMs = terms?.stillMs ?? SETTLE_MS;
+  constructor({ progress, inFlight = [], sessionOf, newRunId, isReplay, waits }: AgentApiAdapterOptions) {
+    this.#settleMs = waits?.settleMs ?? SETTLE_MS;
     this.#newRunId = newRunId;
     this.#writer = new SessionWriter({ sessionId: sessionOf(''), newRunId, isReplay });
-    this.#isFirst = (place ?? null) === null;
-    this.#progress = parseProgress(place ?? null);
+    this.#isFirst = (progress ?? null) === null;
+    this.#progress = parseProgress(progress ?? null);
     this.#base = this.#progress.agent?.text ?? '';
     for (const { messageId, text } of inFlight) this.#posts(text, messageId);
   }
 
   /** Progress for the next adapter. */
-  get place(): string {
+  get progress(): string {
     return serializeProgress(this.#progress);
   }
 
@@ -327,8 +327,8 @@ export class AgentApiAdapter implements WireAdapter {
   #setPrompt(prompt: ScreenPrompt | null): void {
     if (this.#prompt !== null) {
       const { id, prompt: before } = this.#prompt;
-      const given = before.options.find((option) => option.id === this.#answered);
-      const outcome = given === undefined ? 'unknown' : given.kind === 'allow' ? 'allowed' : 'denied';
+      const chosen = before.options.find((option) => option.id === this.#answered);
+      const outcome = chosen === undefined ? 'unknown' : chosen.kind === 'allow' ? 'allowed' : 'denied';
       this.#writer.resolved(id, outcome);
       // The agent continues, so its settle time restarts.
       this.#stableSince = this.#isStable === true ? this.#now : null;
@@ -369,9 +369,9 @@ export class AgentApiAdapter implements WireAdapter {
   }
 }
 
-function quoted(what: unknown): string {
+function quoted(value: unknown): string {
   try {
-    return truncateText(JSON.stringify(what) ?? '', MAX_QUOTED);
+    return truncateText(JSON.stringify(value) ?? '', MAX_QUOTED);
   } catch {
     return '[nested too deeply to quote]';
   }
@@ -388,7 +388,7 @@ interface Progress {
 }
 
 /** Longer messages are stored truncated, so later additions to them may be written twice. */
-const MAX_PLACE_TEXT = 64 * 1024;
+const MAX_PROGRESS_TEXT = 64 * 1024;
 
 const NO_PROGRESS: Progress = { epoch: 0, user: null, agent: null, errorAt: '' };
 
@@ -407,9 +407,10 @@ function parseProgress(text: string | null): Progress {
   };
 }
 
-function serializeProgress(place: Progress): string {
-  const { agent } = place;
-  return JSON.stringify({ ...place, agent: agent && { ...agent, text: truncateText(agent.text, MAX_PLACE_TEXT) } });
+function serializeProgress(progress: Progress): string {
+  const { agent } = progress;
+  const text = truncateText(agent?.text ?? '', MAX_PROGRESS_TEXT);
+  return JSON.stringify({ ...progress, agent: agent && { ...agent, text } });
 }
 
 /**

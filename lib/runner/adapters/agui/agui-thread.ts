@@ -42,7 +42,7 @@ export interface EndedWork {
 
 type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
 
-/** Longest wait of a posted run for an open between-run turn. */
+/** Longest time that a posted run waits for an open between-run turn. */
 const FLOOR_MS = 2_000;
 /** Time a broken event stream has to resume its turn. */
 const RESUME_MS = 25_000;
@@ -499,5 +499,5 @@ export class AgUiThread {
   }
 }
 
-const EVENTS_BROKE = 'The stream of events broke during this turn';
+const EVENTS_BROKE = 'The event stream broke during this turn';
 const CLOSED = 'it was closed';

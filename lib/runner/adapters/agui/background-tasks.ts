@@ -265,10 +265,10 @@ export function applyPatch(value: unknown, patch: unknown): unknown {
   let root = structuredClone(value);
   for (const entry of listOf(patch).slice(0, MAX_OPERATIONS)) {
     if (!isObject(entry)) continue;
-    const { op, path, from, value: given } = entry;
+    const { op, path, from, value } = entry;
     const at = tokensOf(path);
     if (at === null) continue;
-    if (op === 'add' || op === 'replace') root = put(root, at, structuredClone(given), op === 'add');
+    if (op === 'add' || op === 'replace') root = put(root, at, structuredClone(value), op === 'add');
     else if (op === 'remove') root = take(root, at);
     else if (op === 'move' || op === 'copy') {
       const source = tokensOf(from);

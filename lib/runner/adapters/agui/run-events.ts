@@ -216,8 +216,8 @@ export function forwardedEvents(event: Fields): AgUiEvent[] {
 }
 
 /** A RAW event for data that is not an event. */
-export function unreadable(what: unknown): AgUiEvent {
-  const event = typeof what === 'string' ? truncateWithNote(what, MAX_QUOTED) : what;
+export function unreadable(data: unknown): AgUiEvent {
+  const event = typeof data === 'string' ? truncateWithNote(data, MAX_QUOTED) : data;
   const raw: AgUiEvent = { type: 'RAW', event, source: 'agui' };
   return fits(raw) ? raw : oversizedEvent(raw);
 }

@@ -185,11 +185,12 @@ export class Tasks {
     return this.#writer.tasks.stateOf(key) !== 'hidden';
   }
 
-  /** @param why error of a lost task */
-  #presume(run: TaskRun, why: string): void {
+  /** @param reason error of a lost task */
+  #presume(run: TaskRun, reason: string): void {
     const status = this.#announced.get(run) ?? 'lost';
     const exit_code = exitCode(run.type, status, null) ?? undefined;
-    const about = compact({ task_type: run.type ?? undefined, exit_code, error: status === 'lost' ? why : undefined });
+    const error = status === 'lost' ? reason : undefined;
+    const about = compact({ task_type: run.type ?? undefined, exit_code, error });
     this.#writer.taskCompleted({ ...runIds(run), status, ...about }, true);
   }
 

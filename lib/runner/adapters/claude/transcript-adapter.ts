@@ -496,7 +496,7 @@ export class TranscriptAdapter {
     return [];
   }
 
-  #close(uuid: string, how: Fields, at: number, byHook = false): TimedEvent[] {
+  #close(uuid: string, outcome: Fields, at: number, byHook = false): TimedEvent[] {
     if (this.openRunId === null) return [];
     const stop = byHook ? this.stops.ofOpenTurn : this.stops.ofTurnEndedAt(at);
     const text = this.finalText.missingOf(stop?.text);
@@ -505,11 +505,11 @@ export class TranscriptAdapter {
     const last = text === null ? [] : this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
     if (byHook || text !== null) this.finalText.close(stop?.at ?? at, text);
     if (byHook) this.stops.endByHook();
-    else this.stops.endByLine(at, this.finalText.texts, how.terminal_reason === undefined);
+    else this.stops.endByLine(at, this.finalText.texts, outcome.terminal_reason === undefined);
     this.finalText.reset();
-    const why = this.#apiError ?? stop?.failure ?? null;
-    const failed = why !== null && how.terminal_reason === undefined;
-    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
+    const failure = this.#apiError ?? stop?.failure ?? null;
+    const failed = failure !== null && outcome.terminal_reason === undefined;
+    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: failure } : {};
     const origin = this.#answers.length === 0 ? this.#origin : undefined;
     this.#origin = null;
     const answers = this.#answers;
@@ -517,7 +517,7 @@ export class TranscriptAdapter {
     this.#requests.turnEnded();
     this.#apiError = null;
     this.#hasFinished = false;
-    const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...how, ...error };
+    const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...outcome, ...error };
     return [...last, ...this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at)];
   }
 

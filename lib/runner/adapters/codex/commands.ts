@@ -19,7 +19,7 @@ const MAX_KNOWN = 1_000;
 /** UTF-16 units of output kept for comparison, and written of the full output. */
 const MAX_OUTPUT = 128 * 1024;
 const MAX_DESCRIPTION = 2_000;
-/** Wait for the end of an unlisted command. */
+/** Time to wait for the end of an unlisted command. */
 const MISSING_MS = 2_000;
 
 /**

@@ -44,11 +44,11 @@ export class ThreadItems {
     this.#commands = commands;
   }
 
-  get place(): ItemsProgress {
+  get progress(): ItemsProgress {
     return { begun: [...this.#open].map(([id, kind]) => ({ id, kind })), completed: this.#completedInTurn };
   }
 
-  /** Changes whenever `place` does. */
+  /** Changes whenever `progress` does. */
   get revision(): number {
     return this.#revision;
   }

@@ -15,13 +15,13 @@ interface TurnsOptions {
 
 const MAX_TURNS = 500;
 const MAX_SUMMARY = 4_000;
-/** Wait for a turn's cause; shorter while a goal is active. */
+/** Time to wait for a turn's cause; shorter while a goal is active. */
 const UNKNOWN_MS = 3_000;
 const FOR_GOAL_MS = 1_000;
-/** Wait for a turn's end after its thread became idle or failed. */
+/** Time to wait for a turn's end after its thread became idle or failed. */
 const IDLE_MS = 5_000;
 const FAILED_MS = 2_000;
-/** Wait for a sign of a turn known only from history while its thread is inactive. */
+/** Time to wait for a sign of life of a turn that is known only from history, while its thread is inactive. */
 const DIED_MS = 2_000;
 
 type Timer = 'begin' | 'idle' | 'failed' | 'died';

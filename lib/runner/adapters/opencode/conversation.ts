@@ -88,12 +88,12 @@ export class Conversation {
 
   /** Handles the server's status of a session. */
   status({ type, message, attempt }: Fields, session: string): void {
-    const why = textOf(message);
-    if (type === 'retry' && why !== null) {
-      const retry = `${session} ${attempt} ${why}`;
+    const reason = textOf(message);
+    if (type === 'retry' && reason !== null) {
+      const retry = `${session} ${attempt} ${reason}`;
       const times = numberOf(attempt) ?? 1;
       if (retry !== this.#retry) {
-        this.writer.notice(`The model failed; retrying (attempt ${times}): ${why}`, 'warning');
+        this.writer.notice(`The model failed; retrying (attempt ${times}): ${reason}`, 'warning');
       }
       this.#retry = retry;
     }

@@ -45,8 +45,8 @@ export class OpencodeAdapter implements WireAdapter {
     this.#options = options;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
-    const msg = boundFrame(given, true);
+  read({ dir, msg: raw }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(raw, true);
     if (dir === 'out') this.#request = requestOf(msg);
     else if (numberOf(fieldsOf(msg).status) !== null && fieldsOf(msg).type === undefined)
       this.#answer(fieldsOf(msg), now);

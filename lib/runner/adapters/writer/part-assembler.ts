@@ -214,8 +214,8 @@ export class PartAssembler {
   /** Log id of the call that a result belongs to. */
   #awaitingResult(id: string): string {
     const ids = this.#reusedIds.get(id) ?? [id];
-    const left = () => ids.findLast((one) => this.#calls.stateOf(one) === 'left');
-    return ids.find((one) => this.#calls.isOpen(one)) ?? left() ?? this.#newest(id);
+    const abandoned = () => ids.findLast((one) => this.#calls.stateOf(one) === 'left');
+    return ids.find((one) => this.#calls.isOpen(one)) ?? abandoned() ?? this.#newest(id);
   }
 
   /** Text written so far; null if unknown or too long to keep. */
@@ -310,8 +310,8 @@ export class PartAssembler {
     const open = this.#open;
     if (open !== null && open.kind === kind && (name === null || open.name === name)) return open;
     this.#interrupt();
-    const given = name ?? `${this.prefix()}/${this.#idCount++}`;
-    const key = keyOf({ kind, name: given });
+    const partName = name ?? `${this.prefix()}/${this.#idCount++}`;
+    const key = keyOf({ kind, name: partName });
     const known = this.#texts.about(key);
     if (known !== undefined && this.#texts.isOpen(key)) {
       this.#open = known;
@@ -320,8 +320,8 @@ export class PartAssembler {
     const crowded = this.#texts.crowded;
     if (crowded !== null) this.#end(this.#texts.about(crowded) as Part);
     // A reopened text gets a new id.
-    const id = known === undefined ? given : `${given}~${this.#idCount++}`;
-    const part: Part = { kind, name: given, id, shown: '', length: 0, staysOpen: about.staysOpen === true };
+    const id = known === undefined ? partName : `${partName}~${this.#idCount++}`;
+    const part: Part = { kind, name: partName, id, shown: '', length: 0, staysOpen: about.staysOpen === true };
     this.#texts.forget(key);
     this.#texts.take(key, 'start', part);
     this.#open = part;

@@ -289,7 +289,7 @@ export class AcpSource implements Source {
     this.#unprocessed = lost?.unprocessed ?? [];
     const { exitCode, signal } = exit;
     // The agent's last output explains the exit, unless the agent was killed.
-    const reason = lost?.why ?? exitText(signal === null ? exit : { ...exit, lastOutput: null });
+    const reason = lost?.reason ?? exitText(signal === null ? exit : { ...exit, lastOutput: null });
     if (!this.#supervisor.signal.aborted) this.#context.log('warn', `the agent exited: ${reason}`);
     return { reason, exitCode, signal, fatal };
   }

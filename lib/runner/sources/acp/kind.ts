@@ -41,8 +41,8 @@ address of the session. Messages from the dashboard reach the agent; its work du
 The agent has this environment and obeys the settings of its working folder.
 INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; the agent gets them with its first
 message.
-Ctrl-C lets the agent finish its current step; press it again to stop at once. Records that have not reached the dashboard
-are sent by the next run.
+Ctrl-C lets the agent finish its current step; press it again to stop immediately. Records that have not reached the
+dashboard are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 the program is not installed.`;
 

@@ -99,9 +99,9 @@ export class PromptQueue {
 
   /** Requeues, ahead of the others, messages that the agent did not process although a turn that named them failed. */
   requeueFirst(messages: readonly InFlightMessage[]): void {
-    const left = messages.filter(({ messageId }) => !this.#options.inFlight.has(messageId));
-    for (const message of left) void this.#options.inFlight.put(message);
-    this.#waiting.unshift(...left.map((message) => ({ message, again: true, settle: null })));
+    const remaining = messages.filter(({ messageId }) => !this.#options.inFlight.has(messageId));
+    for (const message of remaining) void this.#options.inFlight.put(message);
+    this.#waiting.unshift(...remaining.map((message) => ({ message, again: true, settle: null })));
   }
 
   answered(messageIds: readonly string[]): void {
@@ -112,9 +112,9 @@ export class PromptQueue {
   /** Fails all messages not yet prompted. */
   close(reason: string): void {
     this.#closedFor = reason;
-    const left = this.#waiting;
+    const remaining = this.#waiting;
     this.answered(this.#options.inFlight.all.map(({ messageId }) => messageId));
-    for (const { message, settle } of left) {
+    for (const { message, settle } of remaining) {
       if (settle === null) this.#options.failedAfterDelivery(message.messageId, reason);
       else settle({ state: 'failed', reason });
     }
@@ -219,7 +219,7 @@ export class SessionRecovery {
    * Handles the exit of the process. Null if the exit was not a recovery.
    * @returns the cause, unprocessed messages and, if a restart is pointless, the `fatal` reason
    */
-  exited(): { why: string; unprocessed: readonly InFlightMessage[]; fatal: string | null } | null {
+  exited(): { reason: string; unprocessed: readonly InFlightMessage[]; fatal: string | null } | null {
     const ended = this.#ended;
     this.#ended = null;
     if (ended === null) return null;
@@ -227,7 +227,7 @@ export class SessionRecovery {
     const fatal = `the agent lost its session, and neither a reload nor a restart helped: ${cause}`;
     const isLastTry = this.#isLastTry;
     this.#isLastTry = true;
-    return { why: `it lost its session: ${cause}`, unprocessed, fatal: isLastTry ? fatal : null };
+    return { reason: `it lost its session: ${cause}`, unprocessed, fatal: isLastTry ? fatal : null };
   }
 
   #load(): Promise<RpcResponse['error']> {

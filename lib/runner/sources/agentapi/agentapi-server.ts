@@ -189,13 +189,14 @@ export class AgentApiServer {
     return screen;
   }
 
-  async #poll(what: 'status' | 'messages'): Promise<string | null> {
+  async #poll(resource: 'status' | 'messages'): Promise<string | null> {
     const { url, headers, pass } = this.#options;
     try {
-      const response = await untimedRequest(`${url}/${what}`, { headers, signal: this.#timeout() });
+      const response = await untimedRequest(`${url}/${resource}`, { headers, signal: this.#timeout() });
       const text = await response.text();
       this.#lastStatus = response.status;
-      await pass('in', { answer: what, status: response.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
+      const body = parseJson(text) ?? truncateText(text, QUOTED);
+      await pass('in', { answer: resource, status: response.status, body });
       if (response.ok) return null;
       const refusal = refusalOf(response.status, text, url);
       return refusal.kind === 'accepted' ? null : refusal.reason;

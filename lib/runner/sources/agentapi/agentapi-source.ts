@@ -28,7 +28,7 @@ export interface AgentApiSourceOptions {
   workspaceNote?: string | null;
   now?: () => number;
   random?: () => number;
-  waits?: { longestMs?: number; pollMs?: number; brokenPollMs?: number; stillMs?: number };
+  waits?: { longestMs?: number; pollMs?: number; brokenPollMs?: number; settleMs?: number };
 }
 
 interface Waiting {
@@ -116,8 +116,8 @@ export class AgentApiSource implements Source {
     const open = this.#context.openWork(sessionId);
     const inFlight = await InFlightMessages.recall(this.#context, sessionId);
     this.#inFlight = inFlight;
-    const place = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
-    if (place !== null) this.#workspaceNote = null;
+    const progress = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
+    if (progress !== null) this.#workspaceNote = null;
     inFlight.remove(open.turn?.userMessageIds ?? []);
     for (const { messageId, text, words = text, files = [] } of inFlight.all) {
       const delivery = new Promise<CommandOutcome>((settle) => {
@@ -129,8 +129,8 @@ export class AgentApiSource implements Source {
       });
       setBounded(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     }
-    const how = { place, inFlight: inFlight.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
-    this.#adapter = new AgentApiAdapter(how);
+    const adapter = { progress, inFlight: inFlight.all, sessionOf: () => sessionId, newRunId: randomUUID, waits };
+    this.#adapter = new AgentApiAdapter(adapter);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
       context: this.#context,
@@ -148,9 +148,9 @@ export class AgentApiSource implements Source {
   async reach(): Promise<string | null> {
     const { url } = this.#options;
     const status = this.#streamTrouble === null ? null : this.#server.lastStatus;
-    const why = await unreachableReason(url, status);
+    const reason = await unreachableReason(url, status);
     // Neither stream nor polls work, so whatever responds is not the agent.
-    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${displayUrl(url)} answers ${status}`);
+    return reason ?? (status === null || status < 400 ? null : `AgentAPI at ${displayUrl(url)} answers ${status}`);
   }
 
   async lost(reason: string): Promise<void> {
@@ -341,7 +341,7 @@ export class AgentApiSource implements Source {
             : `AgentAPI at ${displayUrl(url)} has no event stream ${why}, so it is polled every second instead.`;
         if (this.#streamTrouble === null) {
           void this.#pass('in', { connection: 'ended', reason });
-          this.#context.log('warn', `${trouble} (in ${Math.round(againInMs / 1_000)} s)`);
+          this.#context.log('warn', `${trouble} (next attempt in ${Math.round(againInMs / 1_000)} s)`);
           this.#pollNow.abort();
         }
         this.#streamTrouble = trouble;
@@ -392,8 +392,8 @@ export class AgentApiSource implements Source {
     const { signal } = this.#ending;
     while (!signal.aborted) {
       const wasBroken = this.#streamTrouble !== null;
-      const why = await this.#server.poll();
-      if (why !== null) this.#context.log('debug', `AgentAPI did not respond to a poll: ${why}`);
+      const failure = await this.#server.poll();
+      if (failure !== null) this.#context.log('debug', `AgentAPI did not respond to a poll: ${failure}`);
       else if (wasBroken) this.#replayed();
       this.#advance();
       this.#pollNow = new AbortController();
@@ -409,10 +409,10 @@ export class AgentApiSource implements Source {
     if (feed === null || adapter === null) return Promise.resolve();
     const before = adapter.isStable;
     const cursors = () => {
-      const place = adapter.place;
-      if (place === this.#position) return [];
-      this.#position = place;
-      return [{ name: POSITION + sessionId, value: place }];
+      const { progress } = adapter;
+      if (progress === this.#position) return [];
+      this.#position = progress;
+      return [{ name: POSITION + sessionId, value: progress }];
     };
     const stored = feed.pass({ dir, msg }, cursors, sessionId);
     if (adapter.isStable !== before) this.#context.changed();

@@ -254,7 +254,7 @@ export class BackgroundEvents {
         response = new Response(null, { status: 404 });
       }
       if (response.ok) {
-        if (this.#trouble !== null) log('info', `events between turns arrive again (${displayUrl(url)})`);
+        if (this.#trouble !== null) log('info', `reconnected to the event stream at ${displayUrl(url)}`);
         this.#isOpen = true;
         this.#isMissing = false;
         this.#lastStatus = null;
@@ -294,7 +294,7 @@ export class BackgroundEvents {
     } else {
       this.#trouble = `Work between turns is not shown: the event stream ${failureText(reason)}. Reconnecting.`;
     }
-    if (before !== this.#trouble) log('warn', `${this.#trouble} (again in ${Math.round(againInMs / 1_000)} s)`);
+    if (before !== this.#trouble) log('warn', `${this.#trouble} (next attempt in ${Math.round(againInMs / 1_000)} s)`);
     if (this.#isMissing) this.#options.onMissing();
     onChanged();
   }

@@ -135,8 +135,8 @@ export class AgUiSource implements Source {
         void this.#refreshTasks();
       },
       onEvent: (event, data) => {
-        const what = data === null ? { event } : { text: truncateText(data, QUOTED) };
-        void this.#pass('in', { stream: 'events', ...what });
+        const content = data === null ? { event } : { text: truncateText(data, QUOTED) };
+        void this.#pass('in', { stream: 'events', ...content });
       },
       onEnded: (reason, isReopened) =>
         void this.#pass('in', { stream: 'events', ended: reason, ...(isReopened ? { isReopened } : {}) }),
@@ -174,8 +174,8 @@ export class AgUiSource implements Source {
     });
     this.#adapter.restore({ runs, tasks: listOf(ended.tasks).flatMap((id) => textOf(id) ?? []), cut });
     if (!this.#history.isEmpty) this.#workspaceNote = null;
-    const left = open.requests.filter((id) => id !== this.#history.question);
-    this.#abandoned = left.map((interruptId) => ({ interruptId, status: 'cancelled' }));
+    const abandoned = open.requests.filter((id) => id !== this.#history.question);
+    this.#abandoned = abandoned.map((interruptId) => ({ interruptId, status: 'cancelled' }));
     // Tasks may continue on the server, so they stay open until its task list arrives.
     const ends = endsOf({ ...open, tasks: [] }, this.#sessionId, this.#now());
     if (ends.length > 0) await this.#context.emit(this.#sessionId, ends);
@@ -195,12 +195,12 @@ export class AgUiSource implements Source {
     });
     const refusal = await unreachableReason(url, status);
     // A stopping server refuses connections but finishes its runs.
-    const why = this.#hasSentEvent === true ? null : refusal;
+    const reason = this.#hasSentEvent === true ? null : refusal;
     this.#hasSentEvent = refusal === null ? null : false;
-    if (why === null && this.#wasLost) await this.#refreshTasks();
+    if (reason === null && this.#wasLost) await this.#refreshTasks();
     // A server that is unreachable at startup counts as an outage of the previous process.
-    this.#wasLost ??= why !== null;
-    return why;
+    this.#wasLost ??= reason !== null;
+    return reason;
   }
 
   async lost(reason: string): Promise<void> {

@@ -57,12 +57,12 @@ export class RunRequest {
   }
 
   /** Notes that the run's turn has started or ended, on either stream. */
-  observed(what: 'started' | 'ended'): void {
+  observed(phase: 'started' | 'ended'): void {
     const hasResponse = this.#response !== null;
-    if (what === 'started') this.#started.abort();
+    if (phase === 'started') this.#started.abort();
     else this.#ended.abort();
     if (hasResponse) return;
-    if (what === 'ended') this.hasEnded = true;
+    if (phase === 'ended') this.hasEnded = true;
     else this.#options.onStarted();
   }
 

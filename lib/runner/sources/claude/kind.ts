@@ -37,8 +37,8 @@ INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into 
 message.
 At the end of a session the log has the share of tool calls that only gathered information (signal context_ratio);
 INTERLUDE_CONTEXT_RATIO=off disables it.
-Ctrl-C lets the agent finish its current step; press it again to stop at once. Records that have not reached the dashboard
-are sent by the next run.
+Ctrl-C lets the agent finish its current step; press it again to stop immediately. Records that have not reached the
+dashboard are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 the Agent SDK is not installed.`;
 
@@ -94,12 +94,12 @@ export const kind: RunnerKind = {
       async open({ outbox, controlFile, workspaceNote, record }) {
         const memory = await chooseSession(outbox, named, cwd, env);
         const inFlight = await readInFlight(outbox, memory.sessionId);
-        const how = {
+        const options = {
           ...{ ...installed, toolServer: newMcpServer, memory, inFlight, env, controlFile },
           ...{ model, permissionMode, answerWithinMs, workspaceNote, record },
         };
         return {
-          source: (context) => new ClaudeSource({ ...how, context }),
+          source: (context) => new ClaudeSource({ ...options, context }),
           sessionId: memory.sessionId,
         };
       },

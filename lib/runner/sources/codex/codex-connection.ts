@@ -250,9 +250,9 @@ export class CodexRequests {
     this.release(rpcId);
     setBounded(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
     this.#requests.open(sessionId, value, (answer) => {
-      const given = answerResult(request, answer);
-      if ('refusal' in given) return given.refusal;
-      return server.respond(rpcId, given.result) ? null : 'the connection to Codex broke';
+      const outcome = answerResult(request, answer);
+      if ('refusal' in outcome) return outcome.refusal;
+      return server.respond(rpcId, outcome.result) ? null : 'the connection to Codex broke';
     });
   }
 
@@ -291,8 +291,8 @@ function questionResult(
   answers: Record<string, string | string[]>,
 ): { result: object } | { refusal: string } {
   const answered = fields.flatMap((field) => {
-    const given = answers[field.question] ?? answers[field.header] ?? answers[field.id];
-    return given === undefined ? [] : [{ field, texts: [given].flat() }];
+    const value = answers[field.question] ?? answers[field.header] ?? answers[field.id];
+    return value === undefined ? [] : [{ field, texts: [value].flat() }];
   });
   if (answered.length === 0) return { refusal: 'no question was answered; answer at least one' };
   if (!isForm) {

@@ -34,12 +34,12 @@ and the terminal works as before. If none runs, or with --start, the runner star
   --url URL               dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F          ${TOKEN_HELP}
 
-Codex never tells its model that a background command has ended. Interlude shows the end, and wakes the agent with the
-result if you ask for it, once or by a rule.
+Codex never notifies its model of the end of a background command. Interlude shows the end, and wakes the agent with the
+result if you want, once or by a rule.
 INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; a started thread gets them with its first
 message.
-Ctrl-C leaves a Codex in your terminal alone, and lets a started one finish its current step; press it again to stop at
-once. Records that have not reached the dashboard are sent by the next run.
+Ctrl-C does not affect a Codex in your terminal, and lets a started one finish its current step; press it again to stop
+immediately. Records that have not reached the dashboard are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 

@@ -67,7 +67,7 @@ export class ThreadStore {
     const thread = adapter.thread(threadId);
     if (thread === null || this.#storedRevision.get(threadId) === thread.revision) return [];
     this.#storedRevision.set(threadId, thread.revision);
-    const { parent, place, writer } = thread;
+    const { parent, progress: place, writer } = thread;
     const remembered = { sessionId: writer.sessionId, parentThreadId: parent?.id ?? null, place, at: now };
     this.#threads.set(threadId, remembered);
     return [{ name: PREFIX + threadId, value: JSON.stringify(remembered) }];
@@ -98,7 +98,7 @@ export async function closeStaleWork(
     }
     if (place === null) continue;
     const before = {
-      ...{ place, parentThreadId },
+      ...{ progress: place, parentThreadId },
       openTurnRunId: isRunning ? (open.turn?.runId ?? null) : null,
       openTasks: isRunning ? open.tasks : [],
       openRequests: isRunning && parentThreadId === null ? open.requests : [],

@@ -67,7 +67,7 @@ export class HooksSource implements Source {
     status: (state: string, about: Fields, at: number | null) => this.#selfReport(state, about, at),
     sessionTurn: (about: Fields) => this.#selfReport('busy', about),
     userPrompt: (about: Fields) => this.#selfReport('busy', about),
-    sessionEnd: (about: Fields) => this.#of(about)?.end('the terminal session was left'),
+    sessionEnd: (about: Fields) => this.#of(about)?.end('the terminal session was closed'),
     hookFatal: (failure: HookFailure, about: Fields) => this.#hookFatal(failure, about),
     wait: (call: WaitCall) => this.#idle.wait(call),
     confirmWait: (claim: string) => this.#idle.confirm(claim),
@@ -410,5 +410,5 @@ function failureOf(input: Fields): string {
 function endOf(reason: string | null): string {
   if (reason === 'clear') return 'cleared; the terminal started a new session';
   if (reason === 'resume') return 'the terminal switched to another session';
-  return reason === 'logout' ? 'logged out' : 'the terminal session was left';
+  return reason === 'logout' ? 'logged out' : 'the terminal session was closed';
 }

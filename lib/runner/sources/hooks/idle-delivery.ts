@@ -100,7 +100,7 @@ export class IdleDelivery {
 
   /** Ends the wait of a session that was left, which has no agent to wake. */
   sessionLeft(sessionId: string): void {
-    this.#waits.end(sessionId, 'the terminal session was left');
+    this.#waits.end(sessionId, 'the terminal session was closed');
   }
 
   close(): void {
@@ -115,9 +115,9 @@ export class IdleDelivery {
     this.#refuse(mirror, 'it is idle and no longer listens');
   }
 
-  #refuse(mirror: SessionMirror, why: string): void {
+  #refuse(mirror: SessionMirror, detail: string): void {
     const { inbox } = this.#options;
-    const reason = `${IN_TERMINAL}, and ${why}`;
+    const reason = `${IN_TERMINAL}, and ${detail}`;
     const refused = inbox.refuse(mirror.sessionId, reason, (messageId) => mirror.isInFlight(messageId));
     // A listening agent would have received these messages, so it gets the hint again.
     if (refused > 0) mirror.offeredToListen(false);

@@ -5,7 +5,7 @@ import type { HookMoment, PendingStop } from '../../adapters/claude/stop-hooks';
 import type { ProcessIdentity } from '../../host/process-lookup';
 import type { FilePosition } from './transcript-files';
 
-/** The end of a session: its reason, and true if the session was left on purpose. */
+/** The end of a session. `isAsked`: a person left the session on purpose. */
 export interface SessionEnding {
   reason: string;
   isAsked: boolean;

@@ -48,7 +48,7 @@ const MAX_REQUESTS = 64;
 /** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` in transcript lines, CLI 2.1.332; also `sdk-cli`, `sdk-ts` */
 const CLI = 'cli';
 
-const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
+const LEFT: SessionEnding = { reason: 'the terminal session was closed', isAsked: true };
 
 /**
  * Mirrors one terminal session of Claude Code from its transcript.

@@ -110,8 +110,8 @@ export function answerRequest(id: string, input: unknown, answer: RequestAnswer)
   for (const entry of listOf(fieldsOf(input).questions)) {
     const { question, options, custom } = fieldsOf(entry);
     const text = textOf(question) ?? '';
-    const given = Object.hasOwn(answer.answers, text) ? answer.answers[text] : undefined;
-    const chosen = given === undefined ? [] : [given].flat();
+    const values = Object.hasOwn(answer.answers, text) ? answer.answers[text] : undefined;
+    const chosen = values === undefined ? [] : [values].flat();
     const labels = listOf(options).map((option) => fieldsOf(option).label);
     const other = chosen.find((one) => !labels.includes(one));
     if (custom === false && other !== undefined) return `"${text}" accepts only the offered answers`;
