@@ -69,7 +69,7 @@ describe('a listening agent', () => {
     await hook('SessionEnd', { reason: 'prompt_input_exit' });
     expect(await ended).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('the terminal session was left'),
+      stderr: expect.stringContaining('the terminal session was closed'),
     });
   });
 });

@@ -159,7 +159,7 @@ test('an AgentAPI server that is killed in a turn fails it, and is followed agai
     (context) =>
       new AgentApiSource({
         ...{ context: context, url: server.url, sessionId, headers: {}, random: () => 0 },
-        waits: { longestMs: 20, brokenPollMs: 20, stillMs: 60 },
+        waits: { longestMs: 20, brokenPollMs: 20, settleMs: 60 },
       }),
   );
   const operator = new Operator(dashboard, sessionId);

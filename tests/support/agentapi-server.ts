@@ -274,7 +274,7 @@ function headersOf({ headers }: IncomingMessage): HeadersInit {
 }
 
 const SESSION = 's';
-export const QUICK = { longestMs: 20, pollMs: 60_000, brokenPollMs: 20, stillMs: 60 };
+export const QUICK = { longestMs: 20, pollMs: 60_000, brokenPollMs: 20, settleMs: 60 };
 
 /** Starts a source against an emulated AgentAPI, with helpers for user actions. */
 export async function startAgentApiSource(

@@ -11,7 +11,7 @@ import { OpencodeAdapter } from './opencode/opencode-adapter';
 import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd } from './wire';
 
 const opencodeRecordings: RecordedKind = {
-  recognises({ fields: { dir, msg } }) {
+  recognizes({ fields: { dir, msg } }) {
     if (dir === 'out') return /^\/(session|sync|permission|question|global)\b/.test(String(fieldsOf(msg).path));
     const { type, properties, payload } = fieldsOf(msg);
     return (isObject(properties) && typeof type === 'string' && type.includes('.')) || isObject(payload);
@@ -21,7 +21,7 @@ const opencodeRecordings: RecordedKind = {
 
 /** Recordings of an app-server, and of the output of `codex exec --json`. */
 const codexRecordings: RecordedKind = {
-  recognises({ fields: { msg } }) {
+  recognizes({ fields: { msg } }) {
     if (!isObject(msg)) return false;
     const { method, params, type, userAgent } = { ...msg, ...(isObject(msg.result) ? msg.result : {}) };
     if (type === 'thread.started') return textOf(msg.thread_id) !== null;
@@ -66,7 +66,7 @@ export function parseRecordingLine(text: string): RecordingLine | null {
 }
 
 const claudeRecordings: RecordedKind = {
-  recognises: ({ fields }) => typeof fields.src === 'string' && FEEDS.has(fields.src),
+  recognizes: ({ fields }) => typeof fields.src === 'string' && FEEDS.has(fields.src),
   newReader({ sessionOf, newRunId }) {
     const sessionId = sessionOf('');
     const adapter = new ClaudeAdapter({ sessionId, newRunId });
@@ -111,7 +111,7 @@ function sdkExitOf(msg: unknown): ProcessExit {
 }
 
 const agUiRecordings: RecordedKind = {
-  recognises({ fields: { msg } }) {
+  recognizes({ fields: { msg } }) {
     const { stream, body } = fieldsOf(msg);
     return stream === 'run' || stream === 'events' || runInputOf(body) !== null;
   },
@@ -121,7 +121,7 @@ const agUiRecordings: RecordedKind = {
 const EVENTS: ReadonlySet<unknown> = new Set(['message_update', 'status_change', 'agent_error', 'screen']);
 
 const agentApiRecordings: RecordedKind = {
-  recognises({ fields: { msg } }) {
+  recognizes({ fields: { msg } }) {
     const { event, path, body } = fieldsOf(msg);
     return EVENTS.has(event) || (path === '/message' && typeof fieldsOf(body).content === 'string');
   },
@@ -129,7 +129,7 @@ const agentApiRecordings: RecordedKind = {
 };
 
 const acpRecordings: RecordedKind = {
-  recognises({ fields: { dir, msg } }) {
+  recognizes({ fields: { dir, msg } }) {
     const { jsonrpc, method, params } = fieldsOf(msg);
     if ((dir !== 'in' && dir !== 'out') || jsonrpc !== '2.0') return false;
     return (method === 'initialize' && typeof fieldsOf(params).protocolVersion === 'number') || OWN.has(String(method));
@@ -159,7 +159,7 @@ export interface RecordedLine {
 /** Reads the recordings of one agent kind. */
 export interface RecordedKind {
   /** True if no other kind writes this line. */
-  recognises(line: RecordedLine): boolean;
+  recognizes(line: RecordedLine): boolean;
   newReader(options: WireAdapterOptions): RecordingReader;
 }
 

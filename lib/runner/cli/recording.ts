@@ -53,7 +53,7 @@ export function recordedKind(name: string): RecordedKind {
 
 function kindOf(lines: readonly RecordedLine[], file: string): string {
   for (const line of lines.slice(0, MAX_DETECT_LINES)) {
-    const [found] = Object.entries(RECORDED_KINDS).find(([, { recognises }]) => recognises(line)) ?? [];
+    const [found] = Object.entries(RECORDED_KINDS).find(([, { recognizes }]) => recognizes(line)) ?? [];
     if (found !== undefined) return found;
   }
   const kinds = Object.keys(RECORDED_KINDS).join(', ');

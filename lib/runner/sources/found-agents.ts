@@ -87,7 +87,7 @@ export const DETECTION_RULES: Readonly<Record<string, readonly DetectionRule[]>>
 
 type Environment = Record<string, string | undefined>;
 
-/** Finds the agents on this machine that can be connected, in the order of `DETECTION_RULES`; the first match of a command wins. */
+/** Finds connectable agents on this machine, in the order of `DETECTION_RULES`; the first match of a command wins. */
 export async function findAgents(env: Environment): Promise<FoundAgent[]> {
   const found: FoundAgent[] = [];
   for (const [kind, rules] of Object.entries(DETECTION_RULES)) {

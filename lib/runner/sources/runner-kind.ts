@@ -19,11 +19,11 @@ export interface RunnerKind {
   /** True if it accepts a command after `--`, passed as `RunnerCall.command`. */
   acceptsCommand?: boolean;
   /**
-   * The agent has an address: `--url` names it, and `--dashboard` names the dashboard, by default INTERLUDE_URL or the
-   * local one.
+   * True if the agent has an address: `--url` names it, and `--dashboard` the dashboard (default: INTERLUDE_URL, or the
+   * local one).
    */
   urlNamesAgent?: true;
-  /** True if it runs one session, so that `--prompt` may give its first message. */
+  /** True if it runs one session, so that `--prompt` may name the first message. */
   acceptsPrompt?: true;
   help: string;
   /** Options with a value besides `--agent`, `--session`, `--url` and `--token-file`. */
@@ -56,7 +56,7 @@ export interface PreparedRunner {
   hasManySessions?: true;
   /** Default agent id. */
   agentId: string;
-  /** True if only one may run per machine: a second one is refused rather than renamed. */
+  /** True if only one runner may run per machine: a second one is refused rather than renamed. */
   isExclusive?: boolean;
   /** True if an outbox belongs to the wanted agent. If none does, the first free agent is used. */
   matches?(outbox: Outbox): Promise<boolean>;
@@ -84,7 +84,7 @@ export interface RunningKind {
   source(context: SourceContext): Source | Promise<Source>;
   /** The session of a single-session runner; its URL is printed. */
   sessionId?: string;
-  /** Printed to stderr otherwise. */
+  /** Printed to stderr if there is no `sessionId`. */
   greeting?: string;
 }
 
@@ -109,15 +109,15 @@ export const FEATURES = {
   wake: 'wake it with the result of a task',
   plans: 'plans',
   edits: 'file changes as diffs',
-  catchUp: 'work from while the runner was away',
+  catchUp: 'work done while the runner was away',
   shared: 'works beside your own terminal',
 } as const;
 
 export type Feature = keyof typeof FEATURES;
 
 /**
- * True, or a sentence for operators: `partly` supported with a reservation, `no`, or `needless` because the agent does
- * it by itself.
+ * True if fully supported, else a sentence for operators: `partly`, `no`, or `needless` because the agent does it by
+ * itself.
  */
 export type Support = true | { partly: string } | { no: string } | { needless: string };
 
@@ -159,7 +159,7 @@ export async function folderOf(path: string): Promise<string> {
     (found) => found.isDirectory(),
     () => false,
   );
-  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is not a folder`);
+  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is not a folder; name an existing one with --cwd`);
   return folder;
 }
 
@@ -183,7 +183,7 @@ export interface NamedSession {
   resume: string | undefined;
 }
 
-/** Finds the named session by the id of the dashboard, else by that of the agent. */
+/** Finds the named session by the dashboard's id, else by the agent's. */
 export function findSession<Session extends { sessionId: string }>(
   stored: readonly Session[],
   { session, resume }: NamedSession,
@@ -201,7 +201,7 @@ export function assertOneSession({ sessionId }: { sessionId: string }, { session
 }
 
 /**
- * Chooses and stores the session of an agent with an address: the named one, else its last one, else a new one.
+ * Chooses and stores the session of an agent with an address: the named session, else the last one, else a new one.
  * @param cursor under which the last one is stored
  */
 export async function sessionAtAddress(outbox: Outbox, cursor: string, named: string | undefined): Promise<string> {

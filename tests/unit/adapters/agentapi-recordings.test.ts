@@ -16,7 +16,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
   });
 
   test('is recognized by its lines', () => {
-    const kinds = Object.entries(RECORDED_KINDS).filter(([, { recognises }]) => lines.some(recognises));
+    const kinds = Object.entries(RECORDED_KINDS).filter(([, { recognizes }]) => lines.some(recognizes));
     expect(kinds.map(([kind]) => kind)).toEqual(['agentapi']);
   });
 
@@ -84,8 +84,8 @@ test('bounds a message, a screen and an error of 3 MB', () => {
 
 test('resumes a killed adapter without repeats', () => {
   const lines = recordedLines('agentapi', 'background').filter(({ fields }) => fields.dir === 'in');
-  const newAdapter = (place?: string) =>
-    new AgentApiAdapter({ sessionOf: () => 's', newRunId: () => `r${Math.random()}`, place: place ?? null });
+  const newAdapter = (progress?: string) =>
+    new AgentApiAdapter({ sessionOf: () => 's', newRunId: () => `r${Math.random()}`, progress: progress ?? null });
   const play = (adapter: AgentApiAdapter, some: readonly RecordedLine[]) =>
     some.flatMap(({ at, fields: { msg } }) => adapter.read({ dir: 'in', msg }, at));
   const whole = [...lines];
@@ -103,7 +103,7 @@ test('resumes a killed adapter without repeats', () => {
       ...messages.values(),
       heard(0, { event: 'status_change', data: { status: 'running' } }),
     ];
-    const after = play(newAdapter(first.place), replay);
+    const after = play(newAdapter(first.progress), replay);
     const text = eventLines([...before, ...after]);
     for (const said of ['It runs.', 'failed with code 3.', 'You are welcome.', 'Welcome │', 'Bash(./poll.sh)']) {
       expect([killed, said, count(text, said) <= 1]).toEqual([killed, said, true]);

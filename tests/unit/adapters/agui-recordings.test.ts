@@ -15,10 +15,10 @@ describe.each(recordingsOf('agui'))('the recording %s', (name) => {
   });
 
   test('is recognized by its lines', () => {
-    const [first] = lines.filter((line) => RECORDED_KINDS.agui?.recognises(line));
+    const [first] = lines.filter((line) => RECORDED_KINDS.agui?.recognizes(line));
     expect(first).toBeDefined();
     const others = Object.entries(RECORDED_KINDS).filter(([kind]) => kind !== 'agui');
-    for (const [kind, { recognises }] of others) expect([kind, lines.some(recognises)]).toEqual([kind, false]);
+    for (const [kind, { recognizes }] of others) expect([kind, lines.some(recognizes)]).toEqual([kind, false]);
   });
 
   test('is well formed when cut at any frame', () => {

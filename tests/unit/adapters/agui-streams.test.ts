@@ -486,8 +486,8 @@ describe('the trigger of a between-run turn', () => {
 
 test('keeps an output file local only if the server runs on this machine', () => {
   const started = { type: 'CUSTOM', name: 'task:completed', value: { task_id: 't1', output_file: '/etc/passwd' } };
-  const valueFrom = (isHere: boolean) => {
-    const { between, told } = wire({ isHere });
+  const valueFrom = (isLocal: boolean) => {
+    const { between, told } = wire({ isLocal });
     between(started);
     return told[0]?.event.value;
   };

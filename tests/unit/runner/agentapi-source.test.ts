@@ -215,7 +215,7 @@ describe('between runs', () => {
     expect(lines().filter((line) => line.includes('Welcome'))).toHaveLength(1);
   });
 
-  test('emits text from while the runner was away', async () => {
+  test('emits text written while the runner was away', async () => {
     const server = await resting();
     const first = await startAgentApiSource({}, server);
     await first.say('Run it');

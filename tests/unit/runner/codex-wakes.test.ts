@@ -16,7 +16,7 @@ async function wakes(around = new MemorySourceContext(), send?: (wake: Wake) => 
     sent.push(wake);
     return { state: 'done' };
   };
-  const recalled = await TaskWakes.recall(around, 's', send ?? take);
+  const recalled = await TaskWakes.restore(around, 's', send ?? take);
   const tell = (event: object) => recalled.observe([{ sessionId: 's', occurredAt: 1, event } as EmittedEvent], false);
   const custom = (name: string, value: object) => tell({ type: 'CUSTOM', name, value });
   return {

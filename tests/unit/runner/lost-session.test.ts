@@ -44,13 +44,13 @@ test('restarts after a failed reload, and gives up after a second one', async ()
   expect(await session.prompt(message('a'))).toEqual(GONE);
   expect(done).toEqual(['give a', 'reload', 'give a', 'restart']);
   expect(session.exited()).toEqual({
-    why: 'it lost its session: Resource not found',
+    reason: 'it lost its session: Resource not found',
     unprocessed: [message('a')],
-    hopeless: null,
+    fatal: null,
   });
   expect(session.exited()).toBeNull();
   await session.prompt(message('a'));
-  expect(session.exited()?.hopeless).toMatch(/neither a reload nor a restart helped/);
+  expect(session.exited()?.fatal).toMatch(/neither a reload nor a restart helped/);
 });
 
 test('allows another restart after an accepted prompt', async () => {
@@ -59,7 +59,7 @@ test('allows another restart after an accepted prompt', async () => {
   session.exited();
   await session.prompt(message('b'));
   await session.prompt(message('c'));
-  expect(session.exited()?.hopeless).toBeNull();
+  expect(session.exited()?.fatal).toBeNull();
 });
 
 test('restarts when a reload times out', async () => {

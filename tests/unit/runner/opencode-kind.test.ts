@@ -81,6 +81,6 @@ test('waits for a missing server, with a message', async () => {
 
 test('names a missing password file', async () => {
   await expect(prepared({ 'password-file': '/nowhere/at/all' })).rejects.toThrow(
-    "can't be read from /nowhere/at/all: ENOENT",
+    "can't be read from /nowhere/at/all (ENOENT)",
   );
 });

@@ -4,7 +4,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { startMarkOf } from '@interlude/runner/host/process-lookup';
 import { type MirrorState, newMirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
-import { readOn } from '@interlude/runner/sources/hooks/transcript-files';
+import { readLines } from '@interlude/runner/sources/hooks/transcript-files';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readTerminalRecording, type TerminalStep, writeLine } from '@/tests/support/recordings';
@@ -243,12 +243,13 @@ describe('events without a transcript line', () => {
     const file = mainFile(firstSession());
     writeLine({ file, text: JSON.stringify(prompt) });
     await mirror.step();
-    mirror.end('the terminal session was left');
+    const reason = 'the terminal session was closed';
+    mirror.end(reason);
     await mirror.step();
     now += 600;
     await mirror.step();
     expect(mirror.hasEnded).toBe(true);
-    expect(events.at(-1)).toMatchObject({ name: 'session:ended', value: { reason: 'the terminal session was left' } });
+    expect(events.at(-1)).toMatchObject({ name: 'session:ended', value: { reason } });
     mirror.began();
     await mirror.step();
     now += 5;
@@ -366,7 +367,7 @@ describe('events without a transcript line', () => {
       write(prompt);
       write(answer('Done.', 'a1'));
       await mirror.step();
-      mirror.end('the terminal session was left');
+      mirror.end('the terminal session was closed');
       now += 300;
       await mirror.step();
       mirror.stopped();
@@ -381,7 +382,7 @@ describe('events without a transcript line', () => {
       write(prompt);
       write(answer('Done.', 'a1'));
       await mirror.step();
-      mirror.end('the terminal session was left');
+      mirror.end('the terminal session was closed');
       now += 600;
       await mirror.step();
       expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_FINISHED', 'session:ended']);
@@ -392,7 +393,7 @@ describe('events without a transcript line', () => {
       expect(ends(events)).toHaveLength(3);
     });
 
-    const left = (mirror: SessionMirror) => mirror.end('the terminal session was left');
+    const left = (mirror: SessionMirror) => mirror.end('the terminal session was closed');
     const died = (mirror: SessionMirror) => mirror.died();
     const CANCELLED = { type: 'RUN_FINISHED', outcome: { type: 'cancelled' } };
     const FAILED = { type: 'RUN_ERROR', code: 'agent_exited' };
@@ -421,10 +422,10 @@ describe('events without a transcript line', () => {
       const { mirror, events } = follow(firstSession());
       write(prompt);
       await mirror.step();
-      mirror.end('the terminal session was left');
+      mirror.end('the terminal session was closed');
       now += 600;
       await mirror.step();
-      expect(mirror.isStill).toBe(false);
+      expect(mirror.isClosed).toBe(false);
       write(answer('Done, late.', 'a1'));
       await mirror.step();
       mirror.stopped();
@@ -438,7 +439,7 @@ describe('events without a transcript line', () => {
       ]);
       now += 10_000;
       await mirror.step();
-      expect(mirror.isStill).toBe(true);
+      expect(mirror.isClosed).toBe(true);
     });
   });
 
@@ -680,7 +681,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test('ends with its session and keeps the text of the hook', async () => {
     const { mirror, events } = await stopped();
     now += 100;
-    mirror.end('the terminal session was left');
+    mirror.end('the terminal session was closed');
     await pass(mirror, 2_900);
     expect(told(events)).toEqual(['Go', 'RUN_STARTED']);
     await pass(mirror, 200);
@@ -1003,11 +1004,11 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
 
 test('reads a file in complete lines of any length', async () => {
   const file = join(home, 'long.jsonl');
-  expect(await readOn(file, null)).toBeNull();
+  expect(await readLines(file, null)).toBeNull();
   const long = 'x'.repeat(9 * 1024 * 1024);
   writeFileSync(file, `a\n${long}\nb\nrest`);
   const lines: string[] = [];
-  for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.position)) {
+  for (let read = await readLines(file, null); read !== null; read = await readLines(file, read.position)) {
     lines.push(...read.lines.map(({ text }) => text));
     if (!read.more) break;
   }

@@ -72,7 +72,7 @@ describe('a message handed to a wait', () => {
     const before = new WaitMessages();
     before.put('claim', ['m1'], 0);
     const after = new WaitMessages();
-    after.recall(before.all);
+    after.restore(before.all);
     expect(after.shown('claim', 5)).toEqual(['m1']);
   });
 });

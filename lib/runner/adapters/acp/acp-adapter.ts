@@ -31,7 +31,7 @@ const MAX_PENDING = 1_000;
 const MAX_SESSIONS = 64;
 const MAX_EARLY = 64;
 
-/** The runner's own frame for recordings: a watched process of the agent has ended. Never sent. */
+/** Frame that the runner records, but never sends, when a watched process of the agent has ended. */
 export const PROCESS_ENDED = '_interlude/process_ended';
 
 const RESTARTED: WireEnd = { reason: 'for an unknown reason', goesOn: 'It was restarted.' };
@@ -50,7 +50,7 @@ export class AcpAdapter implements WireAdapter {
   readonly #sessions = new Map<string, AcpSession>();
   /** Interlude's unanswered requests. */
   readonly #requests = new Map<string, { method: string; params: Fields }>();
-  /** Frames about a session whose creation is not answered yet. */
+  /** Frames about a session that arrive before the response that creates it. */
   #early: unknown[] = [];
   about: AgentAbout = { provider: null, profile: profileOf() };
 
@@ -68,12 +68,12 @@ export class AcpAdapter implements WireAdapter {
     return this.#sessions.get(nativeId)?.replay?.texts ?? [];
   }
 
-  /** Expected end of a loaded session's replay; null until the load is answered. */
+  /** Expected end of a loaded session's replay; null until the response to the load. */
   replayEndsAt(nativeId: string): number | null {
     return this.#sessions.get(nativeId)?.replay?.endsAt ?? null;
   }
 
-  /** Processes of tasks whose ends the agent does not report; PROCESS_ENDED does. */
+  /** Processes of tasks whose ends are reported by PROCESS_ENDED instead of the agent. */
   processes(nativeId: string): readonly number[] {
     return this.#sessions.get(nativeId)?.tasks.processes ?? [];
   }
@@ -83,14 +83,14 @@ export class AcpAdapter implements WireAdapter {
     return this.#sessions.get(nativeId)?.requests.get(rpcKey(id) ?? '') ?? null;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
-    const msg = boundFrame(given);
+  read({ dir, msg: raw }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(raw);
     for (const session of this.#sessions.values()) session.writer.at(now);
     const frame = rpcFrame(msg);
     if (frame.kind === 'unreadable') this.#forward(msg, null);
     else if (frame.kind === 'answer') {
       const { key, result, error } = frame;
-      if (dir === 'in') this.#answered(key, result, error, msg, now);
+      if (dir === 'in') this.#responded(key, result, error, msg, now);
       else for (const session of this.#sessions.values()) session.answers(key, result, error);
     } else if (dir === 'out') {
       const key = frame.kind === 'request' ? frame.key : null;
@@ -134,8 +134,8 @@ export class AcpAdapter implements WireAdapter {
     else if (method === PROCESS_ENDED) session?.tasks.processEnded(params.pid, params.wasSeen === true);
   }
 
-  /** Handles the agent's answer to one of Interlude's requests. */
-  #answered(key: string, result: Fields, error: RpcError | null, msg: unknown, now: number): void {
+  /** Handles the response to one of Interlude's requests. */
+  #responded(key: string, result: Fields, error: RpcError | null, msg: unknown, now: number): void {
     const request = this.#requests.get(key);
     if (request === undefined) {
       this.#forward(msg, null);
@@ -148,15 +148,15 @@ export class AcpAdapter implements WireAdapter {
     if (method === 'initialize' && error === null) this.#introduced(result);
     else if (method === 'session/prompt') {
       if (error !== null && isSessionLost(error, id)) session?.promptRejected(key, error, now);
-      else session?.promptAnswered(key, result, error, now);
+      else session?.promptResponded(key, result, error, now);
     } else if (method === 'session/load' || method === 'session/resume') {
       if (error === null) session?.settings.opened(result);
-      session?.replay?.answered(now);
+      session?.replay?.responded(now);
     } else if (method === 'session/new') {
       const created = textOf(result.sessionId);
       if (created !== null) this.#open(created, now).settings.opened(result);
     } else if (error !== null) return;
-    // Some agents also send the new mode, some only answer.
+    // Some agents also send the new mode as an update, others only respond.
     else if (method === 'session/set_mode') session?.modeChanged(params.modeId);
     else if (method === 'session/set_config_option')
       session?.update({ sessionUpdate: 'config_option_update', ...result }, msg, now);

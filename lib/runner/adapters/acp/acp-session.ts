@@ -101,11 +101,11 @@ export class AcpSession {
     this.turns.sent(key, ids, now);
   }
 
-  promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
+  promptResponded(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
     const result = compact({ stopReason, usage });
     const about = Object.keys(result).length > 0 ? { result: boundValue(result) } : {};
     const end = endOf(stopReason, error);
-    this.turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
+    this.turns.responded(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
 
   /** Handles the loss of the session and of all work in it. */
@@ -116,7 +116,7 @@ export class AcpSession {
 
   permissionRequested(key: string, params: Fields, now: number): void {
     if (this.requests.has(key)) return;
-    // The content of a permission is its reason, not output. Its input may run later.
+    // The content of a permission is its reason, not output of the call. The call's own input has priority.
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
@@ -252,13 +252,13 @@ export class AcpSession {
     if (task === null) this.turns.content(now, kind === 'text' ? { messageId: id } : undefined);
     if (task === null && id !== null) setBounded(this.#turnOf, id, this.writer.turn?.runId ?? null, MAX_MESSAGES);
     parts.appendText(kind, id, text);
-    // Each is a separate message without an id.
+    // Qwen's discrete messages are complete but have no id.
     if (meta.qwenDiscreteMessage === true) parts.endText();
   }
 
   /**
    * True for more text of a message whose turn has ended. Some agents restart message ids in each turn, so during
-   * another turn a counter-like id is a new message.
+   * another turn a counter-like id starts a new message.
    */
   #isTail(messageId: string): boolean {
     const turn = this.#turnOf.get(messageId);
@@ -284,9 +284,9 @@ export class AcpSession {
     const call = this.#calls.get(id);
     if (call !== undefined) this.tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
     if (end === null) return;
-    const wasLeft = this.#calls.isLeft(end.call);
+    const isLate = this.#calls.isLate(end.call);
     this.#calls.end(end);
-    this.tasks.callEnded(end, wasLeft);
+    this.tasks.callEnded(end, isLate);
   }
 
   #set(update: Fields): void {
@@ -295,10 +295,10 @@ export class AcpSession {
     if (update.sessionUpdate === 'available_commands_update') settings.commandsChanged(update.availableCommands);
     else if (update.sessionUpdate === 'current_mode_update') settings.modeChanged(update.currentModeId);
     else settings.configured(update.configOptions);
-    for (const what of ['mode', 'model'] as const) {
-      const now = settings[what];
-      if (before[what] !== null && now !== null && now.id !== before[what].id) {
-        this.writer.notice(`The ${what} is now ${now.name}.`);
+    for (const setting of ['mode', 'model'] as const) {
+      const now = settings[setting];
+      if (before[setting] !== null && now !== null && now.id !== before[setting].id) {
+        this.writer.notice(`The ${setting} is now ${now.name}.`);
       }
     }
   }

@@ -9,15 +9,15 @@ export const ASYNC_TASKS = 'asyncTasks';
  */
 export interface AgentProfile {
   /**
-   * It marks the end of between-run turns: a prompt sent meanwhile waits for the mark, and text before the mark does
-   * not answer that prompt. `both`: it marks the start too, so unmarked text between prompts is a remark of its program
-   * and opens no turn.
+   * `ends`: the agent marks the end of between-run turns. A prompt sent meanwhile waits for the mark, and text before
+   * the mark does not answer that prompt. `both`: the agent marks the start too, so unmarked text between prompts is a
+   * remark of its program and opens no turn.
    */
   marksTurns?: 'ends' | 'both';
-  /** True if it accepts prompts at once and ends turns with `state_update` (ACP v2). */
+  /** True if the agent responds to a prompt immediately and ends its turn later, with `state_update` (ACP v2). */
   reportsState?: true;
-  /** True if it may answer a prompt whose turn continues with the next prompt. Only a result then ends a turn. */
-  handsOver?: true;
+  /** True if the agent may respond to a prompt before its turn ends. Only a result then ends a turn. */
+  respondsEarly?: true;
   /** True if a prompt stays open until its background work has ended. */
   waitsForBackground?: true;
   /** True if a command that is still open at the end of its turn continues in the background. */
@@ -29,7 +29,7 @@ export interface AgentProfile {
    * runner watches that instead.
    */
   taskNote?: string;
-  /** Limits of its reports, worded for operators. */
+  /** Gaps in the agent's reports, as shown to operators. */
   limits: readonly string[];
 }
 
@@ -39,7 +39,7 @@ const NO_EXIT_CODES =
 const TASK_NOTE = 'Started. The agent does not report when it ends.';
 
 const PROFILES: Readonly<Record<string, AgentProfile>> = {
-  '@agentclientprotocol/claude-agent-acp': { marksTurns: 'ends', handsOver: true, stopsTasks: true, limits: [] },
+  '@agentclientprotocol/claude-agent-acp': { marksTurns: 'ends', respondsEarly: true, stopsTasks: true, limits: [] },
   'qwen-code': {
     marksTurns: 'both',
     limits: ['Qwen Code doesn’t report what its subagents do.'],

@@ -80,10 +80,10 @@ export class CallTasks {
     });
   }
 
-  /** Handles the result of a call. @param wasLeft true if its turn had ended before */
-  callEnded({ call, text, rawOutput, exitCode, isError, isBackground }: CallEnd, wasLeft: boolean): void {
+  /** Handles the result of a call. @param isLate true if its turn had already ended */
+  callEnded({ call, text, rawOutput, exitCode, isError, isBackground }: CallEnd, isLate: boolean): void {
     const { type } = fieldsOf(rawOutput);
-    if (wasLeft && this.#writer.isRunning(call.id)) {
+    if (isLate && this.#writer.isRunning(call.id)) {
       const status = isError || (exitCode ?? 0) !== 0 ? 'failed' : 'completed';
       this.#writer.taskCompleted({ task_id: call.id, status, exit_code: exitCode });
       return;

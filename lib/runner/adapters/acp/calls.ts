@@ -44,8 +44,8 @@ export class Calls {
     return [...this.#calls.values()].filter(({ id, taskId }) => taskId === null && open.has(id));
   }
 
-  /** True if its turn ended before the call did. */
-  isLeft(call: ToolCall): boolean {
+  /** True if the call's turn ended first. */
+  isLate(call: ToolCall): boolean {
     return this.parts(call).callState(call.id) === 'left';
   }
 
@@ -91,8 +91,8 @@ export class Calls {
   }
 
   /** Records a refusal. Most agents repeat it in the result; `endRefused` writes it for the others. */
-  refused(callId: string, why: string): void {
-    for (const call of this.open) if (call.id === callId) call.refusal = why;
+  refused(callId: string, reason: string): void {
+    for (const call of this.open) if (call.id === callId) call.refusal = reason;
   }
 
   /** Ends refused calls before the turn ends. */
@@ -141,8 +141,8 @@ function terminalOutput(meta: unknown): string {
 /** The tool's name, else its kind: titles usually contain the input. */
 function nameOf({ name, kind, title, _meta }: Fields): string {
   const meta = fieldsOf(_meta);
-  const given = textOf(name) ?? textOf(fieldsOf(meta.claudeCode).toolName) ?? textOf(meta.toolName);
+  const reported = textOf(name) ?? textOf(fieldsOf(meta.claudeCode).toolName) ?? textOf(meta.toolName);
   const word = /^[\w-]{1,40}$/.exec(textOf(title) ?? '')?.[0];
   const ofKind = kind === 'other' ? null : textOf(kind);
-  return truncateText(given ?? word ?? ofKind ?? textOf(title) ?? 'tool', MAX_NAME);
+  return truncateText(reported ?? word ?? ofKind ?? textOf(title) ?? 'tool', MAX_NAME);
 }

@@ -30,12 +30,12 @@ export const RAW_MESSAGES = [
   { type: 'result' },
 ] as const;
 
-/** Client capabilities that enable task updates and end a turn at its result while subagents run. */
+/** Client capabilities that enable task updates and let a turn end at its result while subagents still run. */
 export const AIR_CAPABILITIES = {
   jetbrains: { air: { version: 1, capabilities: [ASYNC_TASKS, 'backgroundSubagents'] } },
 };
 
-/** Stops a task, except subagents. */
+/** Method that stops a task other than a subagent. */
 export const STOP_TASK = '_session/async_task/stop';
 
 type TaskEnd = Omit<Parameters<SessionWriter['taskCompleted']>[0], 'task_id'>;
@@ -52,12 +52,11 @@ export class ClaudeExtras {
   readonly #byRun = new Map<string, string>();
   /** Foreground tasks, shown only once moved to the background. */
   readonly #foreground = new Map<string, Fields>();
-  /** Foreground subagents. */
-  readonly #inCall = new Set<string>();
+  readonly #foregroundSubagents = new Set<string>();
   readonly #files = new Map<string, string>();
   readonly #patchedStatus = new Map<string, string>();
   /** Ends reported by an update, held for the SDK message or the call's result, which add summary or exit code. */
-  readonly #unconfirmed = new Map<string, { at: number; how: TaskEnd }>();
+  readonly #unconfirmed = new Map<string, { at: number; end: TaskEnd }>();
   /** True if the agent sends raw SDK messages, which hold more about task ends. */
   #isRaw = false;
   /** Task ends since the last between-run turn, in order. */
@@ -123,27 +122,27 @@ export class ClaudeExtras {
     } else if (sessionUpdate === 'async_task_progress') {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
     } else if (isEnd(state) && this.#writer.isRunning(id)) {
-      const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
+      const end = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
       // Only the call could still report more, and only on failure.
-      if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
-      else setBounded(this.#unconfirmed, id, { at: now, how }, MAX_KNOWN);
+      if (state === 'stopped' && !this.#isRaw) this.#end(id, end);
+      else setBounded(this.#unconfirmed, id, { at: now, end }, MAX_KNOWN);
     }
   }
 
-  /** Time at which the oldest unconfirmed end counts, because the process inside the adapter may have died. */
+  /** Deadline of the oldest unconfirmed end. It then counts, because the process inside the adapter may have died. */
   get dueAt(): number | null {
     const [next] = this.#unconfirmed.values();
     return next === undefined ? null : next.at + SETTLE_MS;
   }
 
   elapsed(now: number): void {
-    for (const [id, { at, how }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, how);
+    for (const [id, { at, end }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, end);
   }
 
-  /** Handles the end of a call, with which a foreground subagent ends. */
+  /** Handles the end of a call, which also ends its foreground subagent. */
   callEnded(callId: string, isError: boolean): void {
     const id = this.#byCall.get(callId);
-    if (id === undefined || !this.#inCall.delete(id)) return;
+    if (id === undefined || !this.#foregroundSubagents.delete(id)) return;
     if (this.#writer.isRunning(id))
       this.#writer.taskCompleted({ task_id: id, status: isError ? 'failed' : 'completed' });
   }
@@ -166,7 +165,7 @@ export class ClaudeExtras {
   forget(): void {
     this.#ended = [];
     this.#foreground.clear();
-    this.#inCall.clear();
+    this.#foregroundSubagents.clear();
     this.#patchedStatus.clear();
     this.#unconfirmed.clear();
   }
@@ -211,12 +210,12 @@ export class ClaudeExtras {
     const [callId, runId] = [textOf(message.tool_use_id), textOf(message.run_id)];
     if (callId !== null) setBounded(this.#byCall, callId, id, MAX_KNOWN);
     if (runId !== null) setBounded(this.#byRun, runId, id, MAX_KNOWN);
-    // A foreground command is its tool call; a foreground subagent needs a place for its output.
+    // A foreground command is shown as its tool call; a foreground subagent's output needs a task.
     if (message.is_backgrounded === false && message.task_type !== 'local_agent') {
       setBounded(this.#foreground, id, message, MAX_KNOWN);
       return;
     }
-    if (message.is_backgrounded === false) this.#inCall.add(id);
+    if (message.is_backgrounded === false) this.#foregroundSubagents.add(id);
     this.#start(id, message);
   }
 
@@ -255,7 +254,7 @@ export class ClaudeExtras {
     if (id === null) return;
     const { status, is_backgrounded } = fieldsOf(patch);
     const waiting = this.#foreground.get(id);
-    if (is_backgrounded === true) this.#inCall.delete(id);
+    if (is_backgrounded === true) this.#foregroundSubagents.delete(id);
     if (is_backgrounded === true && waiting !== undefined) this.#start(id, waiting);
     // The notification that follows has the details.
     if (typeof status === 'string' && TASK_ENDS.has(status)) setBounded(this.#patchedStatus, id, status, MAX_KNOWN);
@@ -277,13 +276,13 @@ export class ClaudeExtras {
     });
   }
 
-  #end(id: string, how: TaskEnd): void {
+  #end(id: string, end: TaskEnd): void {
     this.#patchedStatus.delete(id);
     this.#unconfirmed.delete(id);
-    this.#inCall.delete(id);
-    this.#writer.taskCompleted(compact({ task_id: id, ...how }));
+    this.#foregroundSubagents.delete(id);
+    this.#writer.taskCompleted(compact({ task_id: id, ...end }));
     // A task that a person stopped does not start a turn.
-    if (how.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
+    if (end.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
   }
 
   /** Reconciles with the full list of running tasks: a missing task whose status is known has ended. */

@@ -4,7 +4,7 @@ import type { AgentProfile } from './agent-profiles';
 
 /** A turn whose end is not reported ends after this long without content. */
 export const QUIET_MS = 10_000;
-/** An answer follows its result within milliseconds, unless the agent holds it back. */
+/** A response follows its result within milliseconds, unless the agent holds it back. */
 export const SETTLE_MS = 1_000;
 const MAX_PROMPTS = 256;
 
@@ -16,10 +16,10 @@ interface Prompt {
   hasTurn: boolean;
   /** Claude Code's id. */
   uuid: string | null;
-  /** True if it was answered but its turn continues until the agent is idle (ACP v2). */
+  /** True if the agent responded, but its turn continues until the agent is idle (ACP v2). */
   isAccepted?: true;
   /**
-   * True if it was cancelled while unanswered. An agent that is about to end the turn may still answer with success.
+   * True if it was cancelled before its response. An agent that is about to end the turn may still report success.
    */
   isCancelled?: true;
 }
@@ -27,45 +27,45 @@ interface Prompt {
 /**
  * Decides which turn is open and which prompts it answers.
  *
- * ACP v1 links a reply to its prompt only by time: everything during an unanswered prompt belongs to it. That fails for
+ * ACP v1 links a reply to its prompt only by time: everything until the response belongs to the prompt. That fails for
  * agents that work on their own (replies end up "one late"), so other signals take precedence:
  * - A prompt begins its turn when sent, if no turn is open. With an agent that marks between-run turns it begins at the
  *   first content instead: a mark may come first, and content after the mark does not answer the prompt.
- * - A between-run turn begins at the agent's mark, or at content without an unanswered prompt. It ends at the mark, at
+ * - A between-run turn begins at the agent's mark, or at content while no prompt is pending. It ends at the mark, at
  *   the next prompt, or (inferred) after QUIET_MS without content, open calls or requests. A turn with a start mark
  *   waits for its end mark.
  * - Unmarked text between prompts, from an agent with marks, is a remark of its program ("Task stopped by user"):
  *   outside turns, complete after SETTLE_MS.
- * - A user turn ends with the answer to its last prompt. Claude Code answers early if the next prompt joins the turn,
- *   so there it also needs a result; if the answer is held back for background work, the result alone ends it after
+ * - A user turn ends with the response to its last prompt. Claude Code responds early if the next prompt joins the
+ *   turn, so its turns also need a result; if background work delays the response, the result alone ends the turn after
  *   SETTLE_MS.
- * - An agent without results that holds back answers (Copilot) ends its turn once it has sent content, has been silent
- *   for QUIET_MS without open calls or requests, and has known background work, for which the prompt waits. If it was
- *   only thinking, its next content opens a turn of its own.
+ * - The turn of an agent that delays responses and sends no results (Copilot) ends once the agent has sent content, has
+ *   been silent for QUIET_MS without open calls or requests, and has known background work, which delays the response.
+ *   If the agent was only thinking, its next content opens another turn.
  */
 export class PromptTurns {
   profile: AgentProfile = { limits: [] };
   /** Trigger of a turn the agent does not explain. */
   cause = (): TurnTrigger => ({ kind: 'unknown', taskIds: [] });
   readonly #writer: SessionWriter;
-  /** True while calls or requests are open, when silence does not end a turn. */
+  /** True while calls or requests are open: silence then does not end a turn. */
   readonly #isBusy: () => boolean;
   readonly #beforeEnd: (end: TurnEnd) => void;
   #prompts: Prompt[] = [];
   #isMarked = false;
   #isCancelled = false;
-  /** The turn's result, while its answer is outstanding. */
+  /** The turn's result, until the response to its prompt. */
   #settled: { at: number; end: TurnEnd } | null = null;
   #lastContentAt = 0;
-  #spoke = false;
+  #hasText = false;
   /** True if the turn has no content other than text. */
   #isTextOnly = true;
   /** The agent's id of the turn's last text; null if the text has none. */
   #lastTextId: string | null | undefined;
   /** Time of the latest remark outside turns. */
   #remarkedAt: number | null = null;
-  /** A rejected prompt whose turn is open, because it may be sent again. */
-  #untaken: { prompt: Prompt; end: TurnEnd } | null = null;
+  /** A rejected prompt whose turn stays open, because the prompt may be sent again. */
+  #rejected: { prompt: Prompt; end: TurnEnd } | null = null;
 
   constructor(writer: SessionWriter, isBusy: () => boolean, beforeEnd: (end: TurnEnd) => void) {
     this.#writer = writer;
@@ -75,9 +75,9 @@ export class PromptTurns {
 
   sent(key: string, messageIds: readonly string[], now: number): void {
     if (this.#prompts.length >= MAX_PROMPTS) this.#prompts.shift();
-    const isAgain = this.#untaken?.prompt.messageIds.join() === messageIds.join();
-    if (this.#untaken !== null && !isAgain) this.#end(this.#untaken.end);
-    this.#untaken = null;
+    const isAgain = this.#rejected?.prompt.messageIds.join() === messageIds.join();
+    if (this.#rejected !== null && !isAgain) this.#end(this.#rejected.end);
+    this.#rejected = null;
     const { isAwaited } = this;
     this.#prompts.push({ key, messageIds, hasTurn: isAgain, uuid: null });
     if (!this.profile.marksTurns) this.#beginNext(now);
@@ -90,35 +90,35 @@ export class PromptTurns {
   rejected(key: string, end: TurnEnd, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
     if (prompt?.hasTurn === true && this.#writer.turn?.hasContent !== false) {
-      this.answered(key, end, {}, now);
+      this.responded(key, end, {}, now);
       return;
     }
     this.#prompts = this.#prompts.filter((one) => one !== prompt);
-    if (prompt?.hasTurn === true) this.#untaken = { prompt, end };
+    if (prompt?.hasTurn === true) this.#rejected = { prompt, end };
   }
 
   /** Handles the response to a prompt. */
-  answered(key: string, answer: TurnEnd, about: { result?: object }, now: number): void {
+  responded(key: string, response: TurnEnd, about: { result?: object }, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
     if (prompt === undefined || prompt.isAccepted === true) return;
-    if (this.profile.reportsState === true && answer.kind === 'success') {
+    if (this.profile.reportsState === true && response.kind === 'success') {
       prompt.isAccepted = true;
       if (!prompt.hasTurn && this.#writer.turn !== null) this.#join(prompt);
       return;
     }
     this.#prompts = this.#prompts.filter((one) => one !== prompt);
-    const isCancelled = prompt.isCancelled === true || (this.#isCancelled && answer.kind === 'failed');
-    const end: TurnEnd = isCancelled ? { kind: 'cancelled' } : answer;
-    if (!prompt.hasTurn) this.#answeredEarly(prompt, end, now);
+    const isCancelled = prompt.isCancelled === true || (this.#isCancelled && response.kind === 'failed');
+    const end: TurnEnd = isCancelled ? { kind: 'cancelled' } : response;
+    if (!prompt.hasTurn) this.#respondedEarly(prompt, end, now);
     else if (this.#writer.turn === null) this.#failLate(end);
-    else if (this.#goesOnWithNext(end)) {
+    else if (this.#continuesWithNext(end)) {
       const next = this.#nextUnnamed;
       if (next !== undefined) this.#join(next);
     } else if (!this.#isMarked && !this.#prompts.some(({ hasTurn }) => hasTurn)) this.#end(end, about);
     if (!this.profile.marksTurns) this.#beginNext(now);
   }
 
-  /** Handles agent content. @param text set if it is text, with the agent's id */
+  /** Handles agent content. @param text the agent's id of a text; undefined for other content */
   content(now: number, text?: { messageId: string | null }): void {
     const isText = text !== undefined;
     if (this.#settled !== null) this.#end(this.#settled.end);
@@ -141,7 +141,7 @@ export class PromptTurns {
       else this.#beginBetweenRun(this.cause(), false, now);
     }
     this.#lastContentAt = now;
-    if (isText) this.#spoke = true;
+    if (isText) this.#hasText = true;
     this.#lastTextId = isText && this.#isTextOnly ? text.messageId : undefined;
     if (!isText) this.#isTextOnly = false;
   }
@@ -153,7 +153,7 @@ export class PromptTurns {
     else if (this.#isBetweenRun) this.#writer.setTrigger(trigger);
   }
 
-  /** Handles the agent's report that it works (ACP v2): on a waiting prompt, else on its own. */
+  /** Handles the agent's report that it is working (ACP v2): on a waiting prompt if there is one. */
   working(now: number): void {
     const next = this.#writer.turn === null ? this.#nextUnnamed : undefined;
     if (next !== undefined) this.#begin(next, now);
@@ -181,7 +181,7 @@ export class PromptTurns {
     this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
   }
 
-  /** Handles the result of a user turn. The answer follows unless the agent holds it back. */
+  /** Handles the result of a user turn. The response follows unless the agent holds it back. */
   resulted(end: TurnEnd, now: number): void {
     if (this.#writer.turn === null) {
       const next = this.#prompts.find(({ hasTurn }) => !hasTurn);
@@ -209,7 +209,7 @@ export class PromptTurns {
   cancelled(): void {
     this.#isCancelled = this.#writer.turn !== null;
     // An agent that queues prompts may continue with the remaining ones.
-    if (this.profile.handsOver !== true) for (const prompt of this.#prompts) prompt.isCancelled = true;
+    if (this.profile.respondsEarly !== true) for (const prompt of this.#prompts) prompt.isCancelled = true;
   }
 
   get isAwaited(): boolean {
@@ -253,23 +253,22 @@ export class PromptTurns {
     const { turn } = this.#writer;
     if (turn === null || this.#isMarked || this.#isBusy()) return false;
     if (turn.kind === 'between-run') return true;
-    return !this.profile.marksTurns && this.#spoke && this.#writer.openTasks.length > 0;
+    return !this.profile.marksTurns && this.#hasText && this.#writer.openTasks.length > 0;
   }
 
-  /** True if a prompt was answered without a result while others wait. The turn then continues with those. */
-  #goesOnWithNext(end: TurnEnd): boolean {
-    return (
-      this.profile.handsOver === true && end.kind === 'success' && this.#settled === null && this.#prompts.length > 0
-    );
+  /** True if the agent responded to a prompt without a result while others wait: the turn continues with them. */
+  #continuesWithNext(end: TurnEnd): boolean {
+    if (this.profile.respondsEarly !== true || end.kind !== 'success') return false;
+    return this.#settled === null && this.#prompts.length > 0;
   }
 
-  #answeredEarly(prompt: Prompt, end: TurnEnd, now: number): void {
+  #respondedEarly(prompt: Prompt, end: TurnEnd, now: number): void {
     const { turn } = this.#writer;
-    // Cancelled with the turn before it, before the agent read it, so no turn answers it.
+    // Cancelled along with the previous turn, before the agent read the prompt: no turn answers it.
     if (turn !== null && end.kind === 'cancelled') return;
     if (turn !== null && end.kind === 'success') {
       this.#join(prompt);
-      // The end mark did not precede the answer, and nothing else will end the turn.
+      // No end mark preceded the response, so nothing else will end the turn.
       if (this.#isBetweenRun && !this.#isMarked && !this.isAwaited) this.#end(end);
       return;
     }
@@ -334,10 +333,10 @@ export class PromptTurns {
     this.#endRemark();
     this.#isTextOnly = true;
     this.#lastTextId = undefined;
-    this.#untaken = null;
+    this.#rejected = null;
     this.#settled = null;
     this.#isMarked = false;
     this.#isCancelled = false;
-    this.#spoke = false;
+    this.#hasText = false;
   }
 }

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { blockText } from './content';
 
-/** Gemini's replay continues past its answer; updates within this time still belong to it. */
+/** Gemini's replay continues after the response; updates within this time still belong to it. */
 const REPLAY_QUIET_MS = 500;
 const MAX_TEXTS = 1_000;
 const MAX_TEXT = 64 * 1024;
@@ -20,7 +20,7 @@ const REPLAYED = new Set([
 
 /**
  * Skips the history that a loaded session replays, since the log holds it. Keeps a person's messages, to check which
- * ones the agent has. Ends with the answer and a short silence, or with the next prompt.
+ * ones the agent has. Ends after the response and a short silence, or with the next prompt.
  *
  * @see ACP v1, `session/load`
  */
@@ -30,13 +30,13 @@ export class Replay {
   #message: string | null = null;
   #isOpen = false;
 
-  /** Null until the load is answered. */
+  /** Null until the response to the load. */
   get endsAt(): number | null {
     return Number.isFinite(this.#until) ? this.#until : null;
   }
 
-  /** Notes the answer to the load. From then on, silence ends the replay. */
-  answered(now: number): void {
+  /** Notes the response to the load. From then on, silence ends the replay. */
+  responded(now: number): void {
     this.#until = now + REPLAY_QUIET_MS;
   }
 
@@ -48,12 +48,12 @@ export class Replay {
   absorb(update: Fields, now: number): boolean {
     const { sessionUpdate, content, messageId } = update;
     if (now > this.#until || typeof sessionUpdate !== 'string' || !REPLAYED.has(sessionUpdate)) return false;
-    if (this.#until !== Number.POSITIVE_INFINITY) this.answered(now);
+    if (this.#until !== Number.POSITIVE_INFINITY) this.responded(now);
     const isOfUser = sessionUpdate === 'user_message_chunk';
     if (isOfUser) {
       const id = textOf(messageId);
-      const goesOn = this.#isOpen && this.#message === id;
-      const before = goesOn ? (this.texts.pop() ?? '') : '';
+      const isContinued = this.#isOpen && this.#message === id;
+      const before = isContinued ? (this.texts.pop() ?? '') : '';
       this.texts.push((before + blockText(fieldsOf(content))).slice(0, MAX_TEXT));
       if (this.texts.length > MAX_TEXTS) this.texts.shift();
       this.#message = id;

@@ -16,12 +16,12 @@ import { parseScreenPrompt, type ScreenPrompt } from './screen-prompt';
  * @see coder/agentapi 0.12.1
  */
 interface AgentApiAdapterOptions extends WireAdapterOptions {
-  /** `place` of an earlier adapter. */
-  place?: string | null;
+  /** `progress` of an earlier adapter. */
+  progress?: string | null;
   /** Messages being posted at the time, to recognize them among the server's. */
   inFlight?: readonly { messageId: string; text: string }[];
   /** Shorter in tests. */
-  terms?: { stillMs?: number };
+  waits?: { settleMs?: number };
 }
 
 /** Added to the two seconds after which AgentAPI reports `stable`. */
@@ -37,7 +37,7 @@ export class AgentApiAdapter implements WireAdapter {
   readonly #newRunId: () => string;
   readonly #settleMs: number;
   /** Posted messages not yet among the server's. */
-  readonly #posted: { content: string; messageId: string | null; isTaken: boolean }[] = [];
+  readonly #posted: { content: string; messageId: string | null; isAccepted: boolean }[] = [];
   readonly #errors = new Map<string, true>();
   #progress: Progress;
   /** True without earlier progress, when the server's messages are history. */
@@ -57,18 +57,18 @@ export class AgentApiAdapter implements WireAdapter {
   #isPolling = false;
   #now = 0;
 
-  constructor({ place, inFlight = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
-    this.#settleMs = terms?.stillMs ?? SETTLE_MS;
+  constructor({ progress, inFlight = [], sessionOf, newRunId, isReplay, waits }: AgentApiAdapterOptions) {
+    this.#settleMs = waits?.settleMs ?? SETTLE_MS;
     this.#newRunId = newRunId;
     this.#writer = new SessionWriter({ sessionId: sessionOf(''), newRunId, isReplay });
-    this.#isFirst = (place ?? null) === null;
-    this.#progress = parseProgress(place ?? null);
+    this.#isFirst = (progress ?? null) === null;
+    this.#progress = parseProgress(progress ?? null);
     this.#base = this.#progress.agent?.text ?? '';
     for (const { messageId, text } of inFlight) this.#posts(text, messageId);
   }
 
   /** Progress for the next adapter. */
-  get place(): string {
+  get progress(): string {
     return serializeProgress(this.#progress);
   }
 
@@ -122,7 +122,7 @@ export class AgentApiAdapter implements WireAdapter {
         this.#posts(frame.content, frame.messageId);
         return;
       case 'posted':
-        this.#postAnswered(frame.isTaken);
+        this.#postResponded(frame.isAccepted);
         return;
       case 'keys':
         if (frame.isInterrupt) this.#isInterrupted = this.#writer.turn !== null;
@@ -162,19 +162,19 @@ export class AgentApiAdapter implements WireAdapter {
 
   #posts(content: string, messageId: string | null): void {
     if (messageId !== null && this.#posted.some((post) => post.messageId === messageId)) return;
-    this.#posted.push({ content: withoutTrailing(content), messageId, isTaken: false });
+    this.#posted.push({ content: withoutTrailing(content), messageId, isAccepted: false });
     if (this.#posted.length > MAX_POSTED) this.#posted.shift();
   }
 
-  #postAnswered(isTaken: boolean): void {
-    const index = this.#posted.findIndex((post) => !post.isTaken);
+  #postResponded(isAccepted: boolean): void {
+    const index = this.#posted.findIndex((post) => !post.isAccepted);
     const post = this.#posted[index];
     if (post === undefined) return;
-    if (!isTaken) {
+    if (!isAccepted) {
       this.#posted.splice(index, 1);
       return;
     }
-    post.isTaken = true;
+    post.isAccepted = true;
     this.#postWritten(post.messageId, post.content);
   }
 
@@ -202,8 +202,8 @@ export class AgentApiAdapter implements WireAdapter {
     const post = this.#posted[index];
     if (post !== undefined) {
       this.#posted.splice(index, 1);
-      // The POST may be answered only after the turn.
-      if (!post.isTaken) this.#postWritten(post.messageId, post.content);
+      // The response to the POST may come only after the turn.
+      if (!post.isAccepted) this.#postWritten(post.messageId, post.content);
       return;
     }
     const name = `${this.#progress.epoch}/${id}`;
@@ -310,7 +310,7 @@ export class AgentApiAdapter implements WireAdapter {
       this.#prompt.prompt = prompt;
       return;
     }
-    // While an answer is typed the screen changes but the question stays.
+    // The screen changes while somebody types an answer, but the question stays open.
     if (prompt === null && !this.#isStable && this.#isOnScreen()) return;
     this.#setPrompt(prompt);
   }
@@ -327,8 +327,8 @@ export class AgentApiAdapter implements WireAdapter {
   #setPrompt(prompt: ScreenPrompt | null): void {
     if (this.#prompt !== null) {
       const { id, prompt: before } = this.#prompt;
-      const given = before.options.find((option) => option.id === this.#answered);
-      const outcome = given === undefined ? 'unknown' : given.kind === 'allow' ? 'allowed' : 'denied';
+      const chosen = before.options.find((option) => option.id === this.#answered);
+      const outcome = chosen === undefined ? 'unknown' : chosen.kind === 'allow' ? 'allowed' : 'denied';
       this.#writer.resolved(id, outcome);
       // The agent continues, so its settle time restarts.
       this.#stableSince = this.#isStable === true ? this.#now : null;
@@ -369,9 +369,9 @@ export class AgentApiAdapter implements WireAdapter {
   }
 }
 
-function quoted(what: unknown): string {
+function quoted(value: unknown): string {
   try {
-    return truncateText(JSON.stringify(what) ?? '', MAX_QUOTED);
+    return truncateText(JSON.stringify(value) ?? '', MAX_QUOTED);
   } catch {
     return '[nested too deeply to quote]';
   }
@@ -387,8 +387,8 @@ interface Progress {
   errorAt: string;
 }
 
-/** A longer message keeps its beginning: later additions may be written twice. */
-const MAX_PLACE_TEXT = 64 * 1024;
+/** Longer messages are stored truncated, so later additions to them may be written twice. */
+const MAX_PROGRESS_TEXT = 64 * 1024;
 
 const NO_PROGRESS: Progress = { epoch: 0, user: null, agent: null, errorAt: '' };
 
@@ -407,9 +407,10 @@ function parseProgress(text: string | null): Progress {
   };
 }
 
-function serializeProgress(place: Progress): string {
-  const { agent } = place;
-  return JSON.stringify({ ...place, agent: agent && { ...agent, text: truncateText(agent.text, MAX_PLACE_TEXT) } });
+function serializeProgress(progress: Progress): string {
+  const { agent } = progress;
+  const text = truncateText(agent?.text ?? '', MAX_PROGRESS_TEXT);
+  return JSON.stringify({ ...progress, agent: agent && { ...agent, text } });
 }
 
 /**

@@ -20,7 +20,7 @@ export type AgentApiFrame =
   | { kind: 'post'; content: string; messageId: string | null }
   /** Escape to interrupt, or keys answering the screen's prompt. */
   | { kind: 'keys'; isInterrupt: boolean; optionId: string | null }
-  | { kind: 'posted'; isTaken: boolean }
+  | { kind: 'posted'; isAccepted: boolean }
   | { kind: 'status'; isStable: boolean; agent: string | null }
   | { kind: 'message'; message: ApiMessage }
   | { kind: 'listed'; messages: ApiMessage[] }
@@ -45,7 +45,7 @@ export function frameOf({ dir, msg }: WireFrame): AgentApiFrame {
   if (dir === 'out') return sent(fields);
   const { answer, connection, event, data, body, reason } = fields;
   const isGood = numberOf(fields.status) === 200;
-  if (answer === 'message') return { kind: 'posted', isTaken: isGood };
+  if (answer === 'message') return { kind: 'posted', isAccepted: isGood };
   if (answer === 'status') return isGood ? statusOf(fieldsOf(body)) : { kind: 'other' };
   if (answer === 'messages') return isGood ? { kind: 'listed', messages: messagesOf(body) } : { kind: 'other' };
   if (connection === 'opened') return { kind: 'opened' };

@@ -8,8 +8,7 @@ import { withoutTrailing } from './agentapi-frames';
  */
 export interface ScreenPrompt {
   /**
-   * Screen text down to the last answer, without the mark, so the context is complete. The same text is the same
-   * prompt.
+   * Screen text down to the last answer, without the mark. Identifies the prompt.
    */
   text: string;
   title: string;
@@ -46,7 +45,7 @@ export function parseScreenPrompt(screen: string): ScreenPrompt | null {
 /** A prompt with the index of its last line. */
 type Found = Omit<ScreenPrompt, 'text'> & { last: number };
 
-/** Returns null if not even its end fits. */
+/** @returns null if the last line alone exceeds MAX_TEXT */
 function downTo(last: number, shown: readonly string[], isCut: boolean): string | null {
   const lines = shown.slice(0, last + 1).map((line) => line.replace(MARK, '$1 '));
   let from = lines.findIndex((line) => line !== '');

@@ -23,7 +23,7 @@ export class AgUiAdapter implements WireAdapter {
   }
 
   /** Restores stored state. Call it before the first frame. */
-  recall(ended: EndedWork): void {
+  restore(ended: EndedWork): void {
     this.#options = { ...this.#options, ended };
   }
 

@@ -26,14 +26,14 @@ import { DuplicateEvents, digestOf, PostedRuns, Replay } from './run-matching';
 
 export interface AgUiAdapterOptions extends WireAdapterOptions {
   /** True if the agent runs on this machine, so that its output files are local. */
-  isHere?: boolean;
+  isLocal?: boolean;
   /** Runs and tasks of earlier processes: a server's replay of them adds nothing. */
   ended?: EndedWork;
 }
 
-/** By wire id, newest last. */
+/** Ended runs and tasks by wire id, newest last. */
 export interface EndedWork {
-  /** `first`: digest of the run's first event if it came only on the event stream, because servers reuse ids. */
+  /** `first`: digest of the first event of a run that came only on the event stream, since servers reuse run ids. */
   runs: readonly (readonly [name: string, first: string | null])[];
   tasks: readonly string[];
   /** Runs closed before the agent ended them; later events continue in a new turn. */
@@ -42,7 +42,7 @@ export interface EndedWork {
 
 type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
 
-/** Longest wait of a posted run for an open between-run turn. */
+/** Longest time that a posted run waits for an open between-run turn. */
 const FLOOR_MS = 2_000;
 /** Time a broken event stream has to resume its turn. */
 const RESUME_MS = 25_000;
@@ -69,11 +69,11 @@ export class AgUiThread {
   readonly #threads = new Map<string, true>();
   readonly #posted = new PostedRuns();
   /** Runs that ended or were written from their own POST's stream. */
-  readonly #over = new Map<string, true>();
+  readonly #ended = new Map<string, true>();
   /** Digest of the first event of runs that came only on the event stream. */
-  readonly #firsts = new Map<string, string>();
+  readonly #firstEvents = new Map<string, string>();
   /** Turns closed before the agent ended them. */
-  readonly #cut = new Map<string, true>();
+  readonly #cutRuns = new Map<string, true>();
   readonly #duplicates = new DuplicateEvents();
   /** Digest of the first event of the last posted run. */
   #firstPosted: string | null = null;
@@ -104,13 +104,13 @@ export class AgUiThread {
     if (threadId !== '') this.#threads.set(threadId, true);
     const { sessionOf, newRunId, isReplay } = options;
     this.#writer = new SessionWriter({ sessionId: sessionOf(threadId), newRunId, isReplay });
-    this.#tasks = new BackgroundTasks(this.#writer, options.isHere ?? false, options.ended?.tasks);
+    this.#tasks = new BackgroundTasks(this.#writer, options.isLocal ?? false, options.ended?.tasks);
     this.#requests = new RunRequests(this.#writer);
     this.#events = new RunEvents(this.#writer, this.#requests);
     const { runs = [], cut = [] } = options.ended ?? {};
-    for (const run of [...runs.map(([name]) => name), ...cut]) this.#over.set(run, true);
-    for (const run of cut) this.#cut.set(run, true);
-    for (const [run, first] of runs) if (first !== null) this.#firsts.set(run, first);
+    for (const run of [...runs.map(([name]) => name), ...cut]) this.#ended.set(run, true);
+    for (const run of cut) this.#cutRuns.set(run, true);
+    for (const [run, first] of runs) if (first !== null) this.#firstEvents.set(run, first);
   }
 
   get dueAt(): number | null {
@@ -118,9 +118,9 @@ export class AgUiThread {
   }
 
   get endedWork(): EndedWork {
-    const goesOn = (run: string) => this.#cut.has(run) || (this.#floor !== null && run === this.#floorRun);
-    const runs = [...this.#over.keys()].filter((run) => !goesOn(run));
-    const named = runs.slice(-MAX_STORED).map((run) => [run, this.#firsts.get(run) ?? null] as const);
+    const isUnfinished = (run: string) => this.#cutRuns.has(run) || (this.#floor !== null && run === this.#floorRun);
+    const runs = [...this.#ended.keys()].filter((run) => !isUnfinished(run));
+    const named = runs.slice(-MAX_STORED).map((run) => [run, this.#firstEvents.get(run) ?? null] as const);
     return { runs: named, tasks: this.#tasks.ended.slice(-MAX_STORED) };
   }
 
@@ -139,7 +139,7 @@ export class AgUiThread {
         break;
       case 'tasks':
         if (frame.isKnown) this.#tasks.readList(frame.body, this.#queriedTasks);
-        else if (frame.isDeaf) this.#tasks.lose(this.#queriedTasks);
+        else if (frame.isDeaf) this.#tasks.presumeLost(this.#queriedTasks);
         break;
       case 'other':
         break;
@@ -154,13 +154,13 @@ export class AgUiThread {
     if (this.#broken !== null && this.#broken.dueAt <= now) {
       this.#breakTurn();
       this.#drain();
-      this.#clock(now);
+      this.#limitWait(now);
     }
     if (this.#floorDueAt !== null && this.#floorDueAt <= now) {
       if (this.#broken === null) this.#cutTurn({ kind: 'success' }, true);
       else this.#breakTurn();
       this.#drain();
-      this.#clock(now);
+      this.#limitWait(now);
     }
     return this.#writer.drain();
   }
@@ -191,7 +191,7 @@ export class AgUiThread {
       this.#take(frame);
       this.#drain();
     }
-    this.#clock(now);
+    this.#limitWait(now);
   }
 
   #mustWait(frame: StreamFrame): boolean {
@@ -214,7 +214,7 @@ export class AgUiThread {
   }
 
   /** Limits the wait of a posted run, in case the end of the open turn was lost. */
-  #clock(now: number): void {
+  #limitWait(now: number): void {
     const isHeldUp = this.#floor === 'events' && this.#waiting.run.length > 0;
     this.#floorDueAt = isHeldUp ? (this.#floorDueAt ?? now + FLOOR_MS) : null;
   }
@@ -238,7 +238,7 @@ export class AgUiThread {
   /** The server accepted a run: the turn answers its input. */
   #accepted(runId: string, isAccepted: boolean): void {
     if (isAccepted && this.#announced.has(runId) && this.#writer.turn?.runId === runId) {
-      // The run's own stream continues it; duplicates are dropped.
+      // The run's own stream continues the turn; duplicates are dropped.
       this.#floor = 'run';
       this.#broken = null;
     }
@@ -258,7 +258,7 @@ export class AgUiThread {
     this.#beginPosted(runId, input);
     setBounded(this.#announced, runId, true, MAX_EARLY);
     if (name !== null) this.#floorRun = name;
-    if (name !== null) setBounded(this.#over, name, true, MAX_RUNS);
+    if (name !== null) setBounded(this.#ended, name, true, MAX_RUNS);
     this.#floor = 'events';
   }
 
@@ -276,9 +276,9 @@ export class AgUiThread {
     this.#isInterrupted = false;
     this.#floorRun = id;
     // A reused id starts a second turn, because the first was complete.
-    if (this.#over.has(id)) this.#writer.begin(cause);
+    if (this.#ended.has(id)) this.#writer.begin(cause);
     else this.#writer.begin(cause, id);
-    setBounded(this.#over, id, true, MAX_RUNS);
+    setBounded(this.#ended, id, true, MAX_RUNS);
   }
 
   #runEvent(event: Fields, postedId: string | null): void {
@@ -290,18 +290,18 @@ export class AgUiThread {
       if (this.#floor === 'run') {
         // The server may give the open run an id of its own.
         const named = runOf(event);
-        if (named !== null) setBounded(this.#over, named, true, MAX_RUNS);
+        if (named !== null) setBounded(this.#ended, named, true, MAX_RUNS);
       } else this.#beginByItself(event, 'run');
       return;
     }
     if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
-      if (postedId !== null) for (const runs of [this.#announced, this.#cut]) runs.delete(postedId);
+      if (postedId !== null) for (const runs of [this.#announced, this.#cutRuns]) runs.delete(postedId);
       if (this.#floor === 'run') this.#finish(event);
       return;
     }
     this.#firstPosted ??= digestOf(event);
     if (this.#duplicates.isCopy('run', event)) return;
-    if (postedId !== null && this.#cut.has(postedId) && isOfTurn(event) && this.#floor === null) {
+    if (postedId !== null && this.#cutRuns.has(postedId) && isOfTurn(event) && this.#floor === null) {
       this.#continue(postedId, postedId, 'run');
     }
     this.#write(event);
@@ -309,7 +309,7 @@ export class AgUiThread {
 
   /** Continues a turn that was closed early or whose start was missed. */
   #continue(runId: string, parentRunId: string | null, stream: StreamName): void {
-    this.#begin({ kind: 'between-run', trigger: this.#tasks.wokeNow(), parentRunId }, runId);
+    this.#begin({ kind: 'between-run', trigger: this.#tasks.takeTrigger(), parentRunId }, runId);
     this.#floor = stream;
   }
 
@@ -344,8 +344,8 @@ export class AgUiThread {
       else if (!this.#isDuplicate(event)) this.#write(event);
       return;
     }
-    const isKnown = about !== null && this.#over.has(about);
-    if (isEnd || (isKnown && !this.#cut.has(about)) || this.#duplicates.isCopy('events', event)) return;
+    const isKnown = about !== null && this.#ended.has(about);
+    if (isEnd || (isKnown && !this.#cutRuns.has(about)) || this.#duplicates.isCopy('events', event)) return;
     if (this.#replay.isOf(about) && this.#replay.repeats(event)) return;
     if (about !== null && isOfTurn(event) && this.#floor === null) {
       this.#continue(about, isKnown ? about : null, 'events');
@@ -356,17 +356,17 @@ export class AgUiThread {
   /** Handles RUN_STARTED on the event stream. */
   #runStarts(event: Fields, run: string | null): void {
     const posted = this.#posted.idIn(event);
-    const goesOn = this.#floor === 'events' && run === this.#floorRun;
-    if (this.#replay.isOf(run) && (goesOn || this.#cut.has(run ?? ''))) {
+    const isUnfinished = this.#floor === 'events' && run === this.#floorRun;
+    if (this.#replay.isOf(run) && (isUnfinished || this.#cutRuns.has(run ?? ''))) {
       this.#replay.restart();
-      if (goesOn) this.#broken = null;
+      if (isUnfinished) this.#broken = null;
     } else if (this.#floor === 'run') return;
     else if (posted !== null) {
       this.#beginEarly(posted, run);
       this.#replay.begin(run);
-    } else if (run !== null && (this.#firsts.has(run) || (!this.#over.has(run) && this.#posted.isLast(event)))) {
+    } else if (run !== null && (this.#firstEvents.has(run) || (!this.#ended.has(run) && this.#posted.isLast(event)))) {
       this.#restarted = { started: event, aboutTasks: [] };
-    } else if (run === null || !this.#over.has(run)) this.#beginOwn(event, run);
+    } else if (run === null || !this.#ended.has(run)) this.#beginOwn(event, run);
   }
 
   #beginOwn(event: Fields, run: string | null): void {
@@ -382,8 +382,8 @@ export class AgUiThread {
     this.#restarted = null;
     const run = runOf(restarted.started);
     const first = this.#posted.isLast(restarted.started) ? this.#firstPosted : null;
-    const isReplay = event === null || run === null || [first, this.#firsts.get(run)].includes(digestOf(event));
-    if (isReplay && run !== null) setBounded(this.#over, run, true, MAX_RUNS);
+    const isReplay = event === null || run === null || [first, this.#firstEvents.get(run)].includes(digestOf(event));
+    if (isReplay && run !== null) setBounded(this.#ended, run, true, MAX_RUNS);
     if (!isReplay) this.#beginOwn(restarted.started, run);
     for (const one of restarted.aboutTasks) this.#write(one);
   }
@@ -410,7 +410,7 @@ export class AgUiThread {
       this.#begin({ kind: 'user', userMessageIds: ids }, runId);
     } else {
       const named = triggerOf(event);
-      const woke = this.#tasks.wokeNow();
+      const woke = this.#tasks.takeTrigger();
       const parentRunId = textOf(event.parentRunId) ?? textOf(event.parent_run_id);
       const parent = parentRunId === null ? null : truncateText(parentRunId, MAX_ID_LENGTH);
       this.#begin({ kind: 'between-run', trigger: named ?? woke, parentRunId: parent }, runId);
@@ -437,7 +437,7 @@ export class AgUiThread {
     else this.#requests.runAborted();
     const { first } = this.#replay;
     if (this.#floor === 'events' && this.#floorRun !== null && first !== null && this.#replay.isOf(this.#floorRun))
-      setBounded(this.#firsts, this.#floorRun, first, MAX_RUNS);
+      setBounded(this.#firstEvents, this.#floorRun, first, MAX_RUNS);
     const { result } = event;
     const isKept = typeof result === 'object' && result !== null && JSON.stringify(result).length <= MAX_RESULT;
     this.#writer.finish(end, isKept ? { result } : {});
@@ -452,7 +452,7 @@ export class AgUiThread {
       if (stream === 'run') this.#duplicates.clear();
     } else if (isReopened) this.#broken = { reason, dueAt: this.#now + RESUME_MS };
     else if (stream === 'run' && !isAsked && this.#isOnEventStream()) {
-      // The event stream also carries the run and continues it. Duplicates are dropped.
+      // The event stream also carries the run and continues the turn; duplicates are dropped.
       setBounded(this.#announced, runId ?? '', true, MAX_EARLY);
       this.#floor = 'events';
     } else if (stream === 'events') this.#failTurn(`${EVENTS_BROKE}: ${reason ?? CLOSED}.`, isAsked);
@@ -489,7 +489,7 @@ export class AgUiThread {
   #markCut(): void {
     if (this.#writer.turn === null) return;
     for (const run of [this.#floorRun, this.#writer.turn?.runId ?? null])
-      if (run !== null) setBounded(this.#cut, run, true, MAX_RUNS);
+      if (run !== null) setBounded(this.#cutRuns, run, true, MAX_RUNS);
   }
 
   #release(): void {
@@ -499,5 +499,5 @@ export class AgUiThread {
   }
 }
 
-const EVENTS_BROKE = 'The stream of events broke during this turn';
+const EVENTS_BROKE = 'The event stream broke during this turn';
 const CLOSED = 'it was closed';

@@ -24,26 +24,26 @@ const MASTRA_TASK = 'mastra-background-task';
  */
 export class BackgroundTasks {
   readonly #writer: SessionWriter;
-  readonly #isHere: boolean;
+  readonly #isLocal: boolean;
   readonly #activities = new Map<string, unknown>();
   readonly #progress = new Map<string, string>();
   /** Ended tasks, whose repeated end does not start a turn. */
-  readonly #over = new Map<string, true>();
+  readonly #endedTasks = new Map<string, true>();
   /** Tasks that ended before this process. If one starts inside a turn, it is a new task with a reused id. */
   readonly #before: Set<string>;
   /** Tasks that ended between turns, and those that ended within the last turn. */
   #endedOutside: string[] = [];
   #endedInside: string[] = [];
 
-  constructor(writer: SessionWriter, isHere: boolean, ended: readonly string[] = []) {
+  constructor(writer: SessionWriter, isLocal: boolean, ended: readonly string[] = []) {
     this.#writer = writer;
-    this.#isHere = isHere;
+    this.#isLocal = isLocal;
     this.#before = new Set(ended);
-    for (const id of ended) this.#over.set(id, true);
+    for (const id of ended) this.#endedTasks.set(id, true);
   }
 
   get ended(): string[] {
-    return [...this.#over.keys()];
+    return [...this.#endedTasks.keys()];
   }
 
   /** Begins a user turn, which also delivers the earlier ends. */
@@ -52,8 +52,8 @@ export class BackgroundTasks {
     this.#endedOutside = [];
   }
 
-  /** Trigger of a between-run turn beginning now: the tasks that just ended. */
-  wokeNow(): TurnTrigger {
+  /** Trigger of a between-run turn beginning now: the tasks that just ended. Clears them. */
+  takeTrigger(): TurnTrigger {
     const taskIds = this.#endedOutside.length > 0 ? this.#endedOutside : this.#endedInside;
     this.#endedOutside = [];
     this.#endedInside = [];
@@ -63,17 +63,17 @@ export class BackgroundTasks {
   /** @returns true for a task event */
   readCustom(name: string | null, content: unknown): boolean {
     if (name === null || !name.startsWith('task:')) return false;
-    const value = taskValueOf(content, this.#isHere);
+    const value = taskValueOf(content, this.#isLocal);
     if (value === null) return false;
     switch (name) {
       case CUSTOM.taskStarted:
-        this.#begins(value);
+        this.#start(value);
         return true;
       case CUSTOM.taskProgress:
-        this.#goesOn(value, 'progress');
+        this.#update(value, 'progress');
         return true;
       case CUSTOM.taskUpdated:
-        this.#goesOn(value, 'updated');
+        this.#update(value, 'updated');
         return true;
       case CUSTOM.taskCompleted:
         this.#ended(value, endIn(value.status) ?? (value.error ? 'failed' : 'completed'));
@@ -94,9 +94,9 @@ export class BackgroundTasks {
     return true;
   }
 
-  /** Handles a run's subagent as a task, with which its content is marked. */
+  /** Handles a run's subagent as a task, to which its content is attributed. */
   readSubagent({ type, subagentRunId, name, description, parentToolCallId, message, outcome }: Fields): boolean {
-    const value = taskValueOf({ task_id: subagentRunId }, this.#isHere);
+    const value = taskValueOf({ task_id: subagentRunId }, this.#isLocal);
     if (value === null) return false;
     if (type === 'SUBAGENT_STARTED') {
       const about = { description: boundedText(description) ?? boundedText(name), subagent_type: boundedText(name) };
@@ -105,7 +105,7 @@ export class BackgroundTasks {
     } else if (type === 'SUBAGENT_ERROR') {
       this.#writer.taskCompleted({ ...value, status: 'failed', error: boundedText(message) ?? null });
     } else if (type === 'SUBAGENT_FINISHED') {
-      if (fieldsOf(outcome).type === 'suspended') this.#goesOn({ ...value, status: 'suspended' }, 'updated');
+      if (fieldsOf(outcome).type === 'suspended') this.#update({ ...value, status: 'suspended' }, 'updated');
       else this.#writer.taskCompleted({ ...value, status: 'completed' });
     } else return false;
     return true;
@@ -114,18 +114,18 @@ export class BackgroundTasks {
   /**
    * Applies the server's task list, which includes ended tasks.
    *
-   * @param about tasks open at the time of the query; later ones are not listed
+   * @param about tasks open at the time of the query; the list lacks later ones
    */
   readList(body: unknown, about: readonly string[]): void {
     const list = Array.isArray(body) ? body : fieldsOf(body).tasks;
     if (!Array.isArray(list)) return;
     const open = new Set(about);
     for (const entry of listOf(list)) {
-      const value = taskValueOf(entry, this.#isHere);
+      const value = taskValueOf(entry, this.#isLocal);
       if (value === null) continue;
       const end = endIn(value.status);
       if (end === null) {
-        if (!open.has(value.task_id)) this.#begins(value);
+        if (!open.has(value.task_id)) this.#start(value);
       } else if (open.has(value.task_id)) this.#ended(value, end);
       open.delete(value.task_id);
     }
@@ -134,8 +134,8 @@ export class BackgroundTasks {
     }
   }
 
-  /** Marks tasks as lost whose ends nothing can report any more. */
-  lose(about: readonly string[]): void {
+  /** Marks tasks as lost when nothing can report their ends. */
+  presumeLost(about: readonly string[]): void {
     const error = 'The server reports neither running tasks nor events between turns.';
     for (const id of new Set(about)) {
       this.#writer.taskCompleted({ task_id: id, status: 'lost', error });
@@ -153,24 +153,24 @@ export class BackgroundTasks {
     };
     const end = endIn(status);
     if (end !== null) {
-      const summary = end === 'completed' ? wordsOf(result) : undefined;
-      this.#ended({ ...value, ...compact({ summary, error: wordsOf(error) }), status: end }, end);
+      const summary = end === 'completed' ? summaryOf(result) : undefined;
+      this.#ended({ ...value, ...compact({ summary, error: summaryOf(error) }), status: end }, end);
     } else if (this.#writer.isRunning(id)) {
-      const last = wordsOf(listOf(content.outputs).at(-1));
-      this.#goesOn({ ...value, ...compact({ summary: last, status: boundedText(status) }) }, 'progress');
-    } else this.#begins({ ...value, task_type: MASTRA_TASK });
+      const last = summaryOf(listOf(content.outputs).at(-1));
+      this.#update({ ...value, ...compact({ summary: last, status: boundedText(status) }) }, 'progress');
+    } else this.#start({ ...value, task_type: MASTRA_TASK });
   }
 
-  #begins(value: TaskEventValue): void {
-    if (this.#writer.turn !== null && this.#before.delete(value.task_id)) this.#over.delete(value.task_id);
-    if (this.#over.has(value.task_id)) return;
-    if (this.#writer.isRunning(value.task_id)) this.#goesOn(value, 'updated');
+  #start(value: TaskEventValue): void {
+    if (this.#writer.turn !== null && this.#before.delete(value.task_id)) this.#endedTasks.delete(value.task_id);
+    if (this.#endedTasks.has(value.task_id)) return;
+    if (this.#writer.isRunning(value.task_id)) this.#update(value, 'updated');
     else this.#writer.taskStarted(value);
   }
 
-  #goesOn(value: TaskEventValue, how: 'progress' | 'updated'): void {
+  #update(value: TaskEventValue, how: 'progress' | 'updated'): void {
     const json = JSON.stringify(value);
-    if (this.#over.has(value.task_id)) return;
+    if (this.#endedTasks.has(value.task_id)) return;
     if (this.#progress.get(value.task_id) === json) return;
     setBounded(this.#progress, value.task_id, json, MAX_NOTED);
     if (how === 'progress') this.#writer.taskProgress(value);
@@ -178,8 +178,8 @@ export class BackgroundTasks {
   }
 
   #ended(value: TaskEventValue, status: TaskEnd): void {
-    if (this.#over.has(value.task_id)) return;
-    setBounded(this.#over, value.task_id, true, MAX_NOTED);
+    if (this.#endedTasks.has(value.task_id)) return;
+    setBounded(this.#endedTasks, value.task_id, true, MAX_NOTED);
     this.#progress.delete(value.task_id);
     this.#writer.taskCompleted({ ...value, status });
     const ended = this.#writer.turn === null ? this.#endedOutside : this.#endedInside;
@@ -187,7 +187,7 @@ export class BackgroundTasks {
   }
 }
 
-function wordsOf(value: unknown): string | undefined {
+function summaryOf(value: unknown): string | undefined {
   return value === undefined || value === null ? undefined : (boundedText(value) ?? boundedText(JSON.stringify(value)));
 }
 
@@ -216,10 +216,10 @@ function endIn(status: unknown): TaskEnd | null {
 /**
  * Normalizes the value of a `task:*` event.
  *
- * @param isHere true if the agent runs on this machine, so that output files are local
+ * @param isLocal true if the agent runs on this machine, so that output files are local
  * @returns null without a task id
  */
-function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
+function taskValueOf(value: unknown, isLocal: boolean): TaskEventValue | null {
   const fields = fieldsOf(value);
   const id = textOf(fields.task_id) ?? textOf(fields.taskId) ?? textOf(fields.id);
   if (id === null) return null;
@@ -234,7 +234,7 @@ function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
     parent_task_id: idIn(fields.parent_task_id),
     status: boundedText(fields.status),
     summary: boundedText(fields.summary),
-    ...(isHere ? { output_file: file } : { remote_output_file: file }),
+    ...(isLocal ? { output_file: file } : { remote_output_file: file }),
     exit_code: numberOf(fields.exit_code),
     error: boundedText(fields.error),
     usage: taskUsage(fields.usage),
@@ -265,10 +265,10 @@ export function applyPatch(value: unknown, patch: unknown): unknown {
   let root = structuredClone(value);
   for (const entry of listOf(patch).slice(0, MAX_OPERATIONS)) {
     if (!isObject(entry)) continue;
-    const { op, path, from, value: given } = entry;
+    const { op, path, from, value } = entry;
     const at = tokensOf(path);
     if (at === null) continue;
-    if (op === 'add' || op === 'replace') root = put(root, at, structuredClone(given), op === 'add');
+    if (op === 'add' || op === 'replace') root = put(root, at, structuredClone(value), op === 'add');
     else if (op === 'remove') root = take(root, at);
     else if (op === 'move' || op === 'copy') {
       const source = tokensOf(from);

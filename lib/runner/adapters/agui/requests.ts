@@ -61,7 +61,7 @@ export class RunRequests {
     this.#calls.clear();
   }
 
-  /** Handles a run that was cut off, whose questions need no answer. */
+  /** Handles a run that was cut off: its questions need no answer. */
   runAborted(): void {
     this.#calls.clear();
   }

@@ -27,9 +27,9 @@ export class RunEvents {
   readonly #others = new Map<string, { role: string; text: string }>();
   readonly #chunks = { text: null as string | null, call: null as string | null, thought: null as string | null };
 
-  constructor(writer: SessionWriter, asks: RunRequests) {
+  constructor(writer: SessionWriter, requests: RunRequests) {
     this.#writer = writer;
-    this.#requests = asks;
+    this.#requests = requests;
   }
 
   /** @returns false for other events */
@@ -184,7 +184,7 @@ function deltaIn(event: Fields): string {
   return typeof event.delta === 'string' ? event.delta : '';
 }
 
-/** Limits of an event, so that its record and request fit. */
+/** Largest event whose record and request still fit. Bytes of JSON. */
 const MAX_EVENT_BYTES = 768 * 1024;
 /** Length of the quoted beginning of an oversized event. */
 const MAX_QUOTED = 4 * 1024;
@@ -216,8 +216,8 @@ export function forwardedEvents(event: Fields): AgUiEvent[] {
 }
 
 /** A RAW event for data that is not an event. */
-export function unreadable(what: unknown): AgUiEvent {
-  const event = typeof what === 'string' ? truncateWithNote(what, MAX_QUOTED) : what;
+export function unreadable(data: unknown): AgUiEvent {
+  const event = typeof data === 'string' ? truncateWithNote(data, MAX_QUOTED) : data;
   const raw: AgUiEvent = { type: 'RAW', event, source: 'agui' };
   return fits(raw) ? raw : oversizedEvent(raw);
 }

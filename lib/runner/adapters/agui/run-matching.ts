@@ -49,12 +49,12 @@ export class PostedRuns {
     return last !== null && last === this.#lastMessage;
   }
 
-  /** People's messages without a turn. Failed attempts count as answered. */
+  /** Messages of people that no turn has answered. A failed attempt counts as an answer. */
   unansweredMessages({ messages }: RunInput): { id: string; content: unknown }[] {
     return newMessages(messages).flatMap(({ id: name, role, toolCallId, content }) => {
       const id = textOf(name);
-      const isPersons = role === 'user' || (role === 'tool' && id !== answerId(textOf(toolCallId) ?? ''));
-      if (!isPersons || id === null || this.#attributed.has(id)) return [];
+      const isFromPerson = role === 'user' || (role === 'tool' && id !== answerId(textOf(toolCallId) ?? ''));
+      if (!isFromPerson || id === null || this.#attributed.has(id)) return [];
       const short = truncateText(id, MAX_ID_LENGTH);
       setBounded(this.#attributed, short, true, MAX_ATTRIBUTED);
       return [{ id: short, content }];

@@ -39,7 +39,7 @@ export class ClaudeAdapter {
   readonly #messages: ApiMessages;
   readonly #requests: Requests;
   readonly #seen = new MessageDedupe();
-  /** Per process: results count from 0, and the socket's name contains the pid. */
+  /** State of one process: results count from 0, and the socket's name contains the PID. */
   #nextResult = 0;
   #socket: string | null = null;
   #lastInit = '';
@@ -49,7 +49,7 @@ export class ClaudeAdapter {
     this.#writer = new SessionWriter({
       ...options,
       reusesTaskIds: true,
-      subagentsGoOn: true,
+      subagentTextsStayOpen: true,
       unfinished: UNFINISHED,
       beforeTurnEnds: (end, about) => {
         this.#messages.closeMain();
@@ -78,7 +78,7 @@ export class ClaudeAdapter {
     });
   }
 
-  /** Records a user message sent to the agent, with its `uuid`. It shows at once; the turn that answers it names it. */
+  /** Records a user message sent to the agent, with its `uuid`. The turn that answers the message names this uuid. */
   sent(message: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => {
       const fields = fieldsOf(message);
@@ -138,7 +138,7 @@ export class ClaudeAdapter {
     });
   }
 
-  /** Marks tasks the agent no longer lists as lost. */
+  /** Marks as lost the tasks that the agent no longer lists. */
   presumeLost(taskIds: readonly string[], now: number): TimedEvent[] {
     return this.#collect(now, () => this.#tasks.lost(taskIds));
   }
@@ -251,7 +251,7 @@ export class ClaudeAdapter {
     const { kind, name } = fieldsOf(message.origin);
     const byPerson = message.isReplay === true || PERSONS.has(kind);
     const id = textOf(message.uuid);
-    // A subagent's prompt shows under its task. User messages written by the CLI are hidden.
+    // A subagent's prompt is shown under its task. User messages written by the CLI are hidden.
     if (id !== null && (byPerson || !isMain(message))) this.#userMessage(message, id, textOf(name));
     else this.#writer.raw(message, 'claude');
   }

@@ -29,7 +29,7 @@ export class FinalText {
   }
 
   /** Restores the state of an earlier reader of this transcript. */
-  recall(closed: ClosedTurn | null): void {
+  restore(closed: ClosedTurn | null): void {
     this.#closed = closed;
   }
 
@@ -55,12 +55,12 @@ export class FinalText {
   }
 
   /**
-   * An earlier hook blocked the stop before the one that ended the turn, so the lines so far precede the latter's text.
-   * If they contain all of it, it was repeated or the hook arrived late.
+   * Handles a hook that blocked an earlier stop of the closed turn: the lines so far precede the final text. If they
+   * contain all of it, the agent repeated the text or the hook arrived late.
    *
    * @returns lines that turn out to be unwritten
    */
-  heldBefore(): readonly Fields[] {
+  blockedEarlier(): readonly Fields[] {
     if (this.#closed === null) return [];
     const { text, taken } = this.#closed;
     const isRepeated = textAfter(text ?? '', comparisonKey(taken.map(lineText).join(''))) === '';
@@ -68,21 +68,21 @@ export class FinalText {
     return isRepeated ? [] : taken;
   }
 
-  says(text: string): void {
+  append(text: string): void {
     const key = comparisonKey(text);
     if (key !== '') this.#texts = [...this.#texts, key];
   }
 
   /**
-   * Opens a turn. Late lines that are older belong to the previous turn (measured with a busy CLI). Texts are kept: one
-   * may have opened the turn.
+   * Opens a turn. Lines with an older timestamp still belong to the previous turn (measured with a busy CLI). Keeps the
+   * texts, because one may have opened the turn.
    */
   opened(at: number): void {
     if (this.#closed !== null && at <= this.#closed.at) this.#closed = { ...this.#closed, at: at - 1 };
   }
 
-  /** Closes a turn with lines outstanding. @param text written in their place */
-  leaves(at: number, text: string | null): void {
+  /** Closes a turn whose last lines are missing. @param text written in their place */
+  close(at: number, text: string | null): void {
     this.#closed = { at, text, taken: [] };
   }
 
@@ -96,7 +96,7 @@ export class FinalText {
 
   /**
    * Handles a late line of a closed turn. The last lines repeat the text written in their place; later lines may show
-   * that an earlier line merely had the same words.
+   * that an earlier line had the same words by coincidence.
    *
    * @param isLast true if the line can be among the last
    * @returns lines that turn out to be unwritten

@@ -69,7 +69,7 @@ export class Requests {
     if (result !== undefined) this.toolResult(id, result);
   }
 
-  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; `outcome` without an answer */
+  /** @param answer `{ behavior: 'allow' | 'deny', message? }`, or `{ outcome }` if nobody answered */
   answered(toolUseId: string | null, answer: Fields): void {
     const id = toolUseId ?? this.#only();
     if (id === null) return;
@@ -78,9 +78,7 @@ export class Requests {
     this.#writer.resolved(id, outcome, textOf(answer.message));
   }
 
-  /**
-   * Handles a state change from `requires_action` to `running`. Only tool results distinguish several open requests.
-   */
+  /** Handles a state change from `requires_action` to `running`: closes the open request, if there is only one. */
   running(): void {
     const id = this.#only();
     if (id !== null) this.#writer.requestPassed(id);
@@ -93,8 +91,8 @@ export class Requests {
   toolResult(toolUseId: string, result: CallResult): void {
     const { verdict, isError, text } = result;
     const isAwaited = this.#awaits(toolUseId);
-    const saysNothing = verdict === null && isError;
-    if (isAwaited && !saysNothing) {
+    const isInconclusive = verdict === null && isError;
+    if (isAwaited && !isInconclusive) {
       const outcome = verdict === null || verdict === 'allowed' ? this.#allowed(toolUseId) : verdict;
       this.#writer.resolved(toolUseId, outcome, outcome === 'denied' ? text : null);
       this.#results.delete(toolUseId);
@@ -169,13 +167,13 @@ export function verdictOf(message: Fields, toolUseId: string): Verdict | null {
     .map(fieldsOf)
     .find(({ id }) => id === toolUseId);
   if (meta === undefined) return null;
-  const notRunFor = textOf(meta.non_execution_kind);
-  if (notRunFor !== null) return ABORTED.has(notRunFor) ? 'cancelled' : 'denied';
+  const nonExecution = textOf(meta.non_execution_kind);
+  if (nonExecution !== null) return ABORTED.has(nonExecution) ? 'cancelled' : 'denied';
   const { decision } = fieldsOf(meta.permission_decision);
   return decision === 'accept' ? 'allowed' : decision === 'reject' ? 'denied' : null;
 }
 
-/** Longest time by which a request's hook may follow the result, in milliseconds. Our hook takes at most 2 s. */
+/** Longest delay of a request's hook after the call's result. Our hook takes at most 2 s. */
 const LATE_HOOK_MS = 3_000;
 const CALL_LIMITS = { mostOpen: Number.POSITIVE_INFINITY, mostEnded: 64 };
 /** A request that stays unmatched for this long belongs to another transcript. */

@@ -11,7 +11,7 @@ export interface HookClaim {
 export interface HookMoment {
   /** By the hook's own clock, else its arrival. Epoch milliseconds. */
   at: number;
-  /** `at` comes from the hook's own clock. */
+  /** True if `at` comes from the hook's own clock. */
   isClocked: boolean;
   promptId: string | null;
 }
@@ -26,16 +26,16 @@ export interface Stop extends HookMoment {
 }
 
 export interface PendingStop extends Stop {
-  /** Arrival of the next prompt: the agent continues. */
+  /** Arrival of the next prompt, which shows that the agent continues. */
   promptedAt: number | null;
 }
 
-/** State that another reader of the transcript can't recover from it. JSON. */
+/** State that the transcript lacks, stored as JSON for its next reader. */
 export interface StopHooksState {
   stops: readonly PendingStop[];
   /** Final texts of ended turns whose hooks have not arrived. Oldest first. */
   unheard: readonly (readonly string[])[];
-  /** Times of prompts whose lines, and turns, are still to come. Oldest first. */
+  /** Times of prompts whose lines and turns have not arrived yet. Oldest first. */
   prompts: readonly number[];
   /** True if the hook of the prompt that opened the turn has arrived. */
   isPromptHeard: boolean;
@@ -43,7 +43,7 @@ export interface StopHooksState {
 
 type Place = 'before' | 'open' | 'ahead';
 
-/** Delay between the timestamp of a prompt's line and its hook. The line is written after the hook. */
+/** Longest delay of a hook after the timestamp of its prompt's line, which is written after the hook. */
 const PROMPT_HOOK_MS = 2_000;
 /** Stop hooks ahead of the transcript, and ended turns waiting for their hooks. */
 const MAX_STOPS = 16;
@@ -57,22 +57,22 @@ const CLOCKS_AGREE_MS = 3_600_000;
  * available: the prompt id in both hook and lines; else the hook's timestamp, which shares the lines' clock; else, for
  * third-party hooks, the arrival and the text.
  *
- * Ordering: a hook runs after the timestamp of its turn's first line and before that of the next turn's.
+ * Ordering: the time of a hook is between the timestamps of its turn's first line and of the next turn's first line.
  */
 export class StopHooks {
   #stops: readonly PendingStop[] = [];
   #unclaimed: readonly (readonly string[])[] = [];
-  /** Times of prompts whose turns are still to come. */
+  /** Times of prompts whose turns have not arrived yet. */
   #pendingPrompts: readonly number[] = [];
   /** Prompts of the open or last turn. */
   #prompts: readonly string[] = [];
-  #past: readonly string[] = [];
+  #pastPrompts: readonly string[] = [];
   #namesPrompts = false;
   #openedAt: number | null = null;
   /** False if agent content opened the turn: an earlier turn of the same prompt may have ended. */
   #isByPrompt = false;
   #isPromptHookSeen = false;
-  #overAt = 0;
+  #endedAt = 0;
   #reachedAt = 0;
 
   get state(): StopHooksState {
@@ -81,7 +81,7 @@ export class StopHooks {
   }
 
   /** Stop hook of the open turn. */
-  get own(): PendingStop | null {
+  get ofOpenTurn(): PendingStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'open') ?? null;
   }
 
@@ -100,8 +100,8 @@ export class StopHooks {
     return isClocked && this.#isBehindPrompt(at);
   }
 
-  /** Restores the state of another reader of this transcript. */
-  recall({ stops, unheard, prompts, isPromptHeard }: StopHooksState): void {
+  /** Restores the state of an earlier reader of this transcript. */
+  restore({ stops, unheard, prompts, isPromptHeard }: StopHooksState): void {
     this.#pendingPrompts = prompts;
     this.#isPromptHookSeen = isPromptHeard;
     this.#stops = stops.filter((stop) => this.#place(stop) !== 'before');
@@ -163,21 +163,21 @@ export class StopHooks {
   }
 
   /** Notes that a hook blocked the stop, so earlier hooks did not end the turn. */
-  held(at: number): void {
+  blocked(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at > at || this.#place(stop) === 'ahead');
   }
 
   /** Stop hook of a turn that ended at `at`. A later hook belongs to a later turn. */
-  ownAt(at: number): PendingStop | null {
+  ofTurnEndedAt(at: number): PendingStop | null {
     return (
       this.#stops.findLast((stop) => this.#place(stop) === 'open' && (this.#isNamed(stop) || stop.at <= at)) ?? null
     );
   }
 
-  /** Ends the turn by its hook, or because nothing followed. */
-  overByHook(): void {
-    const own = this.own;
-    this.#overAt = own?.at ?? this.#reachedAt;
+  /** Ends the turn because of its hook, or because no lines followed. */
+  endByHook(): void {
+    const own = this.ofOpenTurn;
+    this.#endedAt = own?.at ?? this.#reachedAt;
     this.#openedAt = null;
     this.#stops = this.#stops.filter((stop) => stop !== own && this.#place(stop) !== 'before');
   }
@@ -187,16 +187,16 @@ export class StopHooks {
    * @param texts the turn's final texts
    * @param hasHook true if a stop hook runs at this kind of end
    */
-  overByLine(at: number, texts: readonly string[], hasHook: boolean): void {
-    const own = this.ownAt(at);
-    // Clock skew may place its hook after the end; hooks before it belong to earlier turns.
+  endByLine(at: number, texts: readonly string[], hasHook: boolean): void {
+    const own = this.ofTurnEndedAt(at);
+    // Clock skew may date the turn's hook after its end; hooks before that one belong to earlier turns.
     const byText =
       own === null ? this.#stops.findIndex((one) => !this.#isReliable(one) && containsText(texts, one.text)) : -1;
     const left = this.#stops.slice(byText + 1);
     this.#stops = left.filter((stop) => (this.#isNamed(stop) ? this.#place(stop) !== 'open' : stop.at > at));
     if (own !== null || byText >= 0) this.#unclaimed = [];
     else if (hasHook) this.#unclaimed = [...this.#unclaimed.slice(-(MAX_STOPS - 1)), texts];
-    this.#overAt = at;
+    this.#endedAt = at;
     this.#openedAt = null;
   }
 
@@ -210,16 +210,16 @@ export class StopHooks {
   }
 
   #beginPrompt(promptId: string | null): void {
-    this.#past = [...this.#past, ...this.#prompts].slice(-MAX_PAST);
+    this.#pastPrompts = [...this.#pastPrompts, ...this.#prompts].slice(-MAX_PAST);
     this.#prompts = promptId === null ? [] : [promptId];
     if (promptId !== null) this.#namesPrompts = true;
   }
 
   #knows(promptId: string): boolean {
-    return this.#prompts.includes(promptId) || this.#past.includes(promptId);
+    return this.#prompts.includes(promptId) || this.#pastPrompts.includes(promptId);
   }
 
-  /** True if a prompt hook at `at` belongs to the line made at `madeAt`. */
+  /** True if a prompt hook at `at` belongs to the line with the timestamp `madeAt`. */
   #isPromptOf(madeAt: number | null, at: number | undefined): boolean {
     return madeAt !== null && at !== undefined && at >= madeAt && at <= madeAt + PROMPT_HOOK_MS;
   }
@@ -238,9 +238,9 @@ export class StopHooks {
 
   #place({ at, promptId, isClocked }: HookMoment): Place {
     const isOpen = this.#openedAt !== null;
-    const isEarly = isOpen ? at < (this.#openedAt ?? 0) : at <= this.#overAt;
+    const isEarly = isOpen ? at < (this.#openedAt ?? 0) : at <= this.#endedAt;
     if (promptId !== null && this.#namesPrompts) {
-      if (this.#past.includes(promptId)) return 'before';
+      if (this.#pastPrompts.includes(promptId)) return 'before';
       if (!this.#prompts.includes(promptId)) return 'ahead';
       if (isOpen) return isEarly && !this.#isByPrompt ? 'before' : 'open';
       return isEarly ? 'before' : 'ahead';
@@ -250,20 +250,20 @@ export class StopHooks {
   }
 
   /**
-   * True if a hook belongs to an ended turn that lacks its hook: it carries that turn's final text, or no text while
-   * the open turn has not reached its own.
+   * True if a hook belongs to an ended turn that still lacks one: the hook has that turn's final text, or has no text
+   * while the open turn has not reached its final text.
    */
   #claimsEnded({ text }: Stop, hasFinalText: boolean): boolean {
-    const isMute = text === null && this.#openedAt !== null && !hasFinalText;
-    const late = isMute ? this.#unclaimed.length - 1 : this.#unclaimed.findIndex((texts) => containsText(texts, text));
+    const noText = text === null && this.#openedAt !== null && !hasFinalText;
+    const late = noText ? this.#unclaimed.length - 1 : this.#unclaimed.findIndex((texts) => containsText(texts, text));
     if (late < 0) return false;
-    // Hooks of earlier turns will not come any more.
+    // Hooks of earlier turns can no longer arrive.
     this.#unclaimed = this.#unclaimed.slice(late + 1);
     return true;
   }
 }
 
-/** True for a repeated hook of the same turn, which may carry less. */
+/** True for a repeated hook of the same turn, which may lack fields. */
 function isRepeat(one: PendingStop, stop: Stop): boolean {
   if (one.promptId !== stop.promptId || one.isClocked !== stop.isClocked) return false;
   if (stop.isClocked) return one.at === stop.at;

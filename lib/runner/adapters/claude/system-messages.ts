@@ -2,7 +2,7 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { custom, type Emit } from '../writer/part-events';
 
-/** Returns handlers by message type. A map, because a type may be any string. */
+/** Maps message types to handlers. A type may be any string, such as `constructor`. */
 export function messageHandlers<Result, More extends unknown[] = []>(
   readers: Record<string, (message: Fields, ...more: More) => Result>,
 ): ReadonlyMap<unknown, (message: Fields, ...more: More) => Result> {

@@ -24,7 +24,7 @@ export class Tasks {
   readonly #isListed = new WeakMap<TaskRun, boolean>();
   /** Ends announced by `task_updated`; the notification may follow. */
   readonly #announced = new WeakMap<TaskRun, Status>();
-  /** Listed once without a start. */
+  /** Runs that were listed once, but have not started. */
   readonly #unstarted = new Set<string>();
 
   constructor(writer: SessionWriter) {
@@ -129,7 +129,7 @@ export class Tasks {
 
   /**
    * Reconciles with `background_tasks_changed`, which replaces the whole set. A task's notification precedes its
-   * removal; a task listed twice without a start has lost its start.
+   * removal; if a task is listed twice without a start, its start was lost.
    */
   listed(message: Fields): void {
     const entries = listOf(message.tasks).map(fieldsOf);
@@ -147,7 +147,7 @@ export class Tasks {
     if (this.#unstarted.size > 256) this.#unstarted.clear();
   }
 
-  /** Presumes tasks lost that left the set without a notification: once a turn begins, none will follow. */
+  /** Presumes lost all tasks that left the set without a notification: once a turn begins, none will follow. */
   settle(): void {
     for (const run of this.#writer.tasks.running) if (this.#isListed.get(run) === false) this.#presume(run, UNREPORTED);
   }
@@ -185,11 +185,12 @@ export class Tasks {
     return this.#writer.tasks.stateOf(key) !== 'hidden';
   }
 
-  /** @param why error of a lost task */
-  #presume(run: TaskRun, why: string): void {
+  /** @param reason error of a lost task */
+  #presume(run: TaskRun, reason: string): void {
     const status = this.#announced.get(run) ?? 'lost';
     const exit_code = exitCode(run.type, status, null) ?? undefined;
-    const about = compact({ task_type: run.type ?? undefined, exit_code, error: status === 'lost' ? why : undefined });
+    const error = status === 'lost' ? reason : undefined;
+    const about = compact({ task_type: run.type ?? undefined, exit_code, error });
     this.#writer.taskCompleted({ ...runIds(run), status, ...about }, true);
   }
 

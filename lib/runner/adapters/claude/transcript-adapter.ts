@@ -43,7 +43,7 @@ export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;
   readonly tasks = new TranscriptTasks();
   readonly #requests = new TranscriptRequests();
-  /** User messages the next result names. */
+  /** User messages that the next result will name. */
   #answers: string[] = [];
   readonly #replies = new ReplyMarks((run) => this.#runStarted(run));
   /** Cause of the open turn, if not a person. */
@@ -83,7 +83,7 @@ export class TranscriptAdapter {
 
   /** True if the stop hook carries a final text that no line has. */
   get lacksFinalText(): boolean {
-    return this.finalText.missingOf(this.stops.own?.text) !== null;
+    return this.finalText.missingOf(this.stops.ofOpenTurn?.text) !== null;
   }
 
   /** Notes that a stop hook let the turn end. Call `stopped` once the transcript has the final text. */
@@ -123,10 +123,10 @@ export class TranscriptAdapter {
 
   /** Notes once that the session is a fork: copied lines name the original. */
   #forked(line: Fields, at: number): TimedEvent[] {
-    const of = forkOf(line);
-    if (of === null || this.#isForkNoted) return [];
+    const original = forkOf(line);
+    if (original === null || this.#isForkNoted) return [];
     this.#isForkNoted = true;
-    const value = { text: 'This session is a fork of', tone: 'info', of_session_id: of };
+    const value = { text: 'This session is a fork of', tone: 'info', of_session_id: original };
     return [{ occurredAt: at, event: { type: 'CUSTOM', name: CUSTOM.notice, value } }];
   }
 
@@ -136,7 +136,7 @@ export class TranscriptAdapter {
    */
   replaced(at: number, now: number): TimedEvent[] {
     const before = this.#adapter.turn;
-    const isOver = this.#hasFinished || this.stops.ownAt(at) !== null;
+    const isOver = this.#hasFinished || this.stops.ofTurnEndedAt(at) !== null;
     const last = before !== null && isOver && before.startedAt <= at ? this.stopped(now) : [];
     this.tasks.processReplaced(at);
     // Hooks of ended turns have arrived by now.
@@ -145,7 +145,7 @@ export class TranscriptAdapter {
     if (before !== null && this.#adapter.turn === null) {
       this.#requests.sessionEnded();
       // Late lines of the old process do not open a turn.
-      if (last.length === 0) this.finalText.leaves(at, null);
+      if (last.length === 0) this.finalText.close(at, null);
       this.finalText.reset();
       this.#answers = [];
       this.#hasFinished = false;
@@ -160,8 +160,8 @@ export class TranscriptAdapter {
   }
 
   /** Restores the state of the previous reader, which has already emitted these events. */
-  recallUnlisted(state: UnlistedTasks, now: number): void {
-    this.tasks.recallUnlisted(state);
+  restoreUnlisted(state: UnlistedTasks, now: number): void {
+    this.tasks.restoreUnlisted(state);
     this.#adapter.presumeLost(state.lost, now);
   }
 
@@ -197,8 +197,8 @@ export class TranscriptAdapter {
   }
 
   ended(now: number, exit: ProcessExit): TimedEvent[] {
-    // A turn with its final text was over even without a hook.
-    const isOver = this.#hasFinished || this.stops.own !== null || this.stops.ahead !== null;
+    // A turn with its final text had ended, even without a hook.
+    const isOver = this.#hasFinished || this.stops.ofOpenTurn !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
     this.#requests.sessionEnded();
     this.finalText.reset();
@@ -235,7 +235,7 @@ export class TranscriptAdapter {
     }
     const author = authorOf(line, text);
     const typed = author === 'person' ? parseCommand(text) : null;
-    // The CLI signs what a person typed, but not command output.
+    // The CLI sets `origin` or `promptSource` on typed lines, but not on command output.
     const command = typed?.kind !== 'output' || isUnsigned || this.#isCommandLast ? typed : null;
     const isAnswer = this.#isCommandLast;
     if (author === 'person') this.#isCommandLast = command !== null && command.kind !== 'output';
@@ -246,8 +246,8 @@ export class TranscriptAdapter {
     if (author === 'other' && !this.#isBusy(at))
       return [...before, ...this.#beginTurn(line, fieldsOf(line.origin), at)];
     if (author === 'person' && text !== '') {
-      const asks = line.turnOrigin !== undefined || line.origin !== undefined;
-      if (command?.kind === 'slash' && !asks) {
+      const asksModel = line.turnOrigin !== undefined || line.origin !== undefined;
+      if (command?.kind === 'slash' && !asksModel) {
         this.#command = { line, id: this.#key, text: command.text, at };
         if (!this.#isBusy(at)) this.#turns.opened(line);
         return before;
@@ -259,15 +259,15 @@ export class TranscriptAdapter {
     return before;
   }
 
-  /** Completes the waiting slash command. @param asks the model answers it, not the CLI */
-  #settleCommand(asks: boolean): TimedEvent[] {
+  /** Completes the waiting slash command. @param asksModel true if the model answers it rather than the CLI */
+  #settleCommand(asksModel: boolean): TimedEvent[] {
     const command = this.#command;
     if (command === null) return [];
     this.#command = null;
     const { line, id, text, at } = command;
     const prompt = { ...line, message: { role: 'user', content: text } };
     // A command typed while the agent works does not open a turn.
-    if (this.#isBusy(at) && !asks) {
+    if (this.#isBusy(at) && !asksModel) {
       this.#answers.push(id);
       return this.#adapter.sent({ type: 'user', uuid: id, message: prompt.message }, at);
     }
@@ -276,7 +276,7 @@ export class TranscriptAdapter {
     this.#key = id;
     const opened = this.#process(this.#userPrompt(prompt, id, at));
     this.#key = key;
-    return asks ? opened : [...opened, ...this.#close(`${id}/command`, LOCAL, at)];
+    return asksModel ? opened : [...opened, ...this.#close(`${id}/command`, LOCAL, at)];
   }
 
   /** Command waiting for the next line. */
@@ -290,7 +290,7 @@ export class TranscriptAdapter {
   }
 
   #isBusy(at: number): boolean {
-    return this.openRunId !== null && !this.#hasFinished && this.stops.ownAt(at) === null;
+    return this.openRunId !== null && !this.#hasFinished && this.stops.ofTurnEndedAt(at) === null;
   }
 
   /**
@@ -309,8 +309,8 @@ export class TranscriptAdapter {
 
   /** Continues the turn after a stop hook blocked the stop. */
   #stopBlocked(at: number): TimedEvent[] {
-    this.stops.held(at);
-    if (this.finalText.isBeforeEnd(at)) return this.#emitLate(this.finalText.heldBefore(), at);
+    this.stops.blocked(at);
+    if (this.finalText.isBeforeEnd(at)) return this.#emitLate(this.finalText.blockedEarlier(), at);
     this.#hasFinished = false;
     this.finalText.blocked();
     return [];
@@ -336,7 +336,7 @@ export class TranscriptAdapter {
       return this.#emitLate(this.finalText.late(line, isLast), at);
     }
     if (isMain) {
-      if (isLast) this.finalText.says(lineText(line));
+      if (isLast) this.finalText.append(lineText(line));
       else this.finalText.reset();
       this.#hasFinished = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
@@ -409,7 +409,7 @@ export class TranscriptAdapter {
   #wokenByTask(line: Fields, text: string, at: number): TimedEvent[] {
     const notifications = parseNotifications(text);
     const joins = this.openRunId !== null && !this.#hasActed;
-    // Drained with the opening prompt or without a turn of its own: one turn answers both.
+    // Drained together with the opening prompt, or without opening a turn: the open turn answers both.
     if (joins || line.queueTranscriptOnly === true) {
       const more = this.#taskNotifications(notifications, at);
       this.stops.named(textOf(line.promptId));
@@ -439,15 +439,15 @@ export class TranscriptAdapter {
     this.#origin = origin;
     this.#hasActed = false;
     const events = this.#taskNotifications(notifications, at);
-    // Two messages as from the SDK: `status` opens the turn before the model answers.
+    // As from the SDK: `init`, then `status`, which opens the turn before the model answers.
     const init = this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${line.uuid}/init` }, at);
     // An interrupted turn is closed by now, so the notifications go to the new turn.
     if (notifications.length > 0) this.#deliver(notifications, 'wakes');
-    const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status`, origin };
-    return [...before, ...events, ...init, ...this.#adapter.read(asks, at)];
+    const status = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status`, origin };
+    return [...before, ...events, ...init, ...this.#adapter.read(status, at)];
   }
 
-  /** Delivers notifications, which the agent reads here, possibly after later ends. */
+  /** Delivers notifications at the line where the agent reads them, possibly after later ends. */
   #deliver(notifications: readonly Notification[], how: 'wakes' | 'received'): void {
     const ends = notifications.flatMap((notification) => this.tasks.taskOf(notification) ?? []);
     // An older CLI may omit the task id.
@@ -487,29 +487,29 @@ export class TranscriptAdapter {
     return lines.flatMap((line) => this.#adapter.read({ ...sdkMessage(line), late: true }, at));
   }
 
-  /** Input to a running turn comes as an attachment, so an opening line follows the end of the last turn. */
+  /** Closes an ended turn before an opening line; input to a running turn comes as an attachment instead. */
   #closeBefore(at: number): TimedEvent[] {
-    if (this.#hasFinished || this.#apiError !== null || this.stops.ownAt(at) !== null)
+    if (this.#hasFinished || this.#apiError !== null || this.stops.ofTurnEndedAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
     // The next turn does not answer an interrupted turn's messages.
     if (this.openRunId === null || this.#hasActed) this.#answers = [];
     return [];
   }
 
-  #close(uuid: string, how: Fields, at: number, byHook = false): TimedEvent[] {
+  #close(uuid: string, outcome: Fields, at: number, byHook = false): TimedEvent[] {
     if (this.openRunId === null) return [];
-    const stop = byHook ? this.stops.own : this.stops.ownAt(at);
+    const stop = byHook ? this.stops.ofOpenTurn : this.stops.ofTurnEndedAt(at);
     const text = this.finalText.missingOf(stop?.text);
     const id = `${this.openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
     const last = text === null ? [] : this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
-    if (byHook || text !== null) this.finalText.leaves(stop?.at ?? at, text);
-    if (byHook) this.stops.overByHook();
-    else this.stops.overByLine(at, this.finalText.texts, how.terminal_reason === undefined);
+    if (byHook || text !== null) this.finalText.close(stop?.at ?? at, text);
+    if (byHook) this.stops.endByHook();
+    else this.stops.endByLine(at, this.finalText.texts, outcome.terminal_reason === undefined);
     this.finalText.reset();
-    const why = this.#apiError ?? stop?.failure ?? null;
-    const failed = why !== null && how.terminal_reason === undefined;
-    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
+    const failure = this.#apiError ?? stop?.failure ?? null;
+    const failed = failure !== null && outcome.terminal_reason === undefined;
+    const error = failed ? { is_error: true, terminal_reason: 'api_error', result: failure } : {};
     const origin = this.#answers.length === 0 ? this.#origin : undefined;
     this.#origin = null;
     const answers = this.#answers;
@@ -517,7 +517,7 @@ export class TranscriptAdapter {
     this.#requests.turnEnded();
     this.#apiError = null;
     this.#hasFinished = false;
-    const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...how, ...error };
+    const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...outcome, ...error };
     return [...last, ...this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at)];
   }
 
@@ -526,7 +526,7 @@ export class TranscriptAdapter {
   }
 
   #process(outputs: TimedEvent[]): TimedEvent[] {
-    // The inits are synthetic.
+    // Drops the synthetic inits.
     return this.#replies.mark(outputs.filter(({ event }) => event.name !== 'claude:init'));
   }
 
@@ -538,7 +538,7 @@ export class TranscriptAdapter {
   }
 }
 
-/** Answered by the CLI: no model request, no stop hook. */
+/** Result of a command that the CLI answers, without a model request or stop hook. */
 const LOCAL = { terminal_reason: 'local_command' };
 const SYNTHETIC = '<synthetic>';
 const BY_TASK = { kind: 'task-notification' };

@@ -6,9 +6,9 @@ import { PERSONS } from './turn-attribution';
 /** Converts a transcript line to the SDK's message. */
 export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
   const results = blocksOf(message, 'tool_result');
-  // A line concerns its only result; the SDK names the tool call.
-  const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
-  const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
+  // The line's fields apply to its only result; the SDK names the tool call.
+  const outcome = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
+  const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...outcome }] : undefined;
   return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
 }
 
@@ -17,7 +17,7 @@ export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permi
  */
 type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
 
-/** Fields of which the CLI sets at least one on each prompt, since 2.1.329. */
+/** Since 2.1.329, the CLI sets at least one of these fields on each prompt. */
 const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
 
 /**
@@ -96,12 +96,12 @@ export function lineText(line: Fields): string {
     .join('');
 }
 
-/** Misplaced lines are near their place. */
+/** Lines remembered: a misplaced line is near its parent. */
 const MAX_LINES = 1_024;
 
 /**
- * Assigns each main-thread line to a turn: its parent's, wherever it is in the file; the newest turn if the parent is
- * unknown.
+ * Assigns each main-thread line to the turn of its parent line, regardless of their order in the file, or to the newest
+ * turn if the parent is unknown.
  */
 export class LineTurns {
   readonly #turnOf = new Map<string, number>();
@@ -114,17 +114,17 @@ export class LineTurns {
     if (uuid !== null && uuid === this.#opener) return;
     this.#opener = uuid;
     this.#newest += 1;
-    this.#keep(line, this.#newest);
+    this.#assign(line, this.#newest);
   }
 
   /** True if the line belongs to an earlier turn. */
   isBehind(line: Fields): boolean {
     const turn = this.#turnOf.get(textOf(line.parentUuid) ?? '') ?? this.#newest;
-    this.#keep(line, turn);
+    this.#assign(line, turn);
     return turn < this.#newest;
   }
 
-  #keep(line: Fields, turn: number): void {
+  #assign(line: Fields, turn: number): void {
     const uuid = textOf(line.uuid);
     if (uuid !== null) setBounded(this.#turnOf, uuid, turn, MAX_LINES);
   }

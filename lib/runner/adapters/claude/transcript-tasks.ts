@@ -226,7 +226,7 @@ export class TranscriptTasks {
     return { unlisted: this.#unlisted, lost: this.#presumedLost };
   }
 
-  recallUnlisted({ unlisted, lost }: UnlistedTasks): void {
+  restoreUnlisted({ unlisted, lost }: UnlistedTasks): void {
     this.#unlisted = unlisted;
     this.#presumedLost = lost;
     this.lost(lost);
@@ -293,7 +293,7 @@ function textFields(text: string): Fields {
 }
 
 /**
- * Outcome of a monitor that reports it as its last event. Its command may print the same words, so the time must fit.
+ * Outcome that a monitor reports as its last event. The command may print the same words, so the time must match.
  */
 function giveUpOf({ type, expiresAt }: Launch, event: string, at: number): string | null {
   if (type !== 'monitor') return null;

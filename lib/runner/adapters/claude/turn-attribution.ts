@@ -151,7 +151,7 @@ export interface RunStart {
 /** Marks the next text of the agent with the messages it answers. */
 export class ReplyMarks {
   readonly #onRun: (run: RunStart) => void;
-  /** Marked events: a line may produce its events in steps. */
+  /** Events already marked: those of one line may pass through `mark` several times. */
   readonly #marked = new WeakSet<TimedEvent>();
   #replyTo: string[] = [];
   #newestRunId: string | null = null;
@@ -364,7 +364,7 @@ class PendingTaskEnds {
    * @param how `wakes`: the prompt opens a turn; `received`: it joins the open turn
    */
   delivered(ends: readonly TaskRef[] | null, how: 'wakes' | 'received'): void {
-    // An earlier turn learned of the same end through a call; it still causes this one.
+    // An earlier turn learned of the same end through a call, but the end still causes this turn.
     const again =
       how === 'received' ? [] : (ends ?? []).filter((end) => !this.#waiting.some((one) => isSame(one, end)));
     for (const end of again) this.add({ ...end, startedInRun: null, quiet: false });
@@ -409,7 +409,7 @@ class PendingTaskEnds {
     return { causes, folded };
   }
 
-  /** Forgets the queue, which has ended with the process. */
+  /** Clears the queue, which ended with the process. */
   clear(): void {
     this.#waiting = [];
   }

@@ -17,7 +17,7 @@ import { History } from './thread-items';
 
 /** State of a thread as written by an earlier process. */
 interface ThreadSnapshot {
-  place: ThreadProgress;
+  progress: ThreadProgress;
   parentThreadId: string | null;
   openTurnRunId: string | null;
   openTasks: readonly { id: string; runId: string | null }[];
@@ -53,9 +53,9 @@ export class CodexAdapter implements WireAdapter {
     this.#options = options;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
+  read({ dir, msg: raw }: WireFrame, now: number): EmittedEvent[] {
     this.#now = now;
-    const msg = boundFrame(given, true);
+    const msg = boundFrame(raw, true);
     if (!isObject(msg)) return [];
     if (dir === 'out') this.#sent(msg);
     else this.#received(msg);
@@ -80,7 +80,7 @@ export class CodexAdapter implements WireAdapter {
     this.#now = now;
     for (const thread of this.#threads.values()) {
       this.#at(thread, now);
-      thread.isGone();
+      thread.serverEnded();
     }
     for (const writer of this.#writers.values()) writer.end(end);
     this.#requests.clear();
@@ -98,23 +98,24 @@ export class CodexAdapter implements WireAdapter {
   /** Resumes a thread of an earlier process. Parents come before their children. */
   restore(threadId: string, before: ThreadSnapshot, now: number): EmittedEvent[] {
     this.#now = now;
-    const { place, parentThreadId, openTurnRunId, openTasks, openRequests } = before;
+    const { progress, parentThreadId, openTurnRunId, openTasks, openRequests } = before;
     const thread = this.#thread(threadId, parentThreadId);
     if (thread === null) return [];
     this.#at(thread, now);
     if (thread.parent === null) {
-      const turn = openTurnRunId === null || place.cause === null ? null : { runId: openTurnRunId, cause: place.cause };
+      const { cause } = progress;
+      const turn = openTurnRunId === null || cause === null ? null : { runId: openTurnRunId, cause };
       const parts = { texts: [], thoughts: [], calls: [] };
       thread.writer.resume({ turn, tasks: openTasks, requests: openRequests, ...parts });
       // Codex repeats requests that are still pending.
       for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner restarted.');
     }
     thread.restore(
-      place,
+      progress,
       openTurnRunId,
       openTasks.map(({ id }) => id),
     );
-    if (place.openTurn !== null) setBounded(this.#turns, place.openTurn, threadId, MAX_KNOWN);
+    if (progress.openTurn !== null) setBounded(this.#turns, progress.openTurn, threadId, MAX_KNOWN);
     return this.#take();
   }
 
@@ -151,7 +152,7 @@ export class CodexAdapter implements WireAdapter {
     setBounded(this.#calls, id, { method: msg.method, params }, MAX_KNOWN);
     const threadId = textOf(params.threadId) ?? '';
     if (msg.method === 'thread/timeline/list' && textOf(params.cursor) === null) {
-      const entry = this.#threads.get(threadId)?.place ?? { lastTurn: null, openTurn: null, isWhole: false };
+      const entry = this.#threads.get(threadId)?.progress ?? { lastTurn: null, openTurn: null, isWhole: false };
       setBounded(this.#histories, threadId, new History(entry), MAX_THREADS);
     }
     if (msg.method === 'thread/backgroundTerminals/terminate') {
@@ -286,7 +287,7 @@ export class CodexAdapter implements WireAdapter {
     if (item.kind === 'completed') child?.turns.finished();
   }
 
-  /** The parent of a subagent's thread follows only from its first root turn. */
+  /** Only its first root turn shows which thread is the parent of a subagent's thread. */
   #parentOf(threadId: string, turnId: string | null, rootTurnId: string | null): string | null {
     if (rootTurnId === null || rootTurnId === turnId || this.#threads.has(threadId)) return null;
     const parent = this.#turns.get(rootTurnId) ?? null;
@@ -341,7 +342,7 @@ export class CodexAdapter implements WireAdapter {
     writer?.resolved(request.value.request_id, outcome ?? 'unknown', elsewhere);
   }
 
-  /** A subagent's requests outlive the session's turn; the turn's own end with it. */
+  /** Requests of a subagent outlive the session's turn; other requests end with it. */
   #closeRequests(thread: CodexThread, turnId: string): void {
     for (const rpcId of this.#requests.of(thread.id, turnId)) {
       if (thread.parent !== null) this.#resolved(rpcId);
@@ -350,7 +351,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #closed(thread: CodexThread, how: string): void {
-    thread.isGone();
+    thread.serverEnded();
     if (thread.parent === null) thread.writer.end({ reason: `the thread was ${how} in Codex`, isAsked: true });
   }
 

@@ -19,8 +19,8 @@ const MAX_KNOWN = 1_000;
 /** UTF-16 units of output kept for comparison, and written of the full output. */
 const MAX_OUTPUT = 128 * 1024;
 const MAX_DESCRIPTION = 2_000;
-/** Wait for the end of an unlisted command. */
-const GONE_MS = 2_000;
+/** Time to wait for the end of an unlisted command. */
+const MISSING_MS = 2_000;
 
 /**
  * The commands of one thread. A command still running when its turn ends continues as a background task; Codex does not
@@ -33,8 +33,8 @@ export class Commands {
   readonly #known = new Map<string, Command>();
   /** Processes that a person terminated through Interlude. */
   readonly #stopped = new Map<string, true>();
-  /** Unlisted commands, with the time they count as lost. */
-  readonly #gone = new Map<string, number>();
+  /** Unlisted commands, with the time at which each counts as lost. */
+  readonly #missing = new Map<string, number>();
 
   constructor(writer: SessionWriter) {
     this.#writer = writer;
@@ -92,9 +92,9 @@ export class Commands {
    * @returns their ids
    */
   turnEnded(turnId: string, parentTaskId: string | null): string[] {
-    const going = [...this.#known].filter(([id, one]) => one.turnId === turnId && !this.#writer.isRunning(id));
-    for (const [id, command] of going) this.#startTask(id, command, parentTaskId);
-    return going.map(([id]) => id);
+    const running = [...this.#known].filter(([id, one]) => one.turnId === turnId && !this.#writer.isRunning(id));
+    for (const [id, command] of running) this.#startTask(id, command, parentTaskId);
+    return running.map(([id]) => id);
   }
 
   /** Starts a task for a command that predates the connection. */
@@ -109,10 +109,10 @@ export class Commands {
     const { processId, aggregatedOutput, exitCode, startedAtMs, completedAtMs } = item;
     const command = this.#known.get(id);
     this.#known.delete(id);
-    this.#gone.delete(id);
+    this.#missing.delete(id);
     const code = numberOf(exitCode);
     const whole = textOf(aggregatedOutput) ?? '';
-    this.#writeWhole(id, command?.output ?? null, whole);
+    this.#writeFullOutput(id, command?.output ?? null, whole);
     const process = textOf(processId) ?? command?.processId ?? '';
     // A terminated command has no exit code of its own.
     const isStopped = this.#stopped.delete(process) || code === -1;
@@ -133,19 +133,19 @@ export class Commands {
   /** Reconciles with Codex's list of background commands. */
   listed(ids: ReadonlySet<string>, now: number): void {
     for (const [id] of this.#known) {
-      if (!this.#writer.isRunning(id) || ids.has(id)) this.#gone.delete(id);
-      else if (!this.#gone.has(id)) setBounded(this.#gone, id, now + GONE_MS, MAX_KNOWN);
+      if (!this.#writer.isRunning(id) || ids.has(id)) this.#missing.delete(id);
+      else if (!this.#missing.has(id)) setBounded(this.#missing, id, now + MISSING_MS, MAX_KNOWN);
     }
   }
 
   get dueAt(): number | null {
-    return earliest(this.#gone.values());
+    return earliest(this.#missing.values());
   }
 
   elapsed(now: number): void {
-    for (const [id, at] of this.#gone) {
+    for (const [id, at] of this.#missing) {
       if (at > now) continue;
-      this.#gone.delete(id);
+      this.#missing.delete(id);
       this.#known.delete(id);
       const error = 'Codex no longer lists this command; the outcome is unknown. It may still be running.';
       this.#writer.taskCompleted({ task_id: id, tool_use_id: id, status: 'lost', error });
@@ -155,7 +155,7 @@ export class Commands {
   /** Forgets everything; the writer ends the tasks. */
   clear(): void {
     this.#known.clear();
-    this.#gone.clear();
+    this.#missing.clear();
     this.#stopped.clear();
   }
 
@@ -172,7 +172,7 @@ export class Commands {
   }
 
   /** Writes the full output if it differs from what was written. */
-  #writeWhole(id: string, entry: string | null, whole: string): void {
+  #writeFullOutput(id: string, entry: string | null, whole: string): void {
     if (whole !== '' && entry !== whole) {
       const parts = splitText(tailOf(whole, MAX_OUTPUT));
       for (const [index, text] of parts.entries()) {

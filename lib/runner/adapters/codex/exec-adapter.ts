@@ -26,8 +26,8 @@ export class ExecAdapter implements WireAdapter {
     return this.#known;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
-    const msg = boundFrame(given, true);
+  read({ dir, msg: raw }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(raw, true);
     if (dir !== 'in' || !isObject(msg)) return [];
     const before = this.#known?.drain() ?? [];
     if (msg.type === 'thread.started') this.#known = this.#writerOf(textOf(msg.thread_id) ?? 'exec');

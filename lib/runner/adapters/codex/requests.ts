@@ -44,7 +44,7 @@ export function parseRequest(message: Fields, changes: unknown = undefined): Cod
   if (thread === null) return null;
   const item = textOf(itemId);
   const approval = textOf(params.approvalId);
-  const place = { rpcId, threadId: thread, turnId: textOf(turnId), fields: [], isForm: false };
+  const common = { rpcId, threadId: thread, turnId: textOf(turnId), fields: [], isForm: false };
   const value = (kind: RequestOpenedValue['kind'], more: Partial<RequestOpenedValue>): RequestOpenedValue => ({
     request_id: [item ?? 'elicitation', approval ?? rpcId].join(':').slice(-256),
     kind,
@@ -55,19 +55,19 @@ export function parseRequest(message: Fields, changes: unknown = undefined): Cod
     case 'item/commandExecution/requestApproval': {
       const { command, availableDecisions: available } = params;
       const decisions = decisionsOf(available);
-      const what = { tool_name: SHELL, title: title ?? captionOf(command) ?? undefined };
-      return { ...place, decisions, value: value('permission', { ...what, ...shown(inputOf(params), decisions) }) };
+      const details = { tool_name: SHELL, title: title ?? captionOf(command) ?? undefined };
+      return { ...common, decisions, value: value('permission', { ...details, ...shown(inputOf(params), decisions) }) };
     }
     case 'item/fileChange/requestApproval': {
       const decisions = decisionsOf(params.availableDecisions);
       const input = { ...inputOf(params), ...(changes === undefined ? {} : { changes }) };
-      const what = { tool_name: APPLY_PATCH, title: title ?? pathsText(changes) };
-      return { ...place, decisions, value: value('permission', { ...what, ...shown(input, decisions) }) };
+      const details = { tool_name: APPLY_PATCH, title: title ?? pathsText(changes) };
+      return { ...common, decisions, value: value('permission', { ...details, ...shown(input, decisions) }) };
     }
     case 'item/permissions/requestApproval': {
       const decisions = grantsOf(params.permissions);
-      const what = { tool_name: 'request_permissions', title: title ?? 'More permissions' };
-      return { ...place, decisions, value: value('permission', { ...what, ...shown(inputOf(params), decisions) }) };
+      const details = { tool_name: 'request_permissions', title: title ?? 'More permissions' };
+      return { ...common, decisions, value: value('permission', { ...details, ...shown(inputOf(params), decisions) }) };
     }
     case 'item/tool/requestUserInput': {
       const questions = listOf(params.questions).filter(isObject);
@@ -80,11 +80,11 @@ export function parseRequest(message: Fields, changes: unknown = undefined): Cod
         }),
       );
       const title = captionOf(fields[0]?.question) ?? undefined;
-      const what = { tool_name: 'request_user_input', title, input: shown(inputOf(params), []).input };
-      return { ...place, decisions: [], fields, value: value('question', what) };
+      const details = { tool_name: 'request_user_input', title, input: shown(inputOf(params), []).input };
+      return { ...common, decisions: [], fields, value: value('question', details) };
     }
     case 'mcpServer/elicitation/request':
-      return elicited(params, place, value);
+      return elicited(params, common, value);
     default:
       return null;
   }
@@ -104,19 +104,19 @@ export function outcomeOf(result: unknown): RequestResolvedValue['outcome'] {
 
 function elicited(
   params: Fields,
-  place: Omit<CodexRequest, 'value' | 'decisions'>,
+  common: Omit<CodexRequest, 'value' | 'decisions'>,
   value: (kind: RequestOpenedValue['kind'], more: Partial<RequestOpenedValue>) => RequestOpenedValue,
 ): CodexRequest {
   const server = textOf(params.serverName) ?? 'MCP';
   const title = textOf(params.message) ?? textOf(params.title) ?? `${server} asks`;
   const properties = Object.entries(fieldsOf(fieldsOf(params.requestedSchema).properties));
   const { _meta: _, ...input } = params;
-  const what = { tool_name: server, title };
+  const details = { tool_name: server, title };
   if (properties.length === 0) {
     return {
-      ...place,
+      ...common,
       decisions: ELICITATION_DECISIONS,
-      value: value('permission', { ...what, ...shown(input, ELICITATION_DECISIONS) }),
+      value: value('permission', { ...details, ...shown(input, ELICITATION_DECISIONS) }),
     };
   }
   const fields = properties.map(([id, entry]): QuestionField => {
@@ -133,11 +133,11 @@ function elicited(
     options: (type === 'boolean' ? ['yes', 'no'] : choicesOf(properties[index]?.[1])).map((label) => ({ label })),
   }));
   return {
-    ...place,
+    ...common,
     decisions: [],
     fields,
     isForm: true,
-    value: value('question', { ...what, input: shown({ ...input, questions }, []).input }),
+    value: value('question', { ...details, input: shown({ ...input, questions }, []).input }),
   };
 }
 

@@ -44,11 +44,11 @@ export class ThreadItems {
     this.#commands = commands;
   }
 
-  get place(): ItemsProgress {
+  get progress(): ItemsProgress {
     return { begun: [...this.#open].map(([id, kind]) => ({ id, kind })), completed: this.#completedInTurn };
   }
 
-  /** Changes whenever `place` does. */
+  /** Changes whenever `progress` does. */
   get revision(): number {
     return this.#revision;
   }
@@ -127,7 +127,7 @@ export class ThreadItems {
       const id = textOf(terminal.itemId);
       if (id === null || this.#commands.has(id) || this.#completed.has(id)) continue;
       setBounded(this.#started, id, true, MAX_KNOWN);
-      // It may be the turn's own command and end within it.
+      // The command may belong to the open turn and end within it.
       if (open !== null) this.started(open.turnId, { ...terminal, id, type: 'commandExecution' });
       else this.#commands.found(id, terminal, this.#turns.taskOf(null));
     }
@@ -256,7 +256,7 @@ export class History {
     const isLast = textOf(result.nextCursor) === null;
     if (!isLast || this.#isFound) return fresh;
     const last = this.#ofLastTurn;
-    // Later items of an ended turn's commands follow its end.
+    // Commands of an ended turn may add items after its end.
     return last.some(({ kind }) => kind === 'turnCompleted') ? fresh : [...fresh, ...last];
   }
 

@@ -57,18 +57,18 @@ export class CodexThread {
     return this.turns.running;
   }
 
-  get place(): ThreadProgress {
+  get progress(): ThreadProgress {
     return {
       lastTurn: this.turns.last,
       openTurn: this.turns.open?.turnId ?? null,
       isWhole: this.#isWhole,
       cause: this.turns.open?.cause ?? null,
       tasks: this.#commands.running,
-      ...this.items.place,
+      ...this.items.progress,
     };
   }
 
-  /** Changes whenever `place` does. */
+  /** Changes whenever `progress` does. */
   get revision(): number {
     return this.#revision + this.turns.revision + this.items.revision;
   }
@@ -84,14 +84,14 @@ export class CodexThread {
    * Resumes from an earlier process.
    * @param turnRunId run left open by the turn
    */
-  restore(place: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
-    const { lastTurn, openTurn, cause } = place;
-    this.#isWhole = place.isWhole;
-    this.#commands.restore(place.tasks.filter((id) => taskIds.includes(id)));
-    const goesOn = this.parent === null ? turnRunId !== null : taskIds.includes(openTurn ?? '');
-    const open = openTurn !== null && goesOn ? { turnId: openTurn, cause } : null;
+  restore(progress: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
+    const { lastTurn, openTurn, cause } = progress;
+    this.#isWhole = progress.isWhole;
+    this.#commands.restore(progress.tasks.filter((id) => taskIds.includes(id)));
+    const isOpen = this.parent === null ? turnRunId !== null : taskIds.includes(openTurn ?? '');
+    const open = openTurn !== null && isOpen ? { turnId: openTurn, cause } : null;
     this.turns.restore(open === null ? (openTurn ?? lastTurn) : lastTurn, open);
-    if (open !== null) this.items.restore(place);
+    if (open !== null) this.items.restore(progress);
   }
 
   stopping(processId: string): void {
@@ -139,7 +139,7 @@ export class CodexThread {
     const parts = this.writer.parts(this.turns.taskOf(this.turns.running));
     parts.startCall(id, 'spawn_agent');
     parts.setArgs(id, compact({ agent: item.agentPath, model: item.model }));
-    parts.setResult(id, 'It runs beside this turn.');
+    parts.setResult(id, 'It runs in parallel with this turn.');
   }
 
   /** Diff of the open turn; Codex repeats it with every event. */
@@ -165,8 +165,8 @@ export class CodexThread {
   }
 
   /** Handles the end of the server. The writer ends open work. */
-  isGone(): void {
-    this.turns.gone();
+  serverEnded(): void {
+    this.turns.serverEnded();
     this.items.turnGone();
     this.items.reconnected();
     this.#commands.clear();

@@ -15,13 +15,13 @@ interface TurnsOptions {
 
 const MAX_TURNS = 500;
 const MAX_SUMMARY = 4_000;
-/** Wait for a turn's cause; shorter while a goal is active. */
+/** Time to wait for a turn's cause; shorter while a goal is active. */
 const UNKNOWN_MS = 3_000;
 const FOR_GOAL_MS = 1_000;
-/** Wait for a turn's end after its thread became idle or failed. */
+/** Time to wait for a turn's end after its thread became idle or failed. */
 const IDLE_MS = 5_000;
 const FAILED_MS = 2_000;
-/** Wait for a sign of a turn known only from history while its thread is inactive. */
+/** Time to wait for a sign of life of a turn that is known only from history, while its thread is inactive. */
 const DIED_MS = 2_000;
 
 type Timer = 'begin' | 'idle' | 'failed' | 'died';
@@ -36,8 +36,8 @@ export class Turns {
   readonly #timers = new Map<Timer, number>();
   /** Client id of the message that opened each turn. */
   readonly #expected = new Map<string, string>();
-  readonly #over = new Map<string, true>();
-  /** Started, cause unknown. */
+  readonly #endedTurns = new Map<string, true>();
+  /** Turn that has started, but whose cause is unknown. */
   #pending: string | null = null;
   #open: { turnId: string; cause: TurnCause | null } | null = null;
   #last: string | null = null;
@@ -78,7 +78,7 @@ export class Turns {
   }
 
   isOver(turnId: string | null): boolean {
-    return turnId === null || this.#over.has(turnId);
+    return turnId === null || this.#endedTurns.has(turnId);
   }
 
   /** Task of a subagent's turn; null for other threads. */
@@ -90,7 +90,7 @@ export class Turns {
   restore(last: string | null, open: { turnId: string; cause: TurnCause | null } | null): void {
     this.#last = last;
     this.#open = open;
-    if (last !== null) setBounded(this.#over, last, true, MAX_TURNS);
+    if (last !== null) setBounded(this.#endedTurns, last, true, MAX_TURNS);
   }
 
   /** Records the client id of a turn's message before the turn starts. */
@@ -130,7 +130,7 @@ export class Turns {
     if (this.#pending === turnId) this.#begin(turnId, null);
     if (this.#open?.turnId === turnId) this.#end(endOf(turn, this.#error));
     else {
-      setBounded(this.#over, turnId, true, MAX_TURNS);
+      setBounded(this.#endedTurns, turnId, true, MAX_TURNS);
       if (this.#open === null) this.#last = turnId;
       this.#revision += 1;
     }
@@ -152,8 +152,8 @@ export class Turns {
       return;
     }
     const { cause = null } = this.#open ?? {};
-    const isItsCause = cause?.kind === 'between-run' && cause.trigger.wokenBy !== undefined;
-    if (isNew && !isItsCause) this.#writer.notice(`From Interlude to the agent: ${inputText(item.content)}`);
+    const isCause = cause?.kind === 'between-run' && cause.trigger.wokenBy !== undefined;
+    if (isNew && !isCause) this.#writer.notice(`From Interlude to the agent: ${inputText(item.content)}`);
   }
 
   status(type: string | null, now: number): void {
@@ -197,7 +197,7 @@ export class Turns {
   }
 
   /** Handles the end of the server. The writer ends the open turn. */
-  gone(): void {
+  serverEnded(): void {
     if (this.#pending !== null) this.#begin(this.#pending, null);
     if (this.#open !== null) this.#forget(this.#open.turnId);
   }
@@ -270,7 +270,7 @@ export class Turns {
     this.#timers.clear();
     this.#expected.delete(turnId);
     this.#revision += 1;
-    setBounded(this.#over, turnId, true, MAX_TURNS);
+    setBounded(this.#endedTurns, turnId, true, MAX_TURNS);
   }
 }
 

@@ -88,12 +88,12 @@ export class Conversation {
 
   /** Handles the server's status of a session. */
   status({ type, message, attempt }: Fields, session: string): void {
-    const why = textOf(message);
-    if (type === 'retry' && why !== null) {
-      const retry = `${session} ${attempt} ${why}`;
+    const reason = textOf(message);
+    if (type === 'retry' && reason !== null) {
+      const retry = `${session} ${attempt} ${reason}`;
       const times = numberOf(attempt) ?? 1;
       if (retry !== this.#retry) {
-        this.writer.notice(`The model failed; retrying (attempt ${times}): ${why}`, 'warning');
+        this.writer.notice(`The model failed; retrying (attempt ${times}): ${reason}`, 'warning');
       }
       this.#retry = retry;
     }
@@ -102,7 +102,7 @@ export class Conversation {
 
   /**
    * Handles a restart of the server process: idle sessions get no further events for their open work.
-   * @param isIdle asked for each session of this conversation
+   * @param isIdle true for an idle session of this conversation
    */
   processEnded(isIdle: (session: string) => boolean): void {
     if (isIdle(this.root)) this.#turns.processEnded();
@@ -113,9 +113,9 @@ export class Conversation {
     }
   }
 
-  /** True while work is open, which idleness would end. */
-  get isAtWork(): boolean {
-    return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.requests.hasOpen;
+  /** True while there is open work that an idle status would end. */
+  get hasOpenWork(): boolean {
+    return this.#turns.hasOpenWork || this.writer.openTasks.length > 0 || this.requests.hasOpen;
   }
 
   hasMessage(messageId: string): boolean {
@@ -130,7 +130,7 @@ export class Conversation {
 
   /** Ends everything after the session or the connection is gone. */
   end(end: WireEnd): void {
-    this.#turns.over();
+    this.#turns.release();
     this.writer.end(end);
   }
 
@@ -159,12 +159,12 @@ export class Conversation {
     if (id === null) return;
     const known = this.#messages.get(id);
     const role = info.role === 'user' ? 'user' : 'assistant';
-    const isNothing = { isDone: false, usesTools: false, isRejected: false, isOver: false, isLeft: false };
-    const message: Message = known ?? { session, role, ...isNothing };
+    const initial = { isDone: false, usesTools: false, isRejected: false, isOver: false, wasClosedEarly: false };
+    const message: Message = known ?? { session, role, ...initial };
     if (known === undefined) setBounded(this.#messages, id, message, MAX_MESSAGES);
     const parentId = idOf(info.parentID);
     if (role === 'user' || parentId === null || message.isOver) return;
-    if (session === this.root) this.#turns.goesOn(message, parentId, info, known === undefined);
+    if (session === this.root) this.#turns.agentMessage(message, parentId, info, known === undefined);
     else this.#ofSubagent(message, info);
   }
 

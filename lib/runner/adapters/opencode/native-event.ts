@@ -9,7 +9,7 @@ import { truncateText } from '@interlude/protocol/text';
  * @see opencode-ai 1.18.33, `GET /doc`
  */
 export interface NativeEvent {
-  /** Equal on every stream. */
+  /** The same on every stream. */
   id: string | null;
   type: string;
   data: Fields;

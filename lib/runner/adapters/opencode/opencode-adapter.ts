@@ -36,7 +36,7 @@ export class OpencodeAdapter implements WireAdapter {
   readonly #conversations = new Map<string, Conversation>();
   readonly #seen = new Map<string, true>();
   /** Last read position of each native session. */
-  readonly #places = new Map<string, number>();
+  readonly #positions = new Map<string, number>();
   #request: NativeRequest | null = null;
   /** True if the server repeats durable events with their position. */
   #hasPositions = false;
@@ -45,8 +45,8 @@ export class OpencodeAdapter implements WireAdapter {
     this.#options = options;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
-    const msg = boundFrame(given, true);
+  read({ dir, msg: raw }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(raw, true);
     if (dir === 'out') this.#request = requestOf(msg);
     else if (numberOf(fieldsOf(msg).status) !== null && fieldsOf(msg).type === undefined)
       this.#answer(fieldsOf(msg), now);
@@ -61,7 +61,7 @@ export class OpencodeAdapter implements WireAdapter {
   ended(end: WireEnd, now: number): EmittedEvent[] {
     for (const conversation of this.#conversations.values()) {
       // Idle sessions stay as they are.
-      if (end.goesOn !== undefined && !conversation.isAtWork) continue;
+      if (end.goesOn !== undefined && !conversation.hasOpenWork) continue;
       conversation.writer.at(now);
       conversation.end(end);
     }
@@ -72,7 +72,7 @@ export class OpencodeAdapter implements WireAdapter {
    * Restores a session of an earlier process by reading its history again, without output.
    * @param frames the beginning of its history
    */
-  recall(root: string, frames: readonly WireFrame[], before: EarlierState, now: number): void {
+  restore(root: string, frames: readonly WireFrame[], before: EarlierState, now: number): void {
     for (const frame of frames) this.read(frame, now);
     this.#conversation(root).restore(before);
     this.#take();
@@ -96,9 +96,9 @@ export class OpencodeAdapter implements WireAdapter {
     return this.#conversations.get(root)?.hasMessage(messageId) ?? false;
   }
 
-  /** True if idleness would end open work of the session. */
-  isAtWork(root: string): boolean {
-    return this.#conversations.get(root)?.isAtWork ?? false;
+  /** True if an idle status would end open work of the session. */
+  hasOpenWork(root: string): boolean {
+    return this.#conversations.get(root)?.hasOpenWork ?? false;
   }
 
   #event(event: NativeEvent | null, now: number, isPlaced: boolean): void {
@@ -112,8 +112,8 @@ export class OpencodeAdapter implements WireAdapter {
     if (session === null || (id !== null && this.#seen.has(id))) return;
     if (id !== null) setBounded(this.#seen, id, true, MAX_SEEN);
     if (seq !== null) {
-      if (seq <= (this.#places.get(session) ?? -1)) return;
-      setBounded(this.#places, session, seq, MAX_SEEN);
+      if (seq <= (this.#positions.get(session) ?? -1)) return;
+      setBounded(this.#positions, session, seq, MAX_SEEN);
     }
     if (event.type.startsWith('session.')) this.tree.update(event.data.info);
     const conversation = this.#conversation(this.tree.rootOf(session));
@@ -177,7 +177,7 @@ export class OpencodeAdapter implements WireAdapter {
     for (const conversation of this.#of(directory, now)) conversation.requests.listed(kind, body);
   }
 
-  /** Yields a directory's conversations. Without a directory the response covers an unknown one, so it proves nothing. */
+  /** Yields a directory's conversations; none without a directory, because the response covers an unknown one. */
   *#of(directory: string | null, now: number): Iterable<Conversation> {
     if (directory === null) return;
     for (const conversation of this.#conversations.values()) {

@@ -104,14 +104,14 @@ const MAX_TITLE = 500;
 function permissionOf(request: Fields, about: { id: string; callId: string | null; by: string | null }) {
   const permission = truncateText(textOf(request.permission) ?? textOf(request.type) ?? 'permission', 100);
   const { command, title, filepath, description } = fieldsOf(request.metadata);
-  const what =
+  const subject =
     [command, title, filepath, description].map(textOf).find(Boolean) ?? textsOf(request.patterns).join(', ');
   return {
     request_id: about.id,
     kind: 'permission',
     ...(about.callId === null ? {} : { tool_use_id: about.callId }),
     tool_name: permission,
-    title: titleOf(`${permission}: ${what}`, about.by),
+    title: titleOf(`${permission}: ${subject}`, about.by),
     ...displayInput(
       { patterns: request.patterns ?? [], always: request.always ?? [], metadata: request.metadata ?? {} },
       optionsOf(textsOf(request.always)),
@@ -120,10 +120,10 @@ function permissionOf(request: Fields, about: { id: string; callId: string | nul
 }
 
 function optionsOf(always: string[]): RequestOption[] {
-  const what = always.length === 0 ? '' : ` (${always.join(', ')})`;
+  const patterns = always.length === 0 ? '' : ` (${always.join(', ')})`;
   return [
     { id: 'once', label: 'Allow once', kind: 'allow' },
-    { id: 'always', label: truncateText(`Always allow${what}`, 200), kind: 'allow', isLasting: true },
+    { id: 'always', label: truncateText(`Always allow${patterns}`, 200), kind: 'allow', isLasting: true },
     { id: 'reject', label: 'Reject; stops the turn unless you add an instruction', kind: 'deny' },
   ] satisfies (RequestOption & { id: PermissionReply })[];
 }

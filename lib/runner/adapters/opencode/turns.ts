@@ -16,8 +16,8 @@ export interface Message {
   isRejected: boolean;
   /** True if its turn has ended, so that later events are repeats. */
   isOver: boolean;
-  /** True if its turn was closed early. It continues unless another turn has started. */
-  isLeft: boolean;
+  /** True if its turn was closed early. The turn continues unless another one has started. */
+  wasClosedEarly: boolean;
 }
 
 /** Author of a message to the agent; `own`: OpenCode's own continuation prompt. */
@@ -35,8 +35,8 @@ interface OpenTurn {
 
 /**
  * The turns of one root session. A turn is all agent messages with the same `parentID`. It ends with the message that
- * finishes it, or with an error. An idle session ends it only if the newest message has ended: after an abort or error the
- * server reports idle too early.
+ * finishes it, or with an error. An idle session ends it only if the newest message has ended: after an abort or error
+ * the server reports idle too early.
  */
 export class Turns {
   readonly #writer: SessionWriter;
@@ -70,8 +70,8 @@ export class Turns {
     return false;
   }
 
-  /** True while work is open, which idleness would end. */
-  get isAtWork(): boolean {
+  /** True while there is open work that an idle status would end. */
+  get hasOpenWork(): boolean {
     return this.#open !== null || this.#unanswered.size > 0;
   }
 
@@ -80,9 +80,9 @@ export class Turns {
    * @param isFirst true for the first event of the message. OpenCode stores events late: the message may already have
    *   ended before its parts arrive. The next event repeats the end, or the session goes idle.
    */
-  goesOn(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
+  agentMessage(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
     const isOwn = this.#authors.get(parentId)?.kind === 'own';
-    if (message.isLeft && this.#open !== null && this.#open.parentId !== parentId) return;
+    if (message.wasClosedEarly && this.#open !== null && this.#open.parentId !== parentId) return;
     // OpenCode's own prompts, such as after compaction, belong to the open turn.
     if (this.#open === null || (this.#open.parentId !== parentId && !isOwn)) this.#begin(parentId);
     if (this.#open === null) return;
@@ -100,7 +100,7 @@ export class Turns {
     else if (isLast && textOf(info.finish) !== null) this.#finish({ kind: 'success' });
   }
 
-  /** Records a session error. The turn's newest message repeats it, if there is one. */
+  /** Records a session error. The turn's newest message, if there is one, repeats the error. */
   failed(error: Fields): void {
     if (this.#open !== null) {
       this.#open.error = error;
@@ -144,24 +144,24 @@ export class Turns {
     if (this.#open === null || this.#writer.turn?.runId === runId) return;
     const { parentId, answered } = this.#open;
     this.#writer.finish({ kind: 'success' });
-    // Closed early: the rest becomes another turn.
+    // The earlier process closed the turn early, so the rest becomes another turn.
     if (runId === null) this.#open = null;
     else this.#writer.begin(this.#causeOf(parentId, answered), runId);
     this.#writer.addAnswered(answered);
   }
 
   /** Marks the open turn's messages as closed. */
-  over(): void {
+  release(): void {
     const { messages } = this.#open ?? {};
     this.#open = null;
     for (const message of messages ?? []) {
       message.isOver = message.isDone;
-      message.isLeft = !message.isDone;
+      message.wasClosedEarly = !message.isDone;
     }
   }
 
   #begin(parentId: string): void {
-    if (this.#open !== null) this.over();
+    if (this.#open !== null) this.release();
     const answered = this.#takeUnanswered(parentId);
     const isAgain = this.#opened.has(parentId);
     setBounded(this.#opened, parentId, true, MAX_REMEMBERED);
@@ -190,7 +190,7 @@ export class Turns {
   }
 
   #finish(end: TurnEnd, isInferred = false): void {
-    this.over();
+    this.release();
     this.#writer.finish(end, { isInferred });
   }
 }

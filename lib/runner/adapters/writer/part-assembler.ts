@@ -112,8 +112,8 @@ export class PartAssembler {
       return;
     }
     const part = this.#part(kind, name, about);
-    const goesOn = part.shown === null ? whole.length >= part.length : whole.startsWith(part.shown);
-    if (goesOn) this.#appendDelta(part, whole.slice(part.length), about);
+    const isExtension = part.shown === null ? whole.length >= part.length : whole.startsWith(part.shown);
+    if (isExtension) this.#appendDelta(part, whole.slice(part.length), about);
     else this.#replace(part, whole);
   }
 
@@ -136,7 +136,7 @@ export class PartAssembler {
   }
 
   /**
-   * Appends to a part that ended with its turn, through a snapshot at its original place.
+   * Appends to a part that ended with its turn. A snapshot keeps the part at its original position.
    *
    * @returns false if the full text is unknown or the part has not ended
    */
@@ -214,8 +214,8 @@ export class PartAssembler {
   /** Log id of the call that a result belongs to. */
   #awaitingResult(id: string): string {
     const ids = this.#reusedIds.get(id) ?? [id];
-    const left = () => ids.findLast((one) => this.#calls.stateOf(one) === 'left');
-    return ids.find((one) => this.#calls.isOpen(one)) ?? left() ?? this.#newest(id);
+    const abandoned = () => ids.findLast((one) => this.#calls.stateOf(one) === 'left');
+    return ids.find((one) => this.#calls.isOpen(one)) ?? abandoned() ?? this.#newest(id);
   }
 
   /** Text written so far; null if unknown or too long to keep. */
@@ -291,7 +291,7 @@ export class PartAssembler {
   close(): void {
     this.endText();
     for (const id of this.#calls.open) this.#abandon(id);
-    // From then on, the id means a new call, whatever its arguments.
+    // From now on, the same id means a new call, whatever its arguments.
     for (const id of this.#calls.ended) if (this.argsOf(id) !== '') this.#calls.take(id, 'cut', '');
   }
 
@@ -310,8 +310,8 @@ export class PartAssembler {
     const open = this.#open;
     if (open !== null && open.kind === kind && (name === null || open.name === name)) return open;
     this.#interrupt();
-    const given = name ?? `${this.prefix()}/${this.#idCount++}`;
-    const key = keyOf({ kind, name: given });
+    const partName = name ?? `${this.prefix()}/${this.#idCount++}`;
+    const key = keyOf({ kind, name: partName });
     const known = this.#texts.about(key);
     if (known !== undefined && this.#texts.isOpen(key)) {
       this.#open = known;
@@ -320,8 +320,8 @@ export class PartAssembler {
     const crowded = this.#texts.crowded;
     if (crowded !== null) this.#end(this.#texts.about(crowded) as Part);
     // A reopened text gets a new id.
-    const id = known === undefined ? given : `${given}~${this.#idCount++}`;
-    const part: Part = { kind, name: given, id, shown: '', length: 0, staysOpen: about.staysOpen === true };
+    const id = known === undefined ? partName : `${partName}~${this.#idCount++}`;
+    const part: Part = { kind, name: partName, id, shown: '', length: 0, staysOpen: about.staysOpen === true };
     this.#texts.forget(key);
     this.#texts.take(key, 'start', part);
     this.#open = part;

@@ -7,7 +7,7 @@ import { jsonBytes, splitText, truncateWithNote } from './size-limits';
 const MAX_EDITS_BYTES = 128 * 1024;
 
 export interface TextOptions {
-  /** Messages it answers. */
+  /** User messages that the text answers. */
   replyTo?: string[];
   /**
    * True if the agent names the part with each delta, so that other parts may interleave. The part ends with its END or
@@ -105,11 +105,11 @@ function partsOf(event: AgUiEvent, text: string, isWhole: boolean): AgUiEvent[] 
 
 /** Keeps as many edits as fit, at least the first. */
 function fittingEdits(edits: readonly FileEdit[]): FileEdit[] {
-  let left = MAX_EDITS_BYTES;
+  let budget = MAX_EDITS_BYTES;
   return edits.flatMap(({ path, before, after }) => {
-    if (left <= 0) return [];
-    const edit = { path, before: truncateWithNote(before, left / 2), after: truncateWithNote(after, left / 2) };
-    left -= jsonBytes(path) + jsonBytes(edit.before) + jsonBytes(edit.after);
+    if (budget <= 0) return [];
+    const edit = { path, before: truncateWithNote(before, budget / 2), after: truncateWithNote(after, budget / 2) };
+    budget -= jsonBytes(path) + jsonBytes(edit.before) + jsonBytes(edit.after);
     return [edit];
   });
 }

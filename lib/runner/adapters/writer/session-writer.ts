@@ -65,7 +65,7 @@ export interface SessionWriterOptions {
   /** True if the agent reuses task ids for further runs, possibly while an earlier run is open. */
   reusesTaskIds?: boolean;
   /** True if subagent texts stay open past the end of a turn, until their task ends. */
-  subagentsGoOn?: boolean;
+  subagentTextsStayOpen?: boolean;
   /** Outcome of a turn that was open when the next one began. Defaults to success. */
   unfinished?: TurnEnd;
   /** Called before any turn ends. @returns the final details */
@@ -159,8 +159,8 @@ export class SessionWriter {
   }
 
   /**
-   * Applies an input to the turn state machine and begins a turn with `cause` if the grammar requires it. `end` only begins
-   * a turn whose start was missed; `finish` ends it.
+   * Applies an input to the turn state machine, and begins a turn with `cause` if the grammar requires one. `end` only
+   * begins a turn whose start was missed; `finish` ends it.
    */
   applyTurnInput(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
     if (this.#turns.verdict(TURN, input) === 'late') {
@@ -231,7 +231,7 @@ export class SessionWriter {
     const { isInferred = false, result, foldedTaskIds = [] } = known;
     for (const [name, parts] of this.#assemblers) {
       if (name === MAIN) parts.close();
-      else if (this.#options.subagentsGoOn !== true) parts.endText();
+      else if (this.#options.subagentTextsStayOpen !== true) parts.endText();
     }
     const isNormal = end.kind === 'success' || end === this.#options.unfinished;
     for (const [id, { outlivesTurn }] of this.#requests.entries())
@@ -312,14 +312,14 @@ export class SessionWriter {
     const known = this.#tasks.find(value);
     const isSame = known !== undefined && known.runId === (value.run_id ?? null);
     if (isSame && !(reusesTaskIds && known.runId === null && this.#tasks.hasEnded(known))) {
-      // A start after a presumed end adds nothing: only a reported end corrects that.
+      // A start after a presumed end changes nothing: only a reported end corrects a presumed one.
       if (this.#tasks.verdict(known.key, input) !== 'begins') return this.#tasks.stateOf(known.key) !== 'hidden';
       this.#tasks.take(known.key, input);
     } else {
       const before = this.#tasks.find({ task_id: value.task_id });
-      if (!reusesTaskIds && before !== undefined && this.#tasks.isOpen(before.key)) this.#lose(before, RESTARTED);
+      if (!reusesTaskIds && before !== undefined && this.#tasks.isOpen(before.key)) this.#loseTask(before, RESTARTED);
       const crowded = this.#tasks.about(this.#tasks.crowded ?? '');
-      if (crowded !== undefined) this.#lose(crowded, TOO_MANY);
+      if (crowded !== undefined) this.#loseTask(crowded, TOO_MANY);
       this.#beginRun(value, input);
     }
     if (input === 'start') this.#emit(custom(CUSTOM.taskStarted, compact({ status: 'running', ...value })));
@@ -368,11 +368,11 @@ export class SessionWriter {
     return true;
   }
 
-  #lose({ id, runId }: TaskRun, error: string): void {
+  #loseTask({ id, runId }: TaskRun, error: string): void {
     this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
   }
 
-  /** Opens a request. @param outlivesTurn asked by a subagent or between turns */
+  /** Opens a request. @param outlivesTurn true if a subagent asks, or no turn is open */
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
     const crowded = this.#requests.isOpen(value.request_id) ? null : this.#requests.crowded;
     if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
@@ -384,7 +384,7 @@ export class SessionWriter {
     this.#requests.take(id, 'ask', { outlivesTurn, kind, openedIn: this.#turn?.runId ?? null });
   }
 
-  /** Closes a request the agent passed before an answer was seen; the answer may still be reported. */
+  /** Closes a request that the agent moved past before an answer was seen. An answer may still be reported. */
   requestPassed(id: string): void {
     if (this.#requests.take(id, 'pass') === 'ends') this.#resolve(id, 'unknown', null);
   }
@@ -438,7 +438,7 @@ export class SessionWriter {
     const message = `The agent exited during this turn: ${end.reason}.`;
     this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
     const lost = `The agent is gone (${end.reason}); the outcome is unknown.`;
-    if (!keepsTasks) for (const run of this.#tasks.running) this.#lose(run, lost);
+    if (!keepsTasks) for (const run of this.#tasks.running) this.#loseTask(run, lost);
     this.processEnded(end, 'The agent is gone');
   }
 
@@ -450,10 +450,10 @@ export class SessionWriter {
     for (const parts of this.#assemblers.values()) parts.close();
   }
 
-  /** Writes the end of the process. @param what happened, for the notice if the session continues */
-  processEnded({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
+  /** Writes the end of the process. @param summary start of the notice if the session continues */
+  processEnded({ reason, exitCode, signal, goesOn }: WireEnd, summary: string): void {
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
-    else this.notice(`${what} (${reason}). ${goesOn}`, 'warning');
+    else this.notice(`${summary} (${reason}). ${goesOn}`, 'warning');
     this.#hasEnded = true;
   }
 

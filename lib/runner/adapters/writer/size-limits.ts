@@ -71,7 +71,7 @@ export function boundEvent(event: AgUiEvent): AgUiEvent {
   if (fits(named)) return named;
   let cut: AgUiEvent = named;
   for (const { text, entries, depth } of CUTS) {
-    cut = cutDown(named, text, entries, depth) as AgUiEvent;
+    cut = truncateValue(named, text, entries, depth) as AgUiEvent;
     if (fits(cut)) return cut;
   }
   return cut;
@@ -125,11 +125,11 @@ function measure(value: unknown, left: Measure, depth: number): boolean {
   return left.units >= 0;
 }
 
-function cutDown(value: unknown, text: number, entries: number, depth: number): unknown {
+function truncateValue(value: unknown, text: number, entries: number, depth: number): unknown {
   if (typeof value === 'string') return value.length <= text ? value : truncateWithNote(value, text);
   if (typeof value !== 'object' || value === null) return value;
   if (depth === 0) return '…';
-  const inner = (one: unknown) => cutDown(one, text, entries, depth - 1);
+  const inner = (one: unknown) => truncateValue(one, text, entries, depth - 1);
   if (Array.isArray(value)) {
     const left = value.length - entries;
     return left <= 0 ? value.map(inner) : [...value.slice(0, entries).map(inner), `… ${left} more`];
@@ -184,7 +184,7 @@ const MAX_KEPT_BYTES = 256 * 1024;
 /** Protects recursive readers from stack overflow. */
 const MAX_FRAME_DEPTH = 100;
 
-/** Strings of any length: split, truncated or measured where they are used. */
+/** Fields whose strings may have any length: their users split, truncate or measure them. */
 const LONG = new Set(['text', 'oldText', 'newText', 'data', 'blob', 'rawInput', 'rawOutput']);
 
 /** Bounds all strings of a frame except those in LONG. Returns the same object if nothing changes. */

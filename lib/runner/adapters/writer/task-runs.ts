@@ -45,8 +45,8 @@ export class TaskRuns extends Entities<'task', TaskRun> {
   }
 
   /**
-   * Finds the run with these ids and completes its own: the newest if no run is named. A first run id names the open
-   * run without one.
+   * Finds the run with these ids, or the task's newest if no run is named, and adds the ids it lacked. A first run id
+   * names the open run without one.
    */
   find({ task_id: id, run_id: runId, tool_use_id, task_type }: Ids): TaskRun | undefined {
     const named = this.newest((one) => one.id === id && (runId == null || one.runId === runId));

@@ -13,7 +13,7 @@ export interface AcpConnectionOptions {
   spawn: Omit<SpawnRequest, 'signal'>;
   /** Called with every frame before it takes effect. */
   onFrame(frame: WireFrame): void;
-  /** A request of the agent; answered later with `respond` or `refuse`. */
+  /** Called with a request of the agent; `respond` or `refuse` answers it later. */
   onRequest(id: unknown, method: string, params: Fields): void;
   log(level: 'debug' | 'warn', message: string): void;
 }
@@ -139,10 +139,10 @@ export class AcpConnection {
       this.#options.onRequest((msg as Fields).id, frame.method, frame.params);
     } else if (frame.kind === 'answer') {
       const { key, result, error } = frame;
-      const answer = this.#waiting.get(key);
+      const settle = this.#waiting.get(key);
       this.#waiting.delete(key);
-      if (answer === undefined) this.#warn(`the agent responded to an unknown request: ${quoted(msg)}`);
-      else answer(error === null ? { result, error } : { result, error });
+      if (settle === undefined) this.#warn(`the agent responded to an unknown request: ${quoted(msg)}`);
+      else settle(error === null ? { result, error } : { result, error });
     } else if (frame.kind === 'unreadable') this.#warn(`the agent sent invalid JSON-RPC: ${quoted(msg)}`);
   }
 
@@ -199,14 +199,14 @@ export class PermissionRequests {
       this.#reply(id, { kind: 'expired' }, options);
     };
     this.#open.set(JSON.stringify(id), { connection, id, timer: setTimeout(expire, this.#answerWithinMs) });
-    const give = (answer: RequestAnswer): string | null => {
+    const deliver = (answer: RequestAnswer): string | null => {
       if (answer.kind === 'question' || (answer.kind === 'permission' && answer.isAllowed)) {
-        return 'the agent can’t allow this';
+        return 'the agent offers no option to allow this; deny it, or answer where the agent runs';
       }
-      const isGiven = this.#reply(id, answer.kind === 'option' ? answer : { kind: 'cancelled' });
-      return isGiven ? null : 'the agent has exited';
+      const isSent = this.#reply(id, answer.kind === 'option' ? answer : { kind: 'cancelled' });
+      return isSent ? null : 'the agent has exited';
     };
-    this.#requests.open(sessionId, value, give);
+    this.#requests.open(sessionId, value, deliver);
   }
 
   /** @returns the reason for a failure, or null */

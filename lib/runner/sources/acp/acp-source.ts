@@ -40,7 +40,7 @@ export interface AcpSourceOptions {
   model?: string | undefined;
   auth?: string | undefined;
   answerWithinMs: number;
-  /** Wait before a slow session setup is reported. */
+  /** Time after which a slow session setup is reported. */
   patienceMs?: number;
   /** True if the operator named a session of the agent, so that a new one is not acceptable. */
   mustLoad?: boolean;
@@ -279,7 +279,7 @@ export class AcpSource implements Source {
     }
     const exit = await connection.exited;
     const lost = this.#lost.exited();
-    fatal = lost?.hopeless ?? fatal;
+    fatal = lost?.fatal ?? fatal;
     if (pid === null) fatal = `${program} can’t be started: ${exit.lastOutput ?? 'not found'}`;
     this.#connection = null;
     this.#reload = null;
@@ -288,8 +288,8 @@ export class AcpSource implements Source {
     this.#permissions.clear();
     this.#unprocessed = lost?.unprocessed ?? [];
     const { exitCode, signal } = exit;
-    // Its last output explains the exit, unless it was killed.
-    const reason = lost?.why ?? exitText(signal === null ? exit : { ...exit, lastOutput: null });
+    // The agent's last output explains the exit, unless the agent was killed.
+    const reason = lost?.reason ?? exitText(signal === null ? exit : { ...exit, lastOutput: null });
     if (!this.#supervisor.signal.aborted) this.#context.log('warn', `the agent exited: ${reason}`);
     return { reason, exitCode, signal, fatal };
   }
@@ -298,17 +298,17 @@ export class AcpSource implements Source {
     const { env, mode, model, auth, command, mustLoad = false, patienceMs = PATIENCE_MS } = this.#options;
     const { nativeId, cwd, sessionId } = this.#session;
     const toolServer = this.#context.toolServer(sessionId);
-    const impatient = setTimeout(() => {
-      const what = `${command[0]} has opened no session for ${patienceMs / 1000} s. Check that it speaks ACP on stdin and stdout and is not waiting for input`;
-      this.#context.log('warn', what);
-      this.#setTrouble(what);
+    const slow = setTimeout(() => {
+      const problem = `${command[0]} has opened no session for ${patienceMs / 1000} s. Check that it speaks ACP on stdin and stdout and is not waiting for input`;
+      this.#context.log('warn', problem);
+      this.#setTrouble(problem);
     }, patienceMs);
     try {
       return await openSession(connection, this.#adapter, {
         ...{ nativeId, mustLoad, cwd, mode, model, auth, env, toolServer },
       });
     } finally {
-      clearTimeout(impatient);
+      clearTimeout(slow);
       this.#setTrouble(null);
     }
   }
@@ -326,8 +326,8 @@ export class AcpSource implements Source {
       );
     }
     this.#promptCapabilities = promptCapabilities;
-    const past = this.#replay.finish();
-    const replayed = how === 'loaded' ? past : [];
+    const recorded = this.#replay.finish();
+    const replayed = how === 'loaded' ? recorded : [];
     const { workspaceNote = null } = this.#options;
     // A loaded session without messages never received the note.
     const isUnused = how === 'loaded' && replayed.length === 0;
@@ -357,8 +357,8 @@ export class AcpSource implements Source {
     // A slash command must come first.
     const note = message.text.startsWith('/') ? null : this.#note;
     if (note !== null) this.#note = null;
-    const words = promptText(message);
-    const text = note === null ? words : `${note}\n\n${words}`;
+    const ownText = promptText(message);
+    const text = note === null ? ownText : `${note}\n\n${ownText}`;
     const prompt = promptBlocks({ ...message, text }, this.#promptCapabilities ?? TEXT_ONLY);
     const prompted = this.#connection?.request('session/prompt', {
       sessionId,

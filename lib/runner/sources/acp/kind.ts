@@ -41,8 +41,8 @@ address of the session. Messages from the dashboard reach the agent; its work du
 The agent has this environment and obeys the settings of its working folder.
 INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; the agent gets them with its first
 message.
-Ctrl-C lets the agent finish its current step; press it again to stop at once. Records that have not reached the dashboard
-are sent by the next run.
+Ctrl-C lets the agent finish its current step; press it again to stop immediately. Records that have not reached the
+dashboard are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 the program is not installed.`;
 
@@ -95,8 +95,7 @@ export const kind: RunnerKind = {
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
     if (!(await isInstalled(program, cwd, env))) {
-      const next = 'install it, or give its full path';
-      throw new CliError(EXIT.notInstalled, `there is no ${program} on this machine; ${next}`);
+      throw new CliError(EXIT.notInstalled, `${program} was not found; install it, or give its full path`);
     }
     const choices = { mode: flag('mode'), model: flag('model'), auth: flag('auth') };
     return {
@@ -106,7 +105,7 @@ export const kind: RunnerKind = {
       callers: { by: 'ticket' },
       endWithinMs,
       async open({ outbox, controlFile, record, workspaceNote }) {
-        const { memory, mustLoad } = await sessionToCarry(outbox, named, cwd);
+        const { memory, mustLoad } = await chooseSession(outbox, named, cwd);
         return {
           sessionId: memory.sessionId,
           source: async (context) =>
@@ -125,8 +124,8 @@ export const kind: RunnerKind = {
   },
 };
 
-/** The named session if this agent has run it; else a new one, or an existing one of the agent. */
-async function sessionToCarry(
+/** Chooses the named session if this agent has run it; else a new one, or an existing one of the agent. */
+async function chooseSession(
   outbox: Outbox,
   named: NamedSession,
   cwd: string,

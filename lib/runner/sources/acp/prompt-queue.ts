@@ -16,7 +16,7 @@ export interface PromptQueueOptions {
 
 interface Waiting {
   message: InFlightMessage;
-  /** True if it may have been prompted before. */
+  /** True if the message may have been prompted before. */
   again: boolean;
   /** Resolves the delivery command. */
   settle: ((outcome: CommandOutcome) => void) | null;
@@ -32,12 +32,12 @@ interface Waiting {
 export class PromptQueue {
   readonly #options: PromptQueueOptions;
   #waiting: Waiting[];
-  /** Prompted and unanswered. */
+  /** Prompted messages without a response. */
   readonly #prompted = new Set<string>();
   #acceptsParallel = false;
   /**
-   * Messages that were cancelled unread are prompted again once the agent is idle. Earlier, they would be cancelled
-   * again.
+   * Messages cancelled before the agent read them are prompted again once it is idle. Until then, the agent would
+   * cancel them again.
    */
   #untilIdle = false;
   #isReady = false;
@@ -65,11 +65,11 @@ export class PromptQueue {
     if (this.#closedFor !== null) return failed(this.#closedFor);
     // The message is in the queue or already prompted.
     if (inFlight.has(message.messageId)) return { state: 'delivered' };
-    const noted = inFlight.put(message);
+    const stored = inFlight.put(message);
     const delivered = new Promise<CommandOutcome>((resolve) => {
       this.#waiting.push({ message, again, settle: resolve });
     });
-    await noted;
+    await stored;
     if (again) this.#removeReplayed();
     this.#pump();
     return await delivered;
@@ -93,15 +93,15 @@ export class PromptQueue {
     this.#untilIdle = false;
     this.#prompted.clear();
     const known = new Set(this.#waiting.map(({ message }) => message.messageId));
-    const given = this.#options.inFlight.all.filter(({ messageId }) => !known.has(messageId));
-    this.#waiting.unshift(...given.map((message) => ({ message, again: true, settle: null })));
+    const unanswered = this.#options.inFlight.all.filter(({ messageId }) => !known.has(messageId));
+    this.#waiting.unshift(...unanswered.map((message) => ({ message, again: true, settle: null })));
   }
 
   /** Requeues, ahead of the others, messages that the agent did not process although a turn that named them failed. */
   requeueFirst(messages: readonly InFlightMessage[]): void {
-    const left = messages.filter(({ messageId }) => !this.#options.inFlight.has(messageId));
-    for (const message of left) void this.#options.inFlight.put(message);
-    this.#waiting.unshift(...left.map((message) => ({ message, again: true, settle: null })));
+    const remaining = messages.filter(({ messageId }) => !this.#options.inFlight.has(messageId));
+    for (const message of remaining) void this.#options.inFlight.put(message);
+    this.#waiting.unshift(...remaining.map((message) => ({ message, again: true, settle: null })));
   }
 
   answered(messageIds: readonly string[]): void {
@@ -112,9 +112,9 @@ export class PromptQueue {
   /** Fails all messages not yet prompted. */
   close(reason: string): void {
     this.#closedFor = reason;
-    const left = this.#waiting;
+    const remaining = this.#waiting;
     this.answered(this.#options.inFlight.all.map(({ messageId }) => messageId));
-    for (const { message, settle } of left) {
+    for (const { message, settle } of remaining) {
       if (settle === null) this.#options.failedAfterDelivery(message.messageId, reason);
       else settle({ state: 'failed', reason });
     }
@@ -128,19 +128,19 @@ export class PromptQueue {
       if (next === undefined) return;
       const { message, settle } = next;
       this.#prompted.add(message.messageId);
-      void this.#options.prompt(message).then((response) => this.#promptAnswered(message, response));
+      void this.#options.prompt(message).then((response) => this.#promptResponded(message, response));
       settle?.({ state: 'delivered' });
     }
   }
 
-  #promptAnswered(message: InFlightMessage, { result, error }: RpcResponse): void {
+  #promptResponded(message: InFlightMessage, { result, error }: RpcResponse): void {
     if (error?.isGone === true) return;
     this.#prompted.delete(message.messageId);
     if (error !== null && this.#options.inFlight.has(message.messageId)) {
       this.answered([message.messageId]);
-      this.#options.failedAfterDelivery(message.messageId, `the agent refused it: ${error.message}`);
+      this.#options.failedAfterDelivery(message.messageId, `the agent refused the message: ${error.message}`);
     }
-    // Cancelled unread along with the previous turn, for which the interrupt was meant.
+    // The message was cancelled unread, along with the turn that the interrupt was meant for.
     if (error === null && result.stopReason === 'cancelled' && this.#options.inFlight.has(message.messageId)) {
       this.#untilIdle = true;
       this.#waiting.push({ message, again: false, settle: null });
@@ -197,7 +197,7 @@ export class SessionRecovery {
   async prompt(message: InFlightMessage): Promise<RpcResponse> {
     const { send, isUnprocessed, restart, nativeId } = this.#options;
     for (let hasLoaded = false; ; hasLoaded = true) {
-      // Without a reload, the prompt is written at once.
+      // Without a reload, the prompt is written immediately.
       if (this.#loading !== null) await this.#loading;
       const response = await send(message);
       const { error } = response;
@@ -216,19 +216,18 @@ export class SessionRecovery {
   }
 
   /**
-   * The process exited.
-   * @returns the cause, unprocessed messages and, if a restart is pointless, `hopeless`; null if the exit was not a
-   *   recovery
+   * Handles the exit of the process. Null if the exit was not a recovery.
+   * @returns the cause, unprocessed messages and, if a restart is pointless, the `fatal` reason
    */
-  exited(): { why: string; unprocessed: readonly InFlightMessage[]; hopeless: string | null } | null {
+  exited(): { reason: string; unprocessed: readonly InFlightMessage[]; fatal: string | null } | null {
     const ended = this.#ended;
     this.#ended = null;
     if (ended === null) return null;
     const { cause, unprocessed } = ended;
-    const hopeless = `the agent lost its session, and neither a reload nor a restart helped: ${cause}`;
+    const fatal = `the agent lost its session, and neither a reload nor a restart helped: ${cause}`;
     const isLastTry = this.#isLastTry;
     this.#isLastTry = true;
-    return { why: `it lost its session: ${cause}`, unprocessed, hopeless: isLastTry ? hopeless : null };
+    return { reason: `it lost its session: ${cause}`, unprocessed, fatal: isLastTry ? fatal : null };
   }
 
   #load(): Promise<RpcResponse['error']> {

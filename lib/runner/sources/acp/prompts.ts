@@ -58,8 +58,8 @@ export type ReplayedMessage = readonly string[];
 const BETWEEN_BLOCKS = '\0';
 
 /**
- * Collects user messages from the replay of a loaded session, with enough detail to distinguish messages with equal text and
- * different attachments.
+ * Collects user messages from the replay of a loaded session, with enough detail to distinguish messages with equal text
+ * and different attachments.
  */
 export class ReplayRecorder {
   #replay: Replay | null = null;

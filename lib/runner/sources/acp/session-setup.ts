@@ -33,7 +33,7 @@ export interface SessionRequest {
 export interface OpenedSession {
   nativeId: string;
   promptCapabilities: PromptCapabilities;
-  /** True if it accepts prompts while one is unanswered. */
+  /** True if the agent accepts a prompt before it has responded to the previous one. */
   acceptsParallelPrompts: boolean;
   /** `loaded` replayed its history, `resumed` did not, `new` has none. */
   how: 'new' | 'loaded' | 'resumed';
@@ -170,11 +170,11 @@ class SignIn {
     this.#connection = connection;
     this.#methods = methods.flatMap((method) => {
       const { id, name, type, vars } = fieldsOf(method);
-      const response = textOf(id);
-      if (response === null) return [];
+      const methodId = textOf(id);
+      if (methodId === null) return [];
       const isSet = type !== 'env_var' || listOf(vars).every((one) => Boolean(env[textOf(fieldsOf(one).name) ?? '']));
-      const isKey = isSet && /api[-_ ]?key/i.test(`${response} ${textOf(name) ?? ''}`);
-      return [{ id: response, name: textOf(name) ?? response, isKey }];
+      const isKey = isSet && /api[-_ ]?key/i.test(`${methodId} ${textOf(name) ?? ''}`);
+      return [{ id: methodId, name: textOf(name) ?? methodId, isKey }];
     });
   }
 
@@ -190,25 +190,25 @@ class SignIn {
     this.#isDone = true;
   }
 
-  /** Sends a request; authenticates and repeats it if the agent requires that. */
-  async withSignIn(ask: () => Promise<RpcResponse>): Promise<RpcResponse> {
-    const response = await ask();
+  /** Sends a request. If the agent requires it, authenticates and sends the request again. */
+  async withSignIn(send: () => Promise<RpcResponse>): Promise<RpcResponse> {
+    const response = await send();
     if (response.error?.code !== AUTH_REQUIRED || this.#isDone) return response;
     const [only, ...others] = this.#methods.filter(({ isKey }) => isKey);
     if (only === undefined || others.length > 0) {
       throw new SetupError(`the agent requires signing in (${response.error.message}); ${this.#choices()}`);
     }
     await this.with(only.id);
-    return await ask();
+    return await send();
   }
 
   #choices(): string {
     const list = this.#methods.map(({ id, name }) => `${id} (${name})`).join(', ');
-    return list === '' ? 'it names no method' : `choose one with --auth: ${list}`;
+    return list === '' ? 'sign in with the agent’s own command first' : `choose one with --auth: ${list}`;
   }
 }
 
-/** @throws SetupError if the agent does not offer or accept it */
+/** @throws SetupError if the agent does not offer or accept the option */
 async function selectOption(
   connection: AcpConnection,
   sessionId: string,
@@ -218,7 +218,7 @@ async function selectOption(
   configId: string | null,
 ): Promise<void> {
   if (wanted === undefined) return;
-  if (offered.length === 0) throw new SetupError(`the agent offers no choice of a ${what}; omit --${what}`);
+  if (offered.length === 0) throw new SetupError(`the agent has no ${what} to choose; omit --${what}`);
   const chosen = offered.find(({ id, name }) => id === wanted || name === wanted);
   if (chosen === undefined) {
     const list = offered.map(({ id }) => id).join(', ');
@@ -257,7 +257,7 @@ export function sessionCursor(memory: AcpSession): Cursor {
   return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
 }
 
-/** All sessions of this outbox. */
+/** Reads all sessions of this outbox. */
 export async function readSessions(outbox: Pick<Outbox, 'cursors'>): Promise<AcpSession[]> {
   return [...(await outbox.cursors(SESSION)).values()].flatMap((value) => {
     const { sessionId, nativeId, note, cwd, pid, running } = fieldsOf(parseJson(value));

@@ -22,9 +22,9 @@ export type PostResult =
 
 const REQUEST_MS = 10_000;
 const UPLOAD_MS = 60_000;
-/** Time for the selection on the screen to move. */
+/** Time in which the selection on the screen must move. */
 const MOVE_MS = 3_000;
-const LOOK_MS = 50;
+const CHECK_MS = 50;
 const QUOTED = 400;
 const MAX_EXPLAINED = 16 * 1024;
 export const KEYS = { down: '\x1b[B', up: '\x1b[A', enter: '\r', escape: '\x1b' } as const;
@@ -83,7 +83,7 @@ export class AgentApiServer {
 
   /**
    * Uploads a file; identical uploads yield the same file.
-   * @returns its path there, or its local path for a local server without uploads
+   * @returns its path on the server's machine, or its local path for a local server without uploads
    */
   async upload(file: AttachmentFile): Promise<{ path: string } | PostResult> {
     const { url, headers, pass, signal } = this.#options;
@@ -103,18 +103,18 @@ export class AgentApiServer {
       const within = AbortSignal.any([signal, AbortSignal.timeout(UPLOAD_MS)]);
       const response = await untimedRequest(`${url}/upload`, { method: 'POST', headers: all, body, signal: within });
       const text = await response.text();
-      const there = response.ok ? textOf(fieldsOf(parseJson(text)).filePath) : null;
-      if (there !== null) return { path: there };
+      const uploaded = response.ok ? textOf(fieldsOf(parseJson(text)).filePath) : null;
+      if (uploaded !== null) return { path: uploaded };
       // Servers before 0.10 have no uploads.
       if (response.status === 404 || response.status === 405) {
         if (isLoopback(url)) return { path };
         const reason = `AgentAPI at ${displayUrl(url)} accepts no files; update it to 0.10 or later, or use the address 127.0.0.1 if it runs on this machine`;
         return { kind: 'refused', reason };
       }
-      const { kind, reason } = { reason: 'it returned no path', ...refusalOf(response.status, text, url) };
+      const { kind, reason } = { reason: 'the response has no path', ...refusalOf(response.status, text, url) };
       return { kind: kind === 'later' ? 'later' : 'refused', reason: `AgentAPI refused the file: ${reason}` };
     } catch (error) {
-      // An unanswered upload is safe to repeat.
+      // An upload without a response is safe to repeat.
       return { kind: 'later', reason: `AgentAPI can’t be reached at ${displayUrl(url)} (${connectionMessage(error)})` };
     }
   }
@@ -151,8 +151,8 @@ export class AgentApiServer {
   }
 
   /** The current prompt, read fresh because a stream may lag behind the next key press. */
-  async promptNow(): Promise<ScreenPrompt | null> {
-    if (this.screen !== null) return parseScreenPrompt(await this.#screenNow());
+  async currentPrompt(): Promise<ScreenPrompt | null> {
+    if (this.screen !== null) return parseScreenPrompt(await this.#currentScreen());
     const { url, headers } = this.#options;
     const response = await untimedRequest(`${url}/messages`, { headers, signal: this.#timeout() });
     const messages = listOf(fieldsOf(parseJson(await response.text())).messages) as Partial<ApiMessage>[];
@@ -160,18 +160,18 @@ export class AgentApiServer {
   }
 
   /** Waits for the prompt to satisfy a condition. @returns true if it did */
-  async waitForPrompt(isSo: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
+  async waitForPrompt(isMet: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
     const until = performance.now() + MOVE_MS;
     for (;;) {
-      const isLikely = this.screen === null || isSo(parseScreenPrompt(this.screen));
-      if (isLikely && isSo(await this.promptNow())) return true;
+      const isLikely = this.screen === null || isMet(parseScreenPrompt(this.screen));
+      if (isLikely && isMet(await this.currentPrompt())) return true;
       if (performance.now() > until || this.#options.signal.aborted) return false;
-      await pause(LOOK_MS);
+      await pause(CHECK_MS);
     }
   }
 
-  /** Reads the current screen, which starts every stream. @throws Error if it is missing */
-  async #screenNow(): Promise<string> {
+  /** Reads the current screen, the first event of every screen stream. @throws Error if it is missing */
+  async #currentScreen(): Promise<string> {
     const { url, headers } = this.#options;
     const seen = new AbortController();
     const signal = AbortSignal.any([this.#timeout(), seen.signal]);
@@ -189,13 +189,14 @@ export class AgentApiServer {
     return screen;
   }
 
-  async #poll(what: 'status' | 'messages'): Promise<string | null> {
+  async #poll(resource: 'status' | 'messages'): Promise<string | null> {
     const { url, headers, pass } = this.#options;
     try {
-      const response = await untimedRequest(`${url}/${what}`, { headers, signal: this.#timeout() });
+      const response = await untimedRequest(`${url}/${resource}`, { headers, signal: this.#timeout() });
       const text = await response.text();
       this.#lastStatus = response.status;
-      await pass('in', { answer: what, status: response.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
+      const body = parseJson(text) ?? truncateText(text, QUOTED);
+      await pass('in', { answer: resource, status: response.status, body });
       if (response.ok) return null;
       const refusal = refusalOf(response.status, text, url);
       return refusal.kind === 'accepted' ? null : refusal.reason;

@@ -28,7 +28,7 @@ export interface AgentApiSourceOptions {
   workspaceNote?: string | null;
   now?: () => number;
   random?: () => number;
-  waits?: { longestMs?: number; pollMs?: number; brokenPollMs?: number; stillMs?: number };
+  waits?: { longestMs?: number; pollMs?: number; brokenPollMs?: number; settleMs?: number };
 }
 
 interface Waiting {
@@ -40,6 +40,7 @@ interface Waiting {
 
 /** Reported for a message of the previous process that did not arrive. */
 const NOT_RECEIVED = { answer: 'message', status: 0, body: 'not among the messages of AgentAPI' };
+const KEYS_REFUSED = 'AgentAPI refused the keys; answer in the terminal';
 const POLL_MS = 30_000;
 /** Below the two seconds after which AgentAPI calls a screen stable, so that no short answer is missed. */
 const BROKEN_POLL_MS = 1_000;
@@ -78,7 +79,7 @@ export class AgentApiSource implements Source {
   #typing: Waiting | null = null;
   #workspaceNote: string | null;
   #streamTrouble: string | null = null;
-  /** Skips the wait for the next poll. */
+  /** Aborted to poll immediately. */
   #pollNow = new AbortController();
   #trouble: string | null = null;
   #hasReplayed = false;
@@ -115,8 +116,8 @@ export class AgentApiSource implements Source {
     const open = this.#context.openWork(sessionId);
     const inFlight = await InFlightMessages.recall(this.#context, sessionId);
     this.#inFlight = inFlight;
-    const place = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
-    if (place !== null) this.#workspaceNote = null;
+    const progress = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
+    if (progress !== null) this.#workspaceNote = null;
     inFlight.remove(open.turn?.userMessageIds ?? []);
     for (const { messageId, text, words = text, files = [] } of inFlight.all) {
       const delivery = new Promise<CommandOutcome>((settle) => {
@@ -128,8 +129,8 @@ export class AgentApiSource implements Source {
       });
       setBounded(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     }
-    const how = { place, inFlight: inFlight.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
-    this.#adapter = new AgentApiAdapter(how);
+    const adapter = { progress, inFlight: inFlight.all, sessionOf: () => sessionId, newRunId: randomUUID, waits };
+    this.#adapter = new AgentApiAdapter(adapter);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
       context: this.#context,
@@ -147,9 +148,9 @@ export class AgentApiSource implements Source {
   async reach(): Promise<string | null> {
     const { url } = this.#options;
     const status = this.#streamTrouble === null ? null : this.#server.lastStatus;
-    const why = await unreachableReason(url, status);
+    const reason = await unreachableReason(url, status);
     // Neither stream nor polls work, so whatever responds is not the agent.
-    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${displayUrl(url)} answers ${status}`);
+    return reason ?? (status === null || status < 400 ? null : `AgentAPI at ${displayUrl(url)} answers ${status}`);
   }
 
   async lost(reason: string): Promise<void> {
@@ -161,7 +162,7 @@ export class AgentApiSource implements Source {
     return this.#closing;
   }
 
-  /** Stops without waiting for the agent, which continues on its own. */
+  /** Stops without waiting for the agent, which continues to run. */
   async #end(): Promise<void> {
     this.#queue.length = 0;
     this.#ending.abort();
@@ -193,7 +194,7 @@ export class AgentApiSource implements Source {
     const stale = staleInterrupt(body.turnId, running);
     if (stale !== null) return stale;
     const isSent = await this.#server.keys(KEYS.escape, { keys: 'interrupt' });
-    return isSent ? { state: 'done' } : failed('AgentAPI refused the key');
+    return isSent ? { state: 'done' } : failed('AgentAPI refused the key; press Esc in the agent’s terminal');
   }
 
   async answer(command: AnswerCommand): Promise<CommandOutcome> {
@@ -218,8 +219,8 @@ export class AgentApiSource implements Source {
     const { messageId, text, files, settle } = waiting;
     // A slash command must come first.
     const note = text.startsWith('/') ? null : this.#workspaceNote;
-    const words = note === null ? text : `${note}\n\n${text}`;
-    const result = await this.#post(messageId, words, files);
+    const fullText = note === null ? text : `${note}\n\n${text}`;
+    const result = await this.#post(messageId, fullText, files);
     if (result.kind === 'accepted') {
       if (note !== null) this.#workspaceNote = null;
       this.#setTrouble(null);
@@ -247,28 +248,28 @@ export class AgentApiSource implements Source {
     const carried = files.length === 0 ? {} : { words };
     await this.#inFlight?.put({ ...inFlightMessage(messageId, content, files), ...carried });
     // The terminal may have asked something while the message was being stored.
-    if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is waiting for an answer' };
+    if (await this.#showsPrompt()) return { kind: 'later', reason: 'the terminal is waiting for an answer' };
     return await this.#server.post(content, messageId);
   }
 
-  /** Resolves with the paths at the agent. */
+  /** Resolves with the paths on the agent's machine. */
   async #uploaded(files: readonly AttachmentFile[]): Promise<{ files: AttachmentFile[] } | PostResult> {
-    const there: AttachmentFile[] = [];
+    const sent: AttachmentFile[] = [];
     for (const file of files) {
       const uploaded = await this.#server.upload(file);
       if ('kind' in uploaded) return uploaded;
-      there.push({ ...file, path: uploaded.path });
+      sent.push({ ...file, path: uploaded.path });
     }
-    return { files: there };
+    return { files: sent };
   }
 
-  async #isAsking(): Promise<boolean> {
-    return (await this.#server.promptNow().catch(() => null)) !== null;
+  async #showsPrompt(): Promise<boolean> {
+    return (await this.#server.currentPrompt().catch(() => null)) !== null;
   }
 
   #observe(events: readonly EmittedEvent[]): void {
     for (const { event } of events) {
-      // The message is on the screen, although the POST may be answered only after its turn.
+      // The message is on the screen, although the response to the POST may come only after its turn.
       const named = event.type === 'RUN_STARTED' ? (event.metadata?.interlude?.userMessageIds ?? []) : [];
       if (this.#typing !== null && named.includes(this.#typing.messageId)) this.#typing.settle({ state: 'delivered' });
       for (const id of named) {
@@ -287,19 +288,19 @@ export class AgentApiSource implements Source {
    * @returns the reason for a failure, or null
    */
   async #answerOnScreen(requestId: string, shown: string | null, answer: RequestAnswer): Promise<string | null> {
-    const prompt = await this.#server.promptNow().catch(() => null);
+    const prompt = await this.#server.currentPrompt().catch(() => null);
     if (prompt === null || prompt.text !== shown || this.#adapter?.requestId !== requestId) {
       return 'the terminal no longer shows this question';
     }
     if (answer.kind !== 'option') {
-      // None of the options means no, but Escape does.
+      // The options include no plain refusal, but Escape is one.
       const isSent = await this.#server.keys(KEYS.escape, { keys: 'answer' });
-      return isSent ? null : 'AgentAPI refused the keys';
+      return isSent ? null : KEYS_REFUSED;
     }
     const { optionId } = answer;
     const mark = { keys: 'answer', option: optionId };
     if (prompt.keys === 'letters') {
-      return (await this.#server.keys(optionId + KEYS.enter, mark)) ? null : 'AgentAPI refused the keys';
+      return (await this.#server.keys(optionId + KEYS.enter, mark)) ? null : KEYS_REFUSED;
     }
     const from = prompt.options.findIndex(({ isMarked }) => isMarked);
     const to = prompt.options.findIndex(({ id }) => id === optionId);
@@ -311,7 +312,7 @@ export class AgentApiSource implements Source {
     );
     if (!isThere)
       return 'the selection in the terminal did not move to that answer, so nothing was confirmed; answer in the terminal';
-    return (await this.#server.keys(KEYS.enter, mark)) ? null : 'AgentAPI refused the keys';
+    return (await this.#server.keys(KEYS.enter, mark)) ? null : KEYS_REFUSED;
   }
 
   async #listen(): Promise<void> {
@@ -328,7 +329,7 @@ export class AgentApiSource implements Source {
         const parsed = parseJson(data);
         if (parsed === null) this.#context.log('warn', `AgentAPI sent invalid JSON: ${truncateText(data, QUOTED)}`);
         void this.#pass('in', { event, data: parsed ?? truncateText(data, QUOTED) });
-        // The status ends the replay, which shows what the agent has.
+        // The status event ends the replay, which shows the messages that the agent has.
         if (event === 'status_change') this.#replayed();
         this.#advance();
       },
@@ -340,7 +341,7 @@ export class AgentApiSource implements Source {
             : `AgentAPI at ${displayUrl(url)} has no event stream ${why}, so it is polled every second instead.`;
         if (this.#streamTrouble === null) {
           void this.#pass('in', { connection: 'ended', reason });
-          this.#context.log('warn', `${trouble} (in ${Math.round(againInMs / 1_000)} s)`);
+          this.#context.log('warn', `${trouble} (next attempt in ${Math.round(againInMs / 1_000)} s)`);
           this.#pollNow.abort();
         }
         this.#streamTrouble = trouble;
@@ -361,10 +362,10 @@ export class AgentApiSource implements Source {
     this.#uncertain.clear();
   }
 
-  /** The screen improves the reading of questions, but not every version serves it. */
+  /** Follows the screen, which shows questions more reliably than the messages. Not every version serves it. */
   async #watchScreen(): Promise<void> {
     const { url, headers, waits } = this.#options;
-    const lose = () => {
+    const onBroken = () => {
       this.#server.screen = null;
     };
     await readEventStream({
@@ -378,7 +379,7 @@ export class AgentApiSource implements Source {
         void this.#pass('in', { event: 'screen', data: { screen } });
         this.#advance();
       },
-      onBroken: lose,
+      onBroken,
       missingMs: 10 * POLL_MS,
       ...(waits?.longestMs === undefined ? {} : { longestMs: waits.longestMs }),
       signal: this.#ending.signal,
@@ -391,8 +392,8 @@ export class AgentApiSource implements Source {
     const { signal } = this.#ending;
     while (!signal.aborted) {
       const wasBroken = this.#streamTrouble !== null;
-      const why = await this.#server.poll();
-      if (why !== null) this.#context.log('debug', `AgentAPI did not respond to a poll: ${why}`);
+      const failure = await this.#server.poll();
+      if (failure !== null) this.#context.log('debug', `AgentAPI did not respond to a poll: ${failure}`);
       else if (wasBroken) this.#replayed();
       this.#advance();
       this.#pollNow = new AbortController();
@@ -408,10 +409,10 @@ export class AgentApiSource implements Source {
     if (feed === null || adapter === null) return Promise.resolve();
     const before = adapter.isStable;
     const cursors = () => {
-      const place = adapter.place;
-      if (place === this.#position) return [];
-      this.#position = place;
-      return [{ name: POSITION + sessionId, value: place }];
+      const { progress } = adapter;
+      if (progress === this.#position) return [];
+      this.#position = progress;
+      return [{ name: POSITION + sessionId, value: progress }];
     };
     const stored = feed.pass({ dir, msg }, cursors, sessionId);
     if (adapter.isStable !== before) this.#context.changed();

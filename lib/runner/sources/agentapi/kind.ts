@@ -40,7 +40,7 @@ export const kind: RunnerKind = {
     },
     questions: { no: 'Other questions on the screen look like an idle agent; read its text.' },
     messages: {
-      partly: 'A message waits until the screen is still and asks nothing, because AgentAPI accepts it only then.',
+      partly: 'A message waits until the screen is stable and shows no question: AgentAPI accepts it only then.',
     },
     attachments: {
       partly:
@@ -53,7 +53,7 @@ export const kind: RunnerKind = {
     plans: { no: 'Plans are part of the agent’s text.' },
     edits: { no: 'File changes are part of the agent’s text.' },
     catchUp: {
-      partly: 'Text from while the runner was away is shown when it is back, with that time.',
+      partly: 'Text written while the runner was away appears once the runner is back, with the time of its return.',
     },
     shared: { partly: 'Input typed into the terminal itself is not shown; “agentapi attach” shows the same screen.' },
   },

@@ -82,12 +82,12 @@ export class RunControls {
     return this.#hasTasks;
   }
 
-  /** @returns true if the server accepted it */
+  /** @returns true if the server accepted the interrupt */
   async interrupt(): Promise<boolean> {
     const { addresses, pass } = this.#options;
     for (const { url, body } of addresses.interrupts) {
       void pass('out', { method: 'POST', path: pathOf(url), body });
-      const status = await this.#ask(url, 'POST', body).then(
+      const status = await this.#request(url, 'POST', body).then(
         (response) => response.status,
         () => 0,
       );
@@ -103,7 +103,7 @@ export class RunControls {
     const url = this.#options.addresses.stop(taskId);
     void this.#options.pass('out', { method: 'POST', path: pathOf(url) });
     try {
-      const response = await this.#ask(url, 'POST', {});
+      const response = await this.#request(url, 'POST', {});
       if (MISSING.has(response.status)) return 'this server can’t stop tasks';
       return response.ok ? null : await refusalText(response, url);
     } catch (error) {
@@ -114,18 +114,18 @@ export class RunControls {
   /**
    * Feeds the task list to the adapter.
    * @param about known open tasks
-   * @param isDeaf true if events are missing too, so that nothing would report the ends of tasks
+   * @param missesEvents true if events don't arrive either, so that nothing would report the ends of tasks
    * @returns true if the server responded
    */
-  async tasks(about: readonly string[], isDeaf: () => boolean): Promise<boolean> {
+  async tasks(about: readonly string[], missesEvents: () => boolean): Promise<boolean> {
     const { addresses, pass, log } = this.#options;
     void pass('out', { method: 'GET', path: pathOf(addresses.tasks), about });
     try {
-      const response = await this.#ask(addresses.tasks, 'GET');
+      const response = await this.#request(addresses.tasks, 'GET');
       const body = response.ok ? parseJson(await response.text()) : null;
       if (!response.ok) await response.body?.cancel();
       this.#hasTasks = body !== null || !(response.ok || MISSING.has(response.status));
-      const isLost = !this.#hasTasks && isDeaf();
+      const isLost = !this.#hasTasks && missesEvents();
       const status = body === null ? 404 : response.status;
       await pass('in', { answer: 'tasks', status, body, ...(isLost ? { isDeaf: true } : {}) });
       return true;
@@ -135,7 +135,7 @@ export class RunControls {
     }
   }
 
-  #ask(url: string, method: 'GET' | 'POST', body?: object): Promise<Response> {
+  #request(url: string, method: 'GET' | 'POST', body?: object): Promise<Response> {
     const headers = { accept: 'application/json', 'content-type': 'application/json', ...this.#options.headers };
     const signal = AbortSignal.any([this.#options.signal, AbortSignal.timeout(REQUEST_MS)]);
     return untimedRequest(url, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}), signal });
@@ -176,11 +176,11 @@ interface BackgroundEventsOptions {
 /** Statuses of a missing route. */
 const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 const MISSING_MS = 5 * 60_000;
-/** After this many in a row, a server that had a stream counts as having none. */
+/** After more such responses in a row, a server that had a stream counts as having none. */
 const MISSING_AFTER = 6;
 /** A shorter interruption does not need a notice unless reopening failed. */
 const NOTICE_MS = 5_000;
-/** Longer than the interval of heartbeats. */
+/** A silent stream counts as broken after this time, which is longer than the interval of heartbeats. */
 const SILENT_MS = 5 * 60_000;
 
 export class BackgroundEvents {
@@ -201,7 +201,7 @@ export class BackgroundEvents {
     return this.#isOpen;
   }
 
-  /** Reason why no events arrive, as a sentence; null while they do. */
+  /** Sentence that explains why no events arrive; null while they do. */
   get trouble(): string | null {
     return this.#trouble;
   }
@@ -254,7 +254,7 @@ export class BackgroundEvents {
         response = new Response(null, { status: 404 });
       }
       if (response.ok) {
-        if (this.#trouble !== null) log('info', `events between turns arrive again (${displayUrl(url)})`);
+        if (this.#trouble !== null) log('info', `reconnected to the event stream at ${displayUrl(url)}`);
         this.#isOpen = true;
         this.#isMissing = false;
         this.#lastStatus = null;
@@ -294,7 +294,7 @@ export class BackgroundEvents {
     } else {
       this.#trouble = `Work between turns is not shown: the event stream ${failureText(reason)}. Reconnecting.`;
     }
-    if (before !== this.#trouble) log('warn', `${this.#trouble} (again in ${Math.round(againInMs / 1_000)} s)`);
+    if (before !== this.#trouble) log('warn', `${this.#trouble} (next attempt in ${Math.round(againInMs / 1_000)} s)`);
     if (this.#isMissing) this.#options.onMissing();
     onChanged();
   }

@@ -41,7 +41,7 @@ interface Waiting {
   text: string;
   resume: ResumeEntry[];
   results: HistoryMessage[];
-  /** Called when its turn comes, because a message may have become an answer by then. */
+  /** Called when the run is posted, because a message may have become an answer by then. */
   messages(): HistoryMessage[];
   settle(outcome: CommandOutcome): void;
 }
@@ -81,9 +81,9 @@ export class AgUiSource implements Source {
   readonly #ending = new AbortController();
   readonly #queue: Waiting[] = [];
   readonly #deliveries = new Map<string, Promise<CommandOutcome>>();
-  /** Messages that the previous process was sending. */
+  /** Messages that the previous process was sending when it ended. */
   readonly #uncertain = new Set<string>();
-  /** Unanswerable interrupts of an earlier process. */
+  /** Interrupts of an earlier process that can no longer be answered. */
   #abandoned: ResumeEntry[] = [];
   #history = new RunHistory(undefined);
   #inFlight: InFlightMessages | null = null;
@@ -92,7 +92,7 @@ export class AgUiSource implements Source {
   #listening: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
   #troubleText: string | null = null;
-  /** After an outage, tasks missing from the list of the server are lost. Null before the first probe. */
+  /** True after an outage: tasks missing from the server's list are then lost. Null before the first probe. */
   #wasLost: boolean | null = null;
   /** True if an event arrived since the last failed probe; null while probes succeed. */
   #hasSentEvent: boolean | null = null;
@@ -105,7 +105,7 @@ export class AgUiSource implements Source {
     this.#sessionId = sessionId;
     this.#workspaceNote = options.workspaceNote ?? null;
     const addresses = agUiEndpoints(url, sessionId, eventsPath);
-    this.#adapter = new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isHere: isLoopback(url) });
+    this.#adapter = new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isLocal: isLoopback(url) });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
       context: context,
@@ -135,8 +135,8 @@ export class AgUiSource implements Source {
         void this.#refreshTasks();
       },
       onEvent: (event, data) => {
-        const what = data === null ? { event } : { text: truncateText(data, QUOTED) };
-        void this.#pass('in', { stream: 'events', ...what });
+        const content = data === null ? { event } : { text: truncateText(data, QUOTED) };
+        void this.#pass('in', { stream: 'events', ...content });
       },
       onEnded: (reason, isReopened) =>
         void this.#pass('in', { stream: 'events', ended: reason, ...(isReopened ? { isReopened } : {}) }),
@@ -172,11 +172,11 @@ export class AgUiSource implements Source {
       const [name, first] = listOf(one).map(textOf);
       return name ? [[name, first ?? null]] : [];
     });
-    this.#adapter.recall({ runs, tasks: listOf(ended.tasks).flatMap((id) => textOf(id) ?? []), cut });
+    this.#adapter.restore({ runs, tasks: listOf(ended.tasks).flatMap((id) => textOf(id) ?? []), cut });
     if (!this.#history.isEmpty) this.#workspaceNote = null;
-    const left = open.requests.filter((id) => id !== this.#history.question);
-    this.#abandoned = left.map((interruptId) => ({ interruptId, status: 'cancelled' }));
-    // Tasks may continue on the server, so their state is requested.
+    const abandoned = open.requests.filter((id) => id !== this.#history.question);
+    this.#abandoned = abandoned.map((interruptId) => ({ interruptId, status: 'cancelled' }));
+    // Tasks may continue on the server, so they stay open until its task list arrives.
     const ends = endsOf({ ...open, tasks: [] }, this.#sessionId, this.#now());
     if (ends.length > 0) await this.#context.emit(this.#sessionId, ends);
     else await this.#context.announceSession(this.#sessionId);
@@ -195,12 +195,12 @@ export class AgUiSource implements Source {
     });
     const refusal = await unreachableReason(url, status);
     // A stopping server refuses connections but finishes its runs.
-    const why = this.#hasSentEvent === true ? null : refusal;
+    const reason = this.#hasSentEvent === true ? null : refusal;
     this.#hasSentEvent = refusal === null ? null : false;
-    if (why === null && this.#wasLost) await this.#refreshTasks();
-    // Unreachable at startup counts as an outage of the previous process.
-    this.#wasLost ??= why !== null;
-    return why;
+    if (reason === null && this.#wasLost) await this.#refreshTasks();
+    // A server that is unreachable at startup counts as an outage of the previous process.
+    this.#wasLost ??= reason !== null;
+    return reason;
   }
 
   async lost(reason: string): Promise<void> {
@@ -233,7 +233,7 @@ export class AgUiSource implements Source {
     const { messageId } = body;
     const known = this.#deliveries.get(messageId);
     if (known !== undefined) return known;
-    if (again && this.#uncertain.has(messageId)) return Promise.resolve(doubtful(UNCERTAIN));
+    if (again && this.#uncertain.has(messageId)) return Promise.resolve(uncertainOutcome(UNCERTAIN));
     const text = messageText(body);
     const delivery = new Promise<CommandOutcome>((settle) => {
       this.#enqueue({
@@ -256,12 +256,12 @@ export class AgUiSource implements Source {
     if (stale !== null) return stale;
     const isAccepted = await this.#controls.interrupt();
     const run = this.#run;
-    if (run === null || run.isOver) {
+    if (run === null || run.hasEnded) {
       if (isAccepted) return { state: 'done' };
       return failed('the agent started this turn by itself, and its server can’t interrupt it');
     }
     if (!isAccepted) run.cut('interrupted');
-    else setTimeout(() => run.isOver || run.cut('interrupted'), INTERRUPT_MS).unref();
+    else setTimeout(() => run.hasEnded || run.cut('interrupted'), INTERRUPT_MS).unref();
     return { state: 'done' };
   }
 
@@ -358,7 +358,7 @@ export class AgUiSource implements Source {
       this.#run = null;
       if (messageId !== null) this.#inFlight?.remove([messageId]);
       if (result.kind === 'later') return result.reason;
-      settle(result.kind === 'refused' ? failed(result.reason) : doubtful(`${result.reason}. ${CHECK}`));
+      settle(result.kind === 'refused' ? failed(result.reason) : uncertainOutcome(`${result.reason}. ${CHECK}`));
       return null;
     }
     onAccepted();
@@ -368,11 +368,11 @@ export class AgUiSource implements Source {
 
   /** Cuts a stream that stays open after its run once another run waits. */
   #cutTrailingStream(run: RunRequest): void {
-    const look = setInterval(() => {
-      if (!run.isOver || this.#run !== run) clearInterval(look);
+    const timer = setInterval(() => {
+      if (!run.hasEnded || this.#run !== run) clearInterval(timer);
       else if (this.#queue.length > 0) run.cut('its run has ended');
     }, this.#options.waits?.trailMs ?? TRAIL_MS);
-    look.unref();
+    timer.unref();
   }
 
   #observe(events: readonly EmittedEvent[]): void {
@@ -393,7 +393,7 @@ export class AgUiSource implements Source {
     void this.#context.emit(this.#sessionId, [], cursors);
   }
 
-  /** Reports a lost answer with a notice, because the answer command has already succeeded. */
+  /** Reports a lost answer with a notice, because the command that carried it has already succeeded. */
   #reportLostAnswer({ state, reason }: CommandOutcome): void {
     if (state !== 'failed') return;
     this.#answers.clear();
@@ -405,8 +405,8 @@ export class AgUiSource implements Source {
   /** Requests the task list after each connection, since ends may have been missed. */
   async #refreshTasks(): Promise<void> {
     const about = this.#context.openWork(this.#sessionId).tasks.map(({ id }) => id);
-    const isDeaf = () => this.#background.isMissing || this.#wasLost === true;
-    if ((await this.#controls.tasks(about, isDeaf)) && this.#wasLost) this.#wasLost = false;
+    const missesEvents = () => this.#background.isMissing || this.#wasLost === true;
+    if ((await this.#controls.tasks(about, missesEvents)) && this.#wasLost) this.#wasLost = false;
     this.#context.changed();
   }
 
@@ -427,7 +427,7 @@ export class AgUiSource implements Source {
   }
 }
 
-/** The outcome of a message that only a person can check at the agent. */
-function doubtful(reason: string): CommandOutcome {
+/** Outcome of a message that may have arrived; only a person can check. */
+function uncertainOutcome(reason: string): CommandOutcome {
   return { ...failed(reason), result: { mayHaveArrived: true } };
 }

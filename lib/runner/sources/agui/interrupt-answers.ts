@@ -13,11 +13,11 @@ export interface ResumeEntry {
   payload?: unknown;
 }
 
-/** Input of the next run. */
-export interface GivenAnswer {
+/** Input of the run that sends the answers. */
+export interface AnswerInput {
   resume: ResumeEntry[];
   messages: HistoryMessage[];
-  /** Messages for the history; the server adds them to the run itself. */
+  /** Messages for the history only: the server adds them to the run. */
   results: HistoryMessage[];
 }
 
@@ -26,17 +26,17 @@ export interface GivenAnswer {
  * all interrupts, because each must be answered in the next run.
  */
 export class InterruptAnswers {
-  readonly #give: (answer: GivenAnswer) => void;
+  readonly #post: (answer: AnswerInput) => void;
   readonly #requests = new PendingRequests();
   /** Open interrupts with their answers so far. */
   readonly #interrupts = new Map<string, { callId: string | null; entry: ResumeEntry | null }>();
 
-  /** @param give posts the run with the answer */
-  constructor(give: (answer: GivenAnswer) => void) {
-    this.#give = give;
+  /** @param post posts the run with the answer */
+  constructor(post: (answer: AnswerInput) => void) {
+    this.#post = post;
   }
 
-  /** True while the agent accepts nothing else until all interrupts are answered. */
+  /** True while interrupts are open: the agent accepts no message before all are answered. */
   get isWaiting(): boolean {
     return this.#interrupts.size > 0;
   }
@@ -68,7 +68,7 @@ export class InterruptAnswers {
   }
 
   #answerCall(callId: string, answer: RequestAnswer): void {
-    this.#give({ resume: [], messages: [toolResult(callId, answerText(answer))], results: [] });
+    this.#post({ resume: [], messages: [toolResult(callId, answerText(answer))], results: [] });
   }
 
   #answerInterrupt(interruptId: string, answer: RequestAnswer): void {
@@ -81,7 +81,7 @@ export class InterruptAnswers {
     const results = answered.flatMap(({ callId, entry: { payload } }) =>
       callId === null ? [] : [toolResult(callId, JSON.stringify(payload))],
     );
-    this.#give({ resume: answered.map(({ entry: one }) => one), messages: [], results });
+    this.#post({ resume: answered.map(({ entry: one }) => one), messages: [], results });
   }
 }
 

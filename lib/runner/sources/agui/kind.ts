@@ -52,7 +52,7 @@ export const kind: RunnerKind = {
     wake: { no: 'AG-UI can’t wake an agent with the result of a task; send a message instead.' },
     plans: { no: 'AG-UI has no plans; a server’s own activities are stored.' },
     edits: { no: 'AG-UI doesn’t report file changes.' },
-    catchUp: { no: 'Work from while the runner was away is not shown, except how tasks ended.' },
+    catchUp: { no: 'Work done while the runner was away is not shown, except how tasks ended.' },
     shared: {
       no: 'Messages of other clients are shown only if the server’s stream of events has them.',
     },
@@ -68,7 +68,7 @@ export const kind: RunnerKind = {
     const history = flag('history') ?? 'all';
     if (history !== 'all' && history !== 'none') throw usage('--history is all or none');
     const eventsPath = flag('events-path');
-    if (eventsPath !== undefined && !URL.canParse(eventsPath, url)) throw usage(`${eventsPath} is not a path`);
+    if (eventsPath !== undefined && !URL.canParse(eventsPath, url)) throw usage('--events-path is no path or URL');
     const endWithinMs = seconds('end-within', 30, 3_600);
     const authorization = env.INTERLUDE_AGENT_AUTHORIZATION;
     // A server may have several agents, each with its own address.

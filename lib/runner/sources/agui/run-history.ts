@@ -15,7 +15,7 @@ export interface HistoryMessage {
 
 /** UTF-16 units of JSON. */
 const MAX_HISTORY = 512 * 1024;
-/** Limit per text. */
+/** Maximum length of each text. */
 const MAX_TEXT = 128 * 1024;
 const ROLES = new Set(['user', 'assistant', 'tool', 'system', 'developer']);
 
@@ -23,8 +23,8 @@ const ROLES = new Set(['user', 'assistant', 'tool', 'system', 'developer']);
  * The conversation in the form of `RunAgentInput.messages`, for servers that keep none. Built from the emitted events
  * and stored for the next process.
  *
- * Failure: above its bound the oldest messages are dropped, up to a user message. Tool calls without a result are left
- * out, since models refuse them.
+ * Failure: above MAX_HISTORY the oldest messages are dropped, up to a user message. Tool calls without a result are
+ * left out, since models refuse them.
  */
 export class RunHistory {
   #messages: HistoryMessage[];
@@ -38,7 +38,7 @@ export class RunHistory {
   }
 
   /**
-   * Messages of a run that adds these.
+   * Returns the messages of a run that adds `incoming`.
    * @param answering tool calls that this run answers in another way
    */
   with(incoming: readonly HistoryMessage[], answering: readonly string[] = []): HistoryMessage[] {
@@ -54,7 +54,7 @@ export class RunHistory {
     return [...kept, ...incoming];
   }
 
-  /** A question of the last run without a result; the next message answers it. */
+  /** Call id of a question without a result; the next message answers it. Null if none. */
   get question(): string | null {
     const last = this.#messages.at(-1);
     const answered = new Set(this.#messages.flatMap(({ toolCallId }) => toolCallId ?? []));
@@ -119,17 +119,17 @@ export class RunHistory {
     for (const incoming of messages.toReversed()) {
       const id = textOf(incoming.id);
       if (id === null || incoming.role === 'tool' || this.#find(id) !== undefined) continue;
-      const twin = this.#messages.findLast(
+      const match = this.#messages.findLast(
         (known) => !named.has(known.id) && known.role === incoming.role && isAlike(known, incoming),
       );
-      if (twin !== undefined) twin.id = id;
+      if (match !== undefined) match.id = id;
     }
   }
 
   /**
    * Merges a message of a snapshot; in Ambient's runner the snapshot covers one run only.
    * @param last the preceding message of the snapshot
-   * @returns the id of the message, if it is one
+   * @returns the id of the message; null if it is malformed
    */
   #snapshot(incoming: Fields, last: string | null): string | null {
     const { id, role, content, toolCalls, toolCallId } = incoming;

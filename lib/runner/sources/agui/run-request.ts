@@ -12,7 +12,7 @@ export interface RunRequestOptions {
   log(level: 'warn', message: string): void;
   /** True if the event stream, on which the run may arrive, is open. */
   isStreamOpen(): boolean;
-  /** Called when the run starts on the event stream before its POST is answered. */
+  /** Called when the run starts on the event stream before the response to its POST. */
   onStarted(): void;
   /** Time for the run to start on the event stream. */
   beginMs?: number | undefined;
@@ -31,8 +31,8 @@ export const QUOTED = 400;
 const MAX_EXPLAINED = 16 * 1024;
 
 /**
- * Posts one run and reads its response stream. A server may also send the run on its event stream and answer the POST
- * late, with JSON, or through a proxy that times out: the events then prove that it has the run.
+ * Posts one run and reads its response stream. A server may also send the run on its event stream and respond to the
+ * POST late, with JSON, or through a proxy that times out: the events then prove that the server has the run.
  *
  * Failure: a run that was certainly not received may be posted again as another run. The end of the stream is reported
  * whether or not the run has ended.
@@ -40,12 +40,12 @@ const MAX_EXPLAINED = 16 * 1024;
 export class RunRequest {
   readonly id = randomUUID();
   /** True once the run has ended. The stream may stay open. */
-  isOver = false;
+  hasEnded = false;
   readonly #options: RunRequestOptions;
   readonly #cut = new AbortController();
   readonly #started = new AbortController();
   readonly #ended = new AbortController();
-  #answer: Response | null = null;
+  #response: Response | null = null;
 
   constructor(options: RunRequestOptions) {
     this.#options = options;
@@ -56,13 +56,13 @@ export class RunRequest {
     this.#cut.abort(reason);
   }
 
-  /** Notes that its turn has started or ended, on either stream. */
-  observed(what: 'started' | 'ended'): void {
-    const isAnswered = this.#answer !== null;
-    if (what === 'started') this.#started.abort();
+  /** Notes that the run's turn has started or ended, on either stream. */
+  observed(phase: 'started' | 'ended'): void {
+    const hasResponse = this.#response !== null;
+    if (phase === 'started') this.#started.abort();
     else this.#ended.abort();
-    if (isAnswered) return;
-    if (what === 'ended') this.isOver = true;
+    if (hasResponse) return;
+    if (phase === 'ended') this.hasEnded = true;
     else this.#options.onStarted();
   }
 
@@ -94,7 +94,7 @@ export class RunRequest {
       return { kind: 'unknown', reason: `the connection broke before the agent responded (${reason})` };
     }
     if (response.ok && isStream(response)) {
-      this.#answer = response;
+      this.#response = response;
       await pass('in', { stream: 'run', runId: this.id, status: response.status });
       return { kind: 'accepted' };
     }
@@ -112,12 +112,12 @@ export class RunRequest {
     await aborted(AbortSignal.any([this.#started.signal, this.#cut.signal, late]));
   }
 
-  /** Reads the stream to its end. @param onOver called when the run ends */
-  async follow(onOver: () => void): Promise<void> {
+  /** Reads the stream to its end. @param onEnded called when the run ends */
+  async follow(onEnded: () => void): Promise<void> {
     const { pass, log } = this.#options;
-    if (this.#answer === null) {
+    if (this.#response === null) {
       await aborted(AbortSignal.any([this.#ended.signal, this.#cut.signal]));
-      if (!this.isOver) {
+      if (!this.hasEnded) {
         await pass('in', { stream: 'run', runId: this.id, ended: String(this.#cut.signal.reason), isAsked: true });
       }
       return;
@@ -125,7 +125,7 @@ export class RunRequest {
     let stored: Promise<void> = Promise.resolve();
     let reason: string | null = null;
     try {
-      const isWhole = await readEvents(this.#answer.body ?? new ReadableStream(), {
+      const isWhole = await readEvents(this.#response.body ?? new ReadableStream(), {
         takesLast: true,
         onChunk: () => stored,
         onEvent: ({ data }) => {
@@ -134,10 +134,10 @@ export class RunRequest {
           if (event === null) log('warn', `the agent sent invalid JSON: ${quoted}`);
           stored = pass('in', { stream: 'run', runId: this.id, ...(event === null ? { text: quoted } : { event }) });
           const type = textOf(fieldsOf(event).type);
-          if (type === 'RUN_STARTED') this.isOver = false;
+          if (type === 'RUN_STARTED') this.hasEnded = false;
           if (type !== 'RUN_FINISHED' && type !== 'RUN_ERROR') return;
-          this.isOver = true;
-          onOver();
+          this.hasEnded = true;
+          onEnded();
         },
       });
       if (!isWhole) reason = 'an event is too long';
@@ -145,7 +145,7 @@ export class RunRequest {
       reason = this.#reasonOf(error);
     }
     const isAsked = this.#cut.signal.aborted;
-    if (!this.isOver && !isAsked) {
+    if (!this.hasEnded && !isAsked) {
       log('warn', `the stream of a run broke before its end: ${reason ?? 'it was closed'}`);
     }
     await pass('in', { stream: 'run', runId: this.id, ended: reason, ...(isAsked ? { isAsked } : {}) });

@@ -4,13 +4,13 @@ import type { ContentBlock, UserMessage } from './claude-sdk';
 
 interface Waiting {
   message: UserMessage;
-  handed: () => void;
-  failed: (reason: Error) => void;
+  resolve: () => void;
+  reject: (reason: Error) => void;
 }
 
 type WithContent = (message: UserMessage) => UserMessage;
 
-/** Delay of the next message if the CLI does not confirm the previous one. */
+/** Time after which the next message is sent although the CLI has not confirmed the previous one. */
 const UNCONFIRMED_MS = 5_000;
 
 /**
@@ -21,24 +21,24 @@ const UNCONFIRMED_MS = 5_000;
  * Failure: a message that no process pulled waits for the next process.
  */
 export class InputQueue {
-  readonly #onHanded: (message: UserMessage) => void;
-  readonly #wholeOf: WithContent;
+  readonly #onSent: (message: UserMessage) => void;
+  readonly #addAttachments: WithContent;
   #waiting: Waiting[] = [];
   #unconfirmed: string | null = null;
   #closed: Error | null = null;
   #wake = () => {};
 
-  /** @param wholeOf adds the attachments, which are read when the message's turn comes */
-  constructor(onHanded: (message: UserMessage) => void, wholeOf: WithContent = (message) => message) {
-    this.#onHanded = onHanded;
-    this.#wholeOf = wholeOf;
+  /** @param addAttachments called when a message is sent, so that its files are read then */
+  constructor(onSent: (message: UserMessage) => void, addAttachments: WithContent = (message) => message) {
+    this.#onSent = onSent;
+    this.#addAttachments = addAttachments;
   }
 
   /** Resolves once the message is in the input of the CLI. */
   push(message: UserMessage): Promise<void> {
     if (this.#closed !== null) return Promise.reject(this.#closed);
-    return new Promise((handed, failed) => {
-      this.#waiting.push({ message, handed, failed });
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ message, resolve, reject });
       this.#wake();
     });
   }
@@ -46,7 +46,7 @@ export class InputQueue {
   /** Requeues messages lost with a process, before those that no process had. */
   requeue(messages: readonly UserMessage[]): void {
     const ignore = () => {};
-    this.#waiting.unshift(...messages.map((message) => ({ message, handed: ignore, failed: ignore })));
+    this.#waiting.unshift(...messages.map((message) => ({ message, resolve: ignore, reject: ignore })));
     this.#wake();
   }
 
@@ -55,7 +55,7 @@ export class InputQueue {
     return this.#waiting.map(({ message }) => message.uuid);
   }
 
-  /** Confirms a message on which the CLI has reported, which proves that the CLI has it. */
+  /** Confirms a message, because a report about it proves that the CLI has it. */
   confirmed(uuid: string): void {
     if (this.#unconfirmed !== uuid) return;
     this.#unconfirmed = null;
@@ -65,7 +65,7 @@ export class InputQueue {
   /** Refuses further messages, because no further process will start. */
   close(reason: string): void {
     this.#closed = new Error(reason);
-    for (const { failed } of this.#waiting.splice(0)) failed(this.#closed);
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#closed);
     this.#wake();
   }
 
@@ -81,11 +81,11 @@ export class InputQueue {
           await this.#woken(this.#unconfirmed === null ? null : UNCONFIRMED_MS);
           continue;
         }
-        const message = this.#wholeOf(next.message);
+        const message = this.#addAttachments(next.message);
         this.#waiting.shift();
         this.#unconfirmed = message.uuid;
-        this.#onHanded(next.message);
-        next.handed();
+        this.#onSent(next.message);
+        next.resolve();
         yield message;
       }
     } finally {

@@ -6,13 +6,13 @@ import { ensurePackage, installedPackage, isWithin, type WantedPackage } from '.
 import type { SpawnedProcess, SpawnRequest } from '../../host/agent-process';
 
 /**
- * The part of the Agent SDK that is used here, declared by hand: the SDK is installed by its users, so building and
- * running the rest must not need its code or types.
+ * Types for the used part of the Agent SDK, declared by hand: operators install the SDK, so Interlude must build and
+ * run without its code and types.
  *
  * @see `@anthropic-ai/claude-agent-sdk` 0.3.332
  */
 export const CLAUDE_SDK = '@anthropic-ai/claude-agent-sdk';
-/** Version of the recordings and of the measurements behind the adapter. */
+/** Version against which the adapter was recorded and measured. */
 const CLAUDE_SDK_VERSION = '0.3.332';
 
 export interface ClaudeSdk {
@@ -24,7 +24,7 @@ export interface ClaudeQuery extends AsyncIterable<unknown> {
   /** @returns uuids of queued messages, if the CLI reports them */
   interrupt(): Promise<{ still_queued?: string[] } | undefined>;
   stopTask(taskId: string): Promise<void>;
-  /** Closes stdin at once; the CLI exits about two seconds later. */
+  /** Closes stdin immediately; the CLI exits about two seconds later. */
   close(): void;
 }
 
@@ -117,8 +117,8 @@ export interface InstalledSdk {
 }
 
 /**
- * Loads the installed SDK from Interlude's folders. Its code runs in the runner beside the token, so neither the
- * working folder of an agent nor its parents are searched, although Node would.
+ * Loads the installed SDK from Interlude's folders. Its code runs in the runner, which holds the token, so neither the
+ * agent's working folder nor its parents are searched, although Node would.
  * @param named the only folder to search
  * @returns null if it is missing or can't be loaded
  */
@@ -127,10 +127,10 @@ export async function loadClaudeSdk(dataDir: string, named?: string): Promise<In
     const file = installedPackage(folder, CLAUDE_SDK);
     const sdk = file === null ? null : await load(file);
     if (file === null || sdk === null) continue;
-    // the real location of its files, which may be linked
-    const beside = file.slice(0, file.lastIndexOf(`${sep}node_modules${sep}`));
-    const own = [realpathSync(join(folder, 'node_modules')), join(beside, 'node_modules')];
-    return { sdk, owns: (program) => own.some((place) => isWithin(place, program)) };
+    // The package may be a link, so the folder that really contains it counts too.
+    const realRoot = file.slice(0, file.lastIndexOf(`${sep}node_modules${sep}`));
+    const own = [realpathSync(join(folder, 'node_modules')), join(realRoot, 'node_modules')];
+    return { sdk, owns: (program) => own.some((root) => isWithin(root, program)) };
   }
   return null;
 }

@@ -43,7 +43,7 @@ export interface ClaudeSourceOptions {
   inFlight: InFlightMessage[];
   /** Environment of the CLI, before additions. */
   env: Record<string, string | undefined>;
-  /** Control file for the user's hooks; without it they find no companion. */
+  /** Control file for the user's hooks; without the file they find no companion. */
   controlFile?: string;
   model?: string | undefined;
   permissionMode?: PermissionMode | undefined;
@@ -60,8 +60,8 @@ export interface ClaudeSourceOptions {
 }
 
 /** Variables that make the CLI believe it runs inside itself. */
-const WITHHELD = /^(CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT)$/;
-/** `close` gives the CLI about two seconds; later it is killed. */
+const EXCLUDED_ENV = /^(CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT)$/;
+/** Time after which a CLI that outlives `close` is killed. */
 const CLOSE_WITHIN_MS = 5_000;
 
 /**
@@ -96,8 +96,8 @@ export class ClaudeSource implements Source {
     const { sessionId } = memory;
     this.refusals = {
       ...(endRefusal === undefined ? {} : { 'session.end': endRefusal }),
-      'task.wake': 'Claude Code learns about its tasks and wakes by itself',
-      'wake-rule.set': 'Claude Code learns about its tasks and wakes by itself',
+      'task.wake': 'Claude Code wakes by itself when a task ends',
+      'wake-rule.set': 'Claude Code wakes by itself when a task ends',
     };
     if (endRefusal === undefined) this.end = endSessionHandler(options.context);
     this.unknownSessionRefusal = `the agent is running session ${sessionId}; resume this one with --session`;
@@ -174,8 +174,7 @@ export class ClaudeSource implements Source {
     const text = messageText(body);
     const isKnown = this.#conversation.inFlight.has(messageId);
     if (isKnown || (again && (await this.#receivedIds([messageId])).has(messageId))) return { state: 'delivered' };
-    // The command is stored, so a kill in between redelivers it. The message only has to be stored before delivery is
-    // reported.
+    // The command is stored until its delivery is reported, so it is redelivered after a kill before this point.
     const stored = this.#conversation.inFlight.put(inFlightMessage(messageId, text, files));
     await this.#input.push(userMessage({ messageId, text }));
     await stored;
@@ -190,8 +189,8 @@ export class ClaudeSource implements Source {
     if (this.#query === null) return failed('the agent is restarting, so nothing is running');
     const receipt = await this.#query.interrupt();
     const waiting = receipt?.still_queued?.length ?? 0;
-    const going = open.tasks.map(({ description }) => description);
-    this.#conversation.notice(interruptNotice(open.turn !== null, going, waiting));
+    const tasks = open.tasks.map(({ description }) => description);
+    this.#conversation.notice(interruptNotice(open.turn !== null, tasks, waiting));
     return {
       state: 'done',
       result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inFlight.all.length },
@@ -204,7 +203,7 @@ export class ClaudeSource implements Source {
       ({ id, runId: run }) => id === taskId && (runId === undefined || run === null || run === runId),
     );
     if (task === undefined) return failed('this task is no longer running');
-    if (this.#query === null) return failed('the agent is restarting');
+    if (this.#query === null) return failed('the agent is restarting; try again once it runs');
     await this.#query.stopTask(taskId);
     return { state: 'done' };
   }
@@ -262,8 +261,8 @@ export class ClaudeSource implements Source {
     const { env, controlFile = '/dev/null', model, permissionMode, workspaceNote = null } = this.#options;
     const { cwd, conversationId, sessionId } = this.#conversation.memory;
     const file = await findConversation(env, conversationId);
-    const isBegun = file !== null && (await readConversation(file, [])).hasMessages;
-    const kept = Object.entries(agentEnvironment(env)).filter(([name]) => !WITHHELD.test(name));
+    const hasStarted = file !== null && (await readConversation(file, [])).hasMessages;
+    const kept = Object.entries(agentEnvironment(env)).filter(([name]) => !EXCLUDED_ENV.test(name));
     return {
       cwd,
       env: {
@@ -281,12 +280,12 @@ export class ClaudeSource implements Source {
       includePartialMessages: true as const,
       perTaskStopAffordance: true as const,
       ...(await this.#toolOptions()),
-      ...(isBegun ? { resume: conversationId } : { sessionId: conversationId }),
+      ...(hasStarted ? { resume: conversationId } : { sessionId: conversationId }),
       // With every tool allowed, the SDK warns about an unused callback.
-      ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#mayUse }),
+      ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#canUseTool }),
       spawnClaudeCodeProcess: (request: ConstructorParameters<typeof AgentProcess>[0]) => {
         if (this.#options.owns?.(request.command) === false) {
-          throw new Error(`the Agent SDK includes no Claude Code, and ${request.command} is not used in its place`);
+          throw new Error(`the Agent SDK lacks its Claude Code; reinstall it (${request.command} is not used instead)`);
         }
         const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
@@ -324,7 +323,7 @@ export class ClaudeSource implements Source {
     this.#supervisor.checkIdle();
   }
 
-  /** Tracks a message through the queue of the CLI. A started message is answered by a turn, however it ends. */
+  /** Tracks a message through the queue of the CLI. Once started, a turn answers it, however that turn ends. */
   #trackMessage(messageId: string, state: unknown): void {
     this.#input.confirmed(messageId);
     if (!this.#conversation.inFlight.has(messageId)) return;
@@ -332,11 +331,11 @@ export class ClaudeSource implements Source {
     if (state !== 'completed' && state !== 'cancelled' && state !== 'discarded' && state !== 'refused') return;
     this.#conversation.inFlight.remove([messageId]);
     if (!this.#started.delete(messageId) && state !== 'completed') {
-      this.#context.report(messageId, { state: 'failed', reason: `Claude Code did not process it: ${state}` });
+      this.#context.report(messageId, { state: 'failed', reason: `Claude Code did not process the message: ${state}` });
     }
   }
 
-  readonly #mayUse = async (
+  readonly #canUseTool = async (
     tool: string,
     input: Record<string, unknown>,
     context: PermissionContext,
@@ -346,7 +345,7 @@ export class ClaudeSource implements Source {
       return { behavior: 'deny', message: "The request has no id, so it can't be answered." };
     const { answerWithinMs } = this.#options;
     const { signal: _, suggestions: __, ...details } = context;
-    // A reused id opens a new request, so the earlier request is withdrawn first.
+    // A reused id opens another request, so the earlier one is withdrawn first.
     this.#requests.withdraw(requestId);
     const opened = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
     this.#record('canUseTool', opened);

@@ -56,9 +56,9 @@ export class Conversation {
   received(message: unknown): void {
     const events = this.#adapter.read(message, this.#now());
     this.#emitAnnotated(events);
-    const requestAnswered = answeredMessageIds(events);
-    this.#annotator.answered(requestAnswered);
-    this.inFlight.remove(requestAnswered);
+    const messageIds = answeredMessageIds(events);
+    this.#annotator.answered(messageIds);
+    this.inFlight.remove(messageIds);
   }
 
   /** Notes a message, already in the log, that is about to enter the input of the agent. */
@@ -116,7 +116,7 @@ function sessionCursor(memory: ClaudeSession): Cursor {
   return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
 }
 
-/** All sessions of this outbox. */
+/** Reads all sessions of this outbox. */
 export async function readSessions(outbox: Outbox): Promise<ClaudeSession[]> {
   return [...(await outbox.cursors(SESSION)).values()].map((value) => JSON.parse(value) as ClaudeSession);
 }
@@ -150,7 +150,7 @@ export async function findConversation(
 interface ConversationContent {
   /** True if the conversation has a message, so that it can be resumed. */
   hasMessages: boolean;
-  /** The given ids that the agent received. */
+  /** Those of the requested ids that the agent received. */
   received: Set<string>;
 }
 

@@ -37,8 +37,8 @@ INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into 
 message.
 At the end of a session the log has the share of tool calls that only gathered information (signal context_ratio);
 INTERLUDE_CONTEXT_RATIO=off disables it.
-Ctrl-C lets the agent finish its current step; press it again to stop at once. Records that have not reached the dashboard
-are sent by the next run.
+Ctrl-C lets the agent finish its current step; press it again to stop immediately. Records that have not reached the
+dashboard are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 the Agent SDK is not installed.`;
 
@@ -64,7 +64,7 @@ export const kind: RunnerKind = {
     wake: { needless: 'Claude Code wakes by itself when a background task ends.' },
     plans: true,
     edits: true,
-    catchUp: { partly: 'Work from while the runner was away is not shown; a resumed session continues from there.' },
+    catchUp: { partly: 'Work done while the runner was away is not shown; a resumed session continues from there.' },
     shared: { no: 'It has no terminal; “runner hooks” follows the terminals that you start.' },
   },
   help: HELP,
@@ -81,7 +81,7 @@ export const kind: RunnerKind = {
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
     const sdkFolder = flag('sdk');
-    // Relative to the working folder as a flag; in the environment, which applies everywhere, relative to Interlude.
+    // The flag is relative to the working folder, the variable, which applies everywhere, to Interlude's folder.
     const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveOwnFolder(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     preloadMcpSdk();
@@ -92,14 +92,14 @@ export const kind: RunnerKind = {
       matches: async (outbox) => findSession(await readSessions(outbox), named, conversationIdOf) !== undefined,
       endWithinMs,
       async open({ outbox, controlFile, workspaceNote, record }) {
-        const memory = await sessionToCarry(outbox, named, cwd, env);
+        const memory = await chooseSession(outbox, named, cwd, env);
         const inFlight = await readInFlight(outbox, memory.sessionId);
-        const how = {
+        const options = {
           ...{ ...installed, toolServer: newMcpServer, memory, inFlight, env, controlFile },
           ...{ model, permissionMode, answerWithinMs, workspaceNote, record },
         };
         return {
-          source: (context) => new ClaudeSource({ ...how, context }),
+          source: (context) => new ClaudeSource({ ...options, context }),
           sessionId: memory.sessionId,
         };
       },
@@ -107,8 +107,8 @@ export const kind: RunnerKind = {
   },
 };
 
-/** The named session if this agent has run it; else a new one, or an existing conversation of Claude Code. */
-async function sessionToCarry(
+/** Chooses the named session if this agent has run it; else a new one, or an existing conversation of Claude Code. */
+async function chooseSession(
   outbox: Outbox,
   named: NamedSession,
   cwd: string,
@@ -125,7 +125,7 @@ async function sessionToCarry(
     return { ...fresh, sessionId: session ?? randomUUID(), conversationId: randomUUID() };
   }
   if ((await findConversation(env, resume)) === null) {
-    throw new CliError(EXIT.failed, `neither this agent nor Claude Code has a session ${resume}`);
+    throw new CliError(EXIT.failed, `neither this agent nor Claude Code has a session ${resume}; check the id`);
   }
   return { ...fresh, sessionId: session ?? resume, conversationId: resume };
 }

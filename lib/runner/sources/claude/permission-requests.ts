@@ -27,7 +27,7 @@ export class PermissionRequests {
   }
 
   /**
-   * Resolves with the decision of a person, on timeout, or when the agent withdraws.
+   * Resolves with a person's decision, on timeout, or when the agent withdraws the request.
    * @param onSettled called first with the same decision
    */
   wait(
@@ -52,11 +52,11 @@ export class PermissionRequests {
       signal.addEventListener('abort', cancel);
       this.#settlers.set(requestId, settle);
       const kind = tool === QUESTION_TOOL ? 'question' : 'permission';
-      const give = (_: unknown, { type, body }: AnswerCommand) => {
+      const deliver = (_: unknown, { type, body }: AnswerCommand) => {
         settle(type === 'question.answer' ? { kind: 'question', body } : { kind: 'permission', body });
         return null;
       };
-      this.#requests.hold({ sessionId, requestId, kind, tool: tool || null, input, acceptsInput: true, deliver: give });
+      this.#requests.hold({ sessionId, requestId, kind, tool: tool || null, input, acceptsInput: true, deliver });
       if (signal.aborted) cancel();
     });
   }
@@ -96,7 +96,7 @@ export function resultOf(decision: Decision, { input, context }: PermissionReque
   }
 }
 
-/** Answer as the adapter records it. */
+/** Returns the answer in the form that the adapter records. */
 export function answerOf(decision: Decision): { behavior: 'allow' | 'deny'; message?: string; outcome?: string } {
   switch (decision.kind) {
     case 'question':

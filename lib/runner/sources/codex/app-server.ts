@@ -8,28 +8,28 @@ import { AgentProcess, agentEnvironment, exitText, JsonLines } from '../../host/
 /** Result of a request: the response, or why there is none. */
 export type RpcResult = { result: Fields } | { error: string; code: number | null; isGone: boolean };
 
-/** A server that does not answer within this time counts as hanging. */
-const ANSWER_WITHIN_MS = 30_000;
+/** A server that does not respond within this time counts as hanging. */
+const RESPOND_WITHIN_MS = 30_000;
 /** JSON-RPC "method not found": this version lacks the method. */
 export const NO_SUCH_METHOD = -32_601;
 
 /**
  * JSON-RPC client of one connection to an app-server.
  *
- * Ordering: `passed` sees every message, in both directions, before it takes effect.
+ * Ordering: `onMessage` sees every message, in both directions, before it takes effect.
  * Failure: every request settles: response, disconnect or timeout.
  */
 export class AppServer {
   readonly #link: Transport;
-  readonly #passed: (dir: 'in' | 'out', message: object) => void;
-  readonly #waiting = new Map<number, { settle: (answered: RpcResult) => void; threadId: string | null }>();
+  readonly #onMessage: (dir: 'in' | 'out', message: object) => void;
+  readonly #waiting = new Map<number, { settle: (response: RpcResult) => void; threadId: string | null }>();
   readonly #waitMs: number;
   #next = 1;
   #isGone = false;
 
-  constructor(link: Transport, passed: (dir: 'in' | 'out', message: object) => void, waitMs = ANSWER_WITHIN_MS) {
+  constructor(link: Transport, onMessage: (dir: 'in' | 'out', message: object) => void, waitMs = RESPOND_WITHIN_MS) {
     this.#link = link;
-    this.#passed = passed;
+    this.#onMessage = onMessage;
     this.#waitMs = waitMs;
     void link.ended.then(() => this.#ended());
   }
@@ -46,10 +46,10 @@ export class AppServer {
   async call(method: string, params: { threadId?: string; [name: string]: unknown }): Promise<RpcResult> {
     if (this.#isGone) return GONE;
     const id = this.#next++;
-    const answered = new Promise<RpcResult>((resolve) => {
+    const settled = new Promise<RpcResult>((resolve) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
-        resolve({ error: `Codex did not answer within ${this.#waitMs / 1_000} s`, code: null, isGone: false });
+        resolve({ error: `Codex did not respond within ${this.#waitMs / 1_000} s`, code: null, isGone: false });
       }, this.#waitMs);
       const settle = (response: RpcResult) => {
         clearTimeout(timer);
@@ -58,15 +58,15 @@ export class AppServer {
       this.#waiting.set(id, { settle, threadId: params.threadId ?? null });
     });
     this.#send({ id, method, params });
-    return await answered;
+    return await settled;
   }
 
   notify(method: string): void {
     this.#send({ method });
   }
 
-  /** Answers a request of the server. @returns false if the connection is gone */
-  answer(id: string | number, result: object): boolean {
+  /** Responds to a request of the server. @returns false if the connection is gone */
+  respond(id: string | number, result: object): boolean {
     return this.#send({ id, result });
   }
 
@@ -93,7 +93,7 @@ export class AppServer {
 
   #send(message: object): boolean {
     if (this.#isGone) return false;
-    this.#passed('out', message);
+    this.#onMessage('out', message);
     this.#link.send(message);
     return true;
   }
@@ -107,7 +107,7 @@ export class AppServer {
 
 const GONE: RpcResult = { error: 'the connection to Codex broke', code: null, isGone: true };
 
-/** Id and method, if the message is a request of the server. */
+/** Returns the id and method of a request from the server; null for other messages. */
 export function requestOf(message: unknown): { id: string | number; method: string } | null {
   if (!isObject(message) || typeof message.method !== 'string') return null;
   const { id, method } = message;
@@ -171,7 +171,7 @@ export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: Tr
     close: () => child.stdin.end(),
     kill: () => killGroup(child),
     ended: agent.exited.then((exit) => ({
-      // After a signal, its colored log explains nothing.
+      // After a signal, the colored log of the server explains nothing.
       reason: visibleText(exitText(exit.signal === null ? exit : { ...exit, lastOutput: null })),
       exitCode: exit.exitCode,
       signal: exit.signal,
@@ -190,7 +190,7 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** Messages with images are far smaller. */
+/** Far above the size of any message, even with images. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const OPEN_WITHIN_MS = 10_000;
 /** A server or machine that sends no pong in this time counts as hanging. */
@@ -257,7 +257,7 @@ export function connectSocket(path: string, listener: TransportListener): Transp
     socket.on('close', (code) => {
       clearInterval(ping);
       const isServerGone = NO_SERVER.has(failure?.code ?? '');
-      const reason = reasonOf(failure ?? new Error(isAlive ? String(code) : 'it does not answer'), path);
+      const reason = reasonOf(failure ?? new Error(isAlive ? String(code) : 'it does not respond'), path);
       resolve({ reason, exitCode: null, signal: null, isServerGone });
     });
   });

@@ -19,10 +19,10 @@ export interface CodexConnectionOptions {
   memory: ThreadStore;
   context: SourceContext;
   /**
-   * True if other clients are connected. Their threads are followed, and requests that are not for us are left to them.
+   * True if other clients are connected. Their threads are followed, and requests that are not ours are left to them.
    */
   isShared: boolean;
-  /** Messages of ours that Codex has, by `clientUserMessageId`. */
+  /** Our messages that Codex has, by `clientUserMessageId`. */
   receivedMessages: Map<string, true>;
   onThread(threadId: string, thread: Fields): Promise<void> | void;
   /** Called once the history of the thread is emitted. */
@@ -143,7 +143,7 @@ export class CodexConnection {
     }
   }
 
-  /** True if Codex has a message of ours, possibly queued. */
+  /** True if Codex has this message of ours, possibly queued. */
   async hasMessage(threadId: string, clientId: string): Promise<boolean> {
     if (this.#options.receivedMessages.has(clientId)) return true;
     const answered = await this.server.call('thread/queue/list', { threadId });
@@ -154,8 +154,8 @@ export class CodexConnection {
   async #catchUp(threadId: string): Promise<void> {
     let cursor: string | null = null;
     for (let page = 0; page < MAX_PAGES; page += 1) {
-      const place = cursor === null ? {} : { cursor };
-      const answered: RpcResult = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...place });
+      const from = cursor === null ? {} : { cursor };
+      const answered: RpcResult = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...from });
       if ('error' in answered) {
         this.#options.context.log('warn', `the history of thread ${threadId} can't be read: ${answered.error}`);
         break;
@@ -171,10 +171,10 @@ export class CodexConnection {
       this.#options.context.log('warn', `Codex sent an invalid message: ${beginningOf(message)}`);
       return;
     }
-    const isOurs = this.server?.threadOf(message.id) ?? null;
-    const isAnswer = typeof message.method !== 'string';
-    const threadId = isAnswer ? isOurs : textOf(fieldsOf(message.params).threadId);
-    const queued = threadId === null || isAnswer ? undefined : this.#queued.get(threadId);
+    const requestThread = this.server?.threadOf(message.id) ?? null;
+    const isResponse = typeof message.method !== 'string';
+    const threadId = isResponse ? requestThread : textOf(fieldsOf(message.params).threadId);
+    const queued = threadId === null || isResponse ? undefined : this.#queued.get(threadId);
     if (queued !== undefined && queued.length < MAX_QUEUED) queued.push(message);
     else this.#pass(message, threadId);
   }
@@ -195,7 +195,7 @@ export class CodexConnection {
     if (request !== null) {
       const open = adapter.openRequest(request.id);
       if (open !== null) onRequest(open, this.server);
-      else if (!isShared) this.server.refuse(request.id, `Interlude does not answer ${request.method}`);
+      else if (!isShared) this.server.refuse(request.id, `Interlude does not support ${request.method}`);
       return;
     }
     const method = String(message.method);
@@ -246,13 +246,13 @@ export class CodexRequests {
   hold(sessionId: string, request: CodexRequest, server: AppServer): void {
     const { rpcId, value } = request;
     const { request_id: requestId } = value;
-    // An answer to an earlier request with this id must not apply.
+    // An answer to an earlier request with this id must not reach the new one.
     this.release(rpcId);
     setBounded(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
     this.#requests.open(sessionId, value, (answer) => {
-      const given = answerResult(request, answer);
-      if ('refusal' in given) return given.refusal;
-      return server.answer(rpcId, given.result) ? null : 'the connection to Codex broke';
+      const outcome = answerResult(request, answer);
+      if ('refusal' in outcome) return outcome.refusal;
+      return server.respond(rpcId, outcome.result) ? null : 'the connection to Codex broke';
     });
   }
 
@@ -262,7 +262,7 @@ export class CodexRequests {
     if (held !== undefined) this.#requests.release(held.sessionId, held.requestId);
   }
 
-  /** Forgets all requests, because the connection is gone. The next one repeats them. */
+  /** Forgets all requests, because the connection is gone. The next connection repeats them. */
   clear(): void {
     this.#requests.clear();
     this.#byRpcId.clear();
@@ -283,7 +283,7 @@ function answerResult(request: CodexRequest, answer: RequestAnswer): { result: o
     answer.kind === 'option'
       ? request.decisions.find(({ option }) => option.id === answer.optionId)
       : request.decisions.find(({ option }) => (option.kind === 'allow') === answer.isAllowed);
-  return found === undefined ? { refusal: 'Codex does not offer this answer' } : { result: found.result };
+  return found === undefined ? { refusal: 'Codex offers no such answer; choose another' } : { result: found.result };
 }
 
 function questionResult(
@@ -291,10 +291,10 @@ function questionResult(
   answers: Record<string, string | string[]>,
 ): { result: object } | { refusal: string } {
   const answered = fields.flatMap((field) => {
-    const given = answers[field.question] ?? answers[field.header] ?? answers[field.id];
-    return given === undefined ? [] : [{ field, texts: [given].flat() }];
+    const value = answers[field.question] ?? answers[field.header] ?? answers[field.id];
+    return value === undefined ? [] : [{ field, texts: [value].flat() }];
   });
-  if (answered.length === 0) return { refusal: 'none of the questions was answered' };
+  if (answered.length === 0) return { refusal: 'no question was answered; answer at least one' };
   if (!isForm) {
     return {
       result: { answers: Object.fromEntries(answered.map(({ field, texts }) => [field.id, { answers: texts }])) },
@@ -304,7 +304,7 @@ function questionResult(
   return { result: { action: 'accept', content, _meta: null } };
 }
 
-/** Converts to the type of the form field. Anything else stays text, which the MCP server rejects itself. */
+/** Converts an answer to the type of its form field. If that fails, the text stays, and the MCP server rejects it. */
 function typedValue({ type }: QuestionField, texts: string[]): unknown {
   const text = texts.join(', ');
   if (type === 'texts') return texts;

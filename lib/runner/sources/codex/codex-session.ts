@@ -34,13 +34,13 @@ export class CodexSession {
   note: string | null = null;
   readonly #options: CodexSessionOptions;
   #wakes: TaskWakes | null = null;
-  /** True if the queue of Codex may have a message of ours, possibly from an earlier process. */
+  /** True if the queue of Codex may hold one of our messages, possibly from an earlier process. */
   #mayBeQueued = true;
 
-  static async recall(options: CodexSessionOptions): Promise<CodexSession> {
+  static async restore(options: CodexSessionOptions): Promise<CodexSession> {
     const { context, sessionId } = options;
     const session = new CodexSession(options, await InFlightMessages.recall(context, sessionId));
-    session.#wakes = await TaskWakes.recall(context, sessionId, (wake) => session.#wake(wake));
+    session.#wakes = await TaskWakes.restore(context, sessionId, (wake) => session.#wake(wake));
     return session;
   }
 
@@ -75,14 +75,14 @@ export class CodexSession {
     await this.turnEnded();
   }
 
-  /** Starts the next queued message: Codex does so by itself, except after an interrupt or a failure. */
+  /** Starts the next queued message, because Codex does not after an interrupt or a failure. */
   async turnEnded(): Promise<void> {
     if (!this.#mayBeQueued) return;
     await pause(QUEUE_MS);
     const { connection, threadId } = await this.#options.ready();
     if (this.#options.adapter.thread(threadId)?.openTurn !== null) return;
-    const answered = await connection.server.call('thread/queue/list', { threadId });
-    const queued = 'result' in answered ? listOf(answered.result.data).map(fieldsOf) : [];
+    const response = await connection.server.call('thread/queue/list', { threadId });
+    const queued = 'result' in response ? listOf(response.result.data).map(fieldsOf) : [];
     const ours = queued.find(({ clientUserMessageId: id }) => parseClientId(textOf(id)) !== null);
     const queuedSubmissionId = textOf(ours?.id);
     this.#mayBeQueued = queuedSubmissionId !== null;
@@ -111,9 +111,9 @@ export class CodexSession {
       return rpcOutcome(await connection.server.call('turn/interrupt', { threadId: subagent.id, turnId: taskId }));
     }
     for (const { id: threadId } of threads) {
-      const answered = await connection.server.call('thread/backgroundTerminals/list', { threadId });
-      if ('error' in answered) continue;
-      const terminal = listOf(answered.result.data)
+      const response = await connection.server.call('thread/backgroundTerminals/list', { threadId });
+      if ('error' in response) continue;
+      const terminal = listOf(response.result.data)
         .map(fieldsOf)
         .find(({ itemId }) => itemId === taskId);
       const processId = textOf(terminal?.processId);
@@ -135,14 +135,14 @@ export class CodexSession {
       const whole = [text, ...outputs.map(([, { name, value }]) => `${name}:\n${value}`)].join('\n\n');
       return rpcOutcome(await this.#queue(connection, threadId, clientId, inputOf({ text: whole })));
     }
-    const answered = await connection.server.call('turn/start', {
+    const response = await connection.server.call('turn/start', {
       threadId,
       turnTrigger: taskIds.map((id) => `interlude:task:${id}`).join(','),
       clientUserMessageId: clientId,
       additionalContext: context,
       input: inputOf({ text }),
     });
-    return rpcOutcome(answered);
+    return rpcOutcome(response);
   }
 
   async #send(message: InFlightMessage): Promise<CommandOutcome> {
@@ -151,13 +151,13 @@ export class CodexSession {
     const { connection, threadId } = await this.#options.ready();
     const clientId = clientIdOfMessage(messageId);
     const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
-    const answered = isOpen
+    const response = isOpen
       ? await this.#queue(connection, threadId, clientId, input)
       : await this.#startTurn(connection, threadId, clientId, input);
     // After a disconnect, the next connection checks whether the message arrived.
-    if ('result' in answered || answered.isGone) return { state: 'delivered' };
+    if ('result' in response || response.isGone) return { state: 'delivered' };
     this.inFlight.remove([messageId]);
-    return failed(`Codex refused it: ${answered.error}`);
+    return failed(`Codex refused the message: ${response.error}`);
   }
 
   async #startTurn(
@@ -169,15 +169,15 @@ export class CodexSession {
     const { note } = this;
     const additionalContext = { interlude: { value: note, kind: 'application' } };
     this.note = null;
-    const answered = await connection.server.call('turn/start', {
+    const response = await connection.server.call('turn/start', {
       ...{ threadId, clientUserMessageId: clientId, input },
       ...(note === null ? {} : { additionalContext }),
     });
-    if ('error' in answered && !answered.isGone) this.note ??= note;
-    return answered;
+    if ('error' in response && !response.isGone) this.note ??= note;
+    return response;
   }
 
-  /** Queues a message as its own turn; servers without a queue get it in the running turn. */
+  /** Queues a message as another turn; servers without a queue get it in the running turn. */
   async #queue(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<RpcResult> {
     const message = { threadId, clientUserMessageId: clientId, input };
     this.#mayBeQueued = true;
@@ -189,12 +189,12 @@ export class CodexSession {
   }
 }
 
-/** Codex reads images from disk and has no input for other files, which are passed by path. */
+/** Converts a message to input. Codex reads images from disk; other files are passed by path in the text. */
 function inputOf({ text, files = [] }: Pick<InFlightMessage, 'text' | 'files'>): object[] {
   const lost = files.filter((file) => readAttachment(file) === null);
-  const here = files.filter((file) => !lost.includes(file));
+  const available = files.filter((file) => !lost.includes(file));
   const [images, others] = [true, false].map((isImage) =>
-    here.filter(({ mediaType }) => isImageType(mediaType) === isImage),
+    available.filter(({ mediaType }) => isImageType(mediaType) === isImage),
   );
   return [
     { type: 'text', text: withFileList(text, others ?? [], lost), text_elements: [] },
@@ -202,8 +202,8 @@ function inputOf({ text, files = [] }: Pick<InFlightMessage, 'text' | 'files'>):
   ];
 }
 
-function rpcOutcome(answered: RpcResult): CommandOutcome {
-  return outcomeOf('result' in answered ? null : answered.error);
+function rpcOutcome(response: RpcResult): CommandOutcome {
+  return outcomeOf('result' in response ? null : response.error);
 }
 
 /** The sessions of one source and their current connections. */
@@ -213,7 +213,7 @@ export class CodexSessions {
   readonly #sessions = new Map<string, CodexSession>();
   readonly #waiting = new Set<() => void>();
   #ready: { connection: CodexConnection; threads: Map<string, string> } | null = null;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(context: SourceContext, adapter: CodexAdapter) {
     this.#context = context;
@@ -228,12 +228,12 @@ export class CodexSessions {
     return this.#sessions.get(sessionId);
   }
 
-  /** A session with its stored state. */
-  async recall(sessionId: string): Promise<CodexSession> {
+  /** Returns a session, restored from its stored state if needed. */
+  async restore(sessionId: string): Promise<CodexSession> {
     const known = this.#sessions.get(sessionId);
     if (known !== undefined) return known;
     const ready = () => this.#whenReady(sessionId);
-    const session = await CodexSession.recall({ sessionId, context: this.#context, adapter: this.#adapter, ready });
+    const session = await CodexSession.restore({ sessionId, context: this.#context, adapter: this.#adapter, ready });
     const meanwhile = this.#sessions.get(sessionId);
     if (meanwhile !== undefined) return meanwhile;
     this.#sessions.set(sessionId, session);
@@ -245,10 +245,10 @@ export class CodexSessions {
   }
 
   /** Lets the session accept commands once the history of its thread is emitted. */
-  isReady(connection: CodexConnection, sessionId: string, threadId: string): void {
+  markReady(connection: CodexConnection, sessionId: string, threadId: string): void {
     if (this.#ready?.connection !== connection) this.#ready = { connection, threads: new Map() };
     this.#ready.threads.set(sessionId, threadId);
-    this.#look();
+    this.#wakeWaiting();
   }
 
   disconnected(): void {
@@ -256,13 +256,13 @@ export class CodexSessions {
   }
 
   end(): void {
-    this.#isOver = true;
-    this.#look();
+    this.#hasEnded = true;
+    this.#wakeWaiting();
     for (const { wakes } of this.#sessions.values()) wakes?.close();
   }
 
   /** True if no session has open work or unanswered messages. */
-  get isQuiet(): boolean {
+  get isIdle(): boolean {
     return this.all.every(({ sessionId, inFlight }) => {
       const { turn, tasks } = this.#context.openWork(sessionId);
       return turn === null && tasks.length === 0 && inFlight.all.length === 0;
@@ -271,7 +271,7 @@ export class CodexSessions {
 
   async #whenReady(sessionId: string): Promise<{ connection: CodexConnection; threadId: string }> {
     for (;;) {
-      if (this.#isOver) throw new Error('the runner has ended');
+      if (this.#hasEnded) throw new Error('the runner has ended');
       const { connection, threads } = this.#ready ?? {};
       const threadId = threads?.get(sessionId);
       if (connection !== undefined && threadId !== undefined) return { connection, threadId };
@@ -279,7 +279,7 @@ export class CodexSessions {
     }
   }
 
-  #look(): void {
+  #wakeWaiting(): void {
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
   }

@@ -23,9 +23,9 @@ export interface CodexSourceOptions {
   context: SourceContext;
   /** Connects to a running server, or starts one. */
   open: (listener: TransportListener) => Transport;
-  /** Returns the reason why no server can be reached before the first attempt; null if one can. */
+  /** Probes the server before the first attempt. Returns the reason why it can't be reached, or null. */
   reach?: () => Promise<string | null>;
-  /** The thread of its own server; null to follow those of the operator. */
+  /** Thread of a server that the runner starts; null to follow the operator's server. */
   own: OwnThread | null;
   record?: ((frame: object) => void) | undefined;
   /** Redacts command output. */
@@ -47,7 +47,7 @@ export interface OwnThread {
 }
 
 const CLOSE_WITHIN_MS = 5_000;
-const IN_TERMINAL = 'it runs in your own Codex; quit it there (/quit)';
+const IN_TERMINAL = 'this session runs in your own Codex; quit it there (/quit)';
 const MAY_RUN_ON = 'Background commands may still be running; how they end won’t be reported.';
 
 /**
@@ -68,7 +68,7 @@ export class CodexSource implements Source {
   readonly #receivedMessages = new Map<string, true>();
   readonly #supervisor: AgentSupervisor;
   readonly refusals: NonNullable<Source['refusals']> = {};
-  /** Present only for a thread of its own. */
+  /** Present only for a started server. */
   readonly end?: Source['end'];
   /** Present only for the operator's server. */
   readonly reach?: Source['reach'];
@@ -106,7 +106,7 @@ export class CodexSource implements Source {
       context: options.context,
       run: () => this.#runChild(),
       exited: (end) => this.#exited(end),
-      isIdle: () => this.#sessions.isQuiet,
+      isIdle: () => this.#sessions.isIdle,
       stop: () => {
         this.#sessions.end();
         this.#link?.close();
@@ -135,10 +135,10 @@ export class CodexSource implements Source {
   }
 
   async start(): Promise<void> {
-    this.#store = await ThreadStore.recall(this.#context);
+    this.#store = await ThreadStore.restore(this.#context);
     const { own } = this.#options;
     for (const sessionId of own === null ? this.#sessionsLeftOpen() : [own.sessionId])
-      await this.#sessions.recall(sessionId);
+      await this.#sessions.restore(sessionId);
     if (own !== null) {
       await this.#closeStaleWork(new Set());
       this.#supervisor.start();
@@ -163,27 +163,28 @@ export class CodexSource implements Source {
   ): Promise<CommandOutcome> {
     const { messageId } = body;
     const text = messageText(body);
-    return await this.#in(sessionId, (session) => session.deliver(inFlightMessage(messageId, text, files), again));
+    const message = inFlightMessage(messageId, text, files);
+    return await this.#inSession(sessionId, (session) => session.deliver(message, again));
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     if (!this.#sessions.isConnected) return failed(this.#trouble ?? 'Codex is starting');
-    return await this.#in(sessionId, (session) => session.interrupt(body.turnId));
+    return await this.#inSession(sessionId, (session) => session.interrupt(body.turnId));
   }
 
   async stop({ sessionId, body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
-    return await this.#in(sessionId, (session) => session.stop(body.taskId));
+    return await this.#inSession(sessionId, (session) => session.stop(body.taskId));
   }
 
   async wake({ id, sessionId, body }: CommandOf<'task.wake'>): Promise<CommandOutcome> {
-    return await this.#in(
+    return await this.#inSession(
       sessionId,
       async (session) => (await session.wakes?.wake(id, body.taskId)) ?? UNKNOWN_SESSION,
     );
   }
 
   async setWakeRule({ sessionId, body }: CommandOf<'wake-rule.set'>): Promise<CommandOutcome> {
-    return await this.#in(sessionId, async (session) => {
+    return await this.#inSession(sessionId, async (session) => {
       await session.wakes?.setRule(body.when);
       return { state: 'done' };
     });
@@ -193,7 +194,7 @@ export class CodexSource implements Source {
     return await this.#requests.answer(command);
   }
 
-  async #in(
+  async #inSession(
     sessionId: string | null,
     act: (session: CodexSession) => Promise<CommandOutcome>,
   ): Promise<CommandOutcome> {
@@ -253,8 +254,8 @@ export class CodexSource implements Source {
     await this.#feed.ended({ reason, goesOn: `It continues here once Codex runs again. ${MAY_RUN_ON}` });
   }
 
-  /** Runs one connection to its end. @param up called once connected; returns the problem, or null */
-  async #runOnce(up: (connection: CodexConnection) => Promise<string | null>): Promise<TransportEnd> {
+  /** Runs one connection to its end. @param onConnected returns the problem, or null */
+  async #runOnce(onConnected: (connection: CodexConnection) => Promise<string | null>): Promise<TransportEnd> {
     const connection = new CodexConnection({
       open: this.#options.open,
       adapter: this.#adapter,
@@ -283,7 +284,7 @@ export class CodexSource implements Source {
     } else {
       this.#provider = greeted.provider ?? this.#provider;
       if (link.pid !== null) this.#supervisor.process = { state: 'running', pid: link.pid, exitCode: null };
-      const problem = await up(connection);
+      const problem = await onConnected(connection);
       if (problem !== null) {
         this.#context.log('error', problem);
         link.kill();
@@ -299,7 +300,7 @@ export class CodexSource implements Source {
 
   async #openThread(connection: CodexConnection, own: OwnThread): Promise<string | null> {
     const { sessionId, cwd, resume, params, workspaceNote = null } = own;
-    const session = await this.#sessions.recall(sessionId);
+    const session = await this.#sessions.restore(sessionId);
     session.note = null;
     const known = this.#threads.threadOf(sessionId) ?? resume ?? null;
     if (known !== null) {
@@ -308,7 +309,7 @@ export class CodexSource implements Source {
       const problem = await connection.follow(known, { cwd, ...params });
       if (problem === null) return null;
       if (isNew) {
-        this.#fatal = `thread ${known} can't be resumed: ${problem}`;
+        this.#fatal = `thread ${known} can't be resumed; check the id, or omit --resume: ${problem}`;
         return this.#fatal;
       }
       this.#context.log('warn', `thread ${known} can't be resumed, so a new one is started: ${problem}`);
@@ -332,7 +333,7 @@ export class CodexSource implements Source {
     if (followed === null || followed.parent !== null) return;
     const { sessionId } = followed.writer;
     const isNew = this.#sessions.get(sessionId) === undefined;
-    const session = await this.#sessions.recall(sessionId);
+    const session = await this.#sessions.restore(sessionId);
     session.cwd = textOf(thread.cwd) ?? session.cwd;
     session.model = textOf(thread.model) ?? session.model;
     const cursor = this.#threads.assign(threadId, sessionId, this.#now());
@@ -346,7 +347,7 @@ export class CodexSource implements Source {
     const followed = this.#adapter.thread(threadId);
     const session = followed === null ? undefined : this.#sessions.get(followed.writer.sessionId);
     if (session === undefined || followed?.parent !== null) return;
-    this.#sessions.isReady(connection, session.sessionId, threadId);
+    this.#sessions.markReady(connection, session.sessionId, threadId);
     void session.resume(connection, threadId).catch((error: Error) => {
       this.#context.log('warn', `messages could not be resent to Codex: ${error.message}`);
     });
@@ -386,7 +387,7 @@ export class CodexSource implements Source {
     return this.#context.emit(sessionId, clean, cursors);
   }
 
-  /** The session of the runner for a thread it started; else the id of the thread. */
+  /** Returns the runner's session for a thread that it started, else the id of the thread. */
   #sessionFor(threadId: string): string {
     const { own } = this.#options;
     const known = this.#threads.all.get(threadId)?.sessionId;

@@ -34,17 +34,17 @@ and the terminal works as before. If none runs, or with --start, the runner star
   --url URL               dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F          ${TOKEN_HELP}
 
-Codex never tells its model that a background command has ended. Interlude shows the end, and wakes the agent with the
-result if you ask for it, once or by a rule.
+Codex never notifies its model of the end of a background command. Interlude shows the end, and wakes the agent with the
+result if you want, once or by a rule.
 INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; a started thread gets them with its first
 message.
-Ctrl-C leaves a Codex in your terminal alone, and lets a started one finish its current step; press it again to stop at
-once. Records that have not reached the dashboard are sent by the next run.
+Ctrl-C does not affect a Codex in your terminal, and lets a started one finish its current step; press it again to stop
+immediately. Records that have not reached the dashboard are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 
-/** Options of a started thread, meaningless for threads of the operator. */
-const OF_OWN = ['command', 'session', 'prompt', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
+/** Options of a started Codex, meaningless for the operator's. */
+const START_OPTIONS = ['command', 'session', 'prompt', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
 
 export const kind: RunnerKind = {
   title: 'Codex',
@@ -64,13 +64,13 @@ export const kind: RunnerKind = {
         'Codex accepts images. Other files are named in the message, and Codex reads them from the runner’s disk.',
     },
     interrupt: { partly: 'A command that runs when its turn is interrupted continues in the background.' },
-    end: { partly: 'End a session of a Codex in your own terminal there.' },
+    end: { partly: 'If Codex runs in your own terminal, end its sessions there.' },
     stop: true,
     wake: true,
     plans: true,
     edits: true,
     catchUp: {
-      partly: 'Of a thread’s past, only the turn that runs when it is first seen is shown; later gaps are filled.',
+      partly: 'A thread is shown from the turn that runs when it is first seen; later gaps are filled.',
     },
     shared: true,
   },
@@ -81,21 +81,19 @@ export const kind: RunnerKind = {
   async prepare({ flag, has, seconds, usage, env }) {
     oneOf(flag('approval-policy'), POLICIES, '--approval-policy', usage);
     oneOf(flag('sandbox'), SANDBOXES, '--sandbox', usage);
-    if (has('start') && flag('socket') !== undefined) throw usage('--start and --socket exclude each other');
+    if (has('start') && flag('socket') !== undefined) throw usage('use either --start or --socket, not both');
     const endWithinMs = seconds('end-within', 30, 3_600);
     const socket = resolve(flag('socket') ?? join(codexHome(env), 'app-server-control', 'app-server-control.sock'));
-    const isShared = !has('start') && (flag('socket') !== undefined || (!wantsOwn(flag) && (await exists(socket))));
-    const ofOwn = isShared ? OF_OWN.find((name) => flag(name) !== undefined) : undefined;
-    if (ofOwn !== undefined) throw usage(`--${ofOwn} applies only to a Codex that the runner starts; omit --socket`);
+    const isShared = !has('start') && (flag('socket') !== undefined || (!needsStart(flag) && (await exists(socket))));
+    const startOption = isShared ? START_OPTIONS.find((name) => flag(name) !== undefined) : undefined;
+    if (startOption !== undefined)
+      throw usage(`--${startOption} applies only to a Codex that the runner starts; omit --socket`);
     const cwd = await folderOf(flag('cwd') ?? '.');
     const shared = { source: 'app-server-socket', host: hostname(), agentGoesOn: true };
     const program = { command: flag('command') ?? 'codex', cwd, env };
     if (!isShared && !(await isInstalled(program.command, cwd, env))) {
       const next = 'install it (npm install -g @openai/codex), or name it with --command';
-      throw new CliError(
-        EXIT.notInstalled,
-        `no Codex runs on this machine, and there is no ${program.command}; ${next}`,
-      );
+      throw new CliError(EXIT.notInstalled, `no Codex is running, and ${program.command} was not found; ${next}`);
     }
     const model = flag('model');
     return {
@@ -137,9 +135,9 @@ export const kind: RunnerKind = {
   },
 };
 
-/** True if an option needs a thread of its own. */
-function wantsOwn(flag: (name: string) => string | undefined): boolean {
-  return OF_OWN.some((name) => flag(name) !== undefined);
+/** True if an option needs a started Codex. */
+function needsStart(flag: (name: string) => string | undefined): boolean {
+  return START_OPTIONS.some((name) => flag(name) !== undefined);
 }
 
 function codexHome(env: Record<string, string | undefined>): string {

@@ -35,13 +35,13 @@ export class TaskWakes {
   readonly #stopped = new Set<string>();
   readonly #outputs = new Map<string, string>();
   #ended: EndedTask[];
-  #when: WakeRule;
+  #rule: WakeRule;
   /** Automatic wakes since the last message of a person. */
   #inARow: number;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param send sends a wake unless Codex has it */
-  static async recall(
+  static async restore(
     context: SourceContext,
     sessionId: string,
     send: (wake: Wake) => Promise<CommandOutcome>,
@@ -66,7 +66,7 @@ export class TaskWakes {
     this.#context = context;
     this.#sessionId = sessionId;
     this.#send = send;
-    this.#when = when;
+    this.#rule = when;
     this.#ended = ended;
     this.#inARow = inARow;
     for (const { id, status } of ended) if (status === 'running') this.#outputs.set(id, '');
@@ -91,13 +91,13 @@ export class TaskWakes {
     }
   }
 
-  /** Notes that a person stopped the task, so the agent need not be woken. */
+  /** Notes that a person stopped the task: its end does not wake the agent. */
   stopped(taskId: string): void {
     this.#stopped.add(taskId);
   }
 
   async setRule(when: WakeRule): Promise<void> {
-    this.#when = when;
+    this.#rule = when;
     this.#resetCount();
     if (when === 'never') this.#ended = this.#ended.map((one) => ({ ...one, isDue: false }));
     await this.#context.emit(this.#sessionId, [], [{ name: ruleCursor(this.#sessionId), value: when }, this.#cursor()]);
@@ -113,7 +113,7 @@ export class TaskWakes {
 
   /** Sends due wakes, because Codex is connected again. */
   resume(): void {
-    if (this.#ended.some(({ isDue }) => isDue)) this.#arm();
+    if (this.#ended.some(({ isDue }) => isDue)) this.#schedule();
   }
 
   close(): void {
@@ -126,14 +126,14 @@ export class TaskWakes {
     const output = this.#outputs.get(id) ?? '';
     this.#outputs.delete(id);
     const wasStopped = this.#stopped.delete(id) || status === 'stopped' || status === 'lost';
-    const isWanted = this.#when === 'command-ended' && !wasStopped && !isTurnOpen;
+    const isWanted = this.#rule === 'command-ended' && !wasStopped && !isTurnOpen;
     const isDue = isWanted && this.#inARow < MOST_IN_A_ROW;
     if (isWanted && !isDue) this.#reportLimit();
     this.#update({ ...task, status: textOf(status) ?? 'completed', exitCode: numberOf(code), output, isDue });
-    if (isDue) this.#arm();
+    if (isDue) this.#schedule();
   }
 
-  #arm(): void {
+  #schedule(): void {
     if (this.#timer !== undefined) return;
     const onError = (error: Error) => this.#context.log('warn', `the agent was not woken: ${error.message}`);
     this.#timer = setTimeout(() => void this.#fire().catch(onError), TOGETHER_MS);
@@ -156,7 +156,7 @@ export class TaskWakes {
     this.resume();
   }
 
-  /** Stored before sending, so that the next process repeats exactly this wake. */
+  /** Returns the due tasks of one wake. Stores them first, so that the next process repeats exactly this wake. */
   async #dueTogether(): Promise<EndedTask[]> {
     const due = this.#ended.filter(({ isDue }) => isDue);
     const sent = due.filter(({ isSent }) => isSent === true);
@@ -223,7 +223,7 @@ interface EndedTask {
   exitCode: number | null;
   /** Last part of its output. */
   output: string;
-  /** True if the rule has yet to wake the agent for the task. */
+  /** True if the rule must still wake the agent for the task. */
   isDue: boolean;
   /** True if it is part of the last sent wake, whose delivery is unknown. */
   isSent?: boolean;
@@ -235,7 +235,7 @@ export interface Wake {
   taskIds: string[];
   /** Text that Codex shows as the message of the turn. */
   text: string;
-  /** Context by name: from Interlude, and command output. */
+  /** Context from Interlude and command output, by name. */
   context: Record<
     string,
     { kind: 'application' | 'untrusted'; value: string /** `[a-z][a-z0-9_]{0,63}` */; name?: string }

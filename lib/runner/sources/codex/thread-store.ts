@@ -17,7 +17,7 @@ const PREFIX = 'codex-thread:';
 /** Threads kept; the least active are dropped. */
 const MAX_THREADS = 500;
 
-/** Maps threads to sessions and stores how far each was emitted. */
+/** Maps threads to sessions, and stores up to which position each was emitted. */
 export class ThreadStore {
   readonly #threads: Map<string, StoredThread>;
   /** Last stored revision by thread. */
@@ -28,7 +28,7 @@ export class ThreadStore {
     return new Map(stored.map(([name, value]) => [name.slice(PREFIX.length), JSON.parse(value) as StoredThread]));
   }
 
-  static async recall(context: SourceContext): Promise<ThreadStore> {
+  static async restore(context: SourceContext): Promise<ThreadStore> {
     const stored = [...(await ThreadStore.read(context))];
     stored.sort(([, a], [, b]) => b.at - a.at);
     for (const [id, { sessionId }] of stored.slice(MAX_THREADS)) {
@@ -67,7 +67,7 @@ export class ThreadStore {
     const thread = adapter.thread(threadId);
     if (thread === null || this.#storedRevision.get(threadId) === thread.revision) return [];
     this.#storedRevision.set(threadId, thread.revision);
-    const { parent, place, writer } = thread;
+    const { parent, progress: place, writer } = thread;
     const remembered = { sessionId: writer.sessionId, parentThreadId: parent?.id ?? null, place, at: now };
     this.#threads.set(threadId, remembered);
     return [{ name: PREFIX + threadId, value: JSON.stringify(remembered) }];
@@ -91,17 +91,17 @@ export async function closeStaleWork(
   ];
   for (const [threadId, { sessionId, parentThreadId, place }] of parentsFirst) {
     const open = context.openWork(sessionId);
-    const goesOn = loaded.has(parentThreadId ?? threadId) && !closed.has(sessionId);
-    if (!goesOn && !isNothing(open)) {
+    const isRunning = loaded.has(parentThreadId ?? threadId) && !closed.has(sessionId);
+    if (!isRunning && !isNothing(open)) {
       closed.add(sessionId);
       await context.emit(sessionId, endsOf(open, sessionId, now));
     }
     if (place === null) continue;
     const before = {
-      ...{ place, parentThreadId },
-      openTurnRunId: goesOn ? (open.turn?.runId ?? null) : null,
-      openTasks: goesOn ? open.tasks : [],
-      openRequests: goesOn && parentThreadId === null ? open.requests : [],
+      ...{ progress: place, parentThreadId },
+      openTurnRunId: isRunning ? (open.turn?.runId ?? null) : null,
+      openTasks: isRunning ? open.tasks : [],
+      openRequests: isRunning && parentThreadId === null ? open.requests : [],
     };
     const events = adapter.restore(threadId, before, now);
     if (events.length > 0) {

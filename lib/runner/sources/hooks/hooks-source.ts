@@ -55,8 +55,8 @@ export class HooksSource implements Source {
   readonly refusals = {
     interrupt: `${IN_TERMINAL}; press Esc there to interrupt it`,
     'session.end': `${IN_TERMINAL}; end it there (/exit)`,
-    'task.wake': 'Claude Code learns about its tasks and wakes by itself',
-    'wake-rule.set': 'Claude Code learns about its tasks and wakes by itself',
+    'task.wake': 'Claude Code wakes by itself when a task ends',
+    'wake-rule.set': 'Claude Code wakes by itself when a task ends',
     'task.stop': `${IN_TERMINAL}; stop its tasks there (/tasks)`,
     'permission.decision': `${IN_TERMINAL}; answer its permission requests there`,
     'question.answer': `${IN_TERMINAL}; answer its questions there`,
@@ -67,13 +67,13 @@ export class HooksSource implements Source {
     status: (state: string, about: Fields, at: number | null) => this.#selfReport(state, about, at),
     sessionTurn: (about: Fields) => this.#selfReport('busy', about),
     userPrompt: (about: Fields) => this.#selfReport('busy', about),
-    sessionEnd: (about: Fields) => this.#of(about)?.end('the terminal session was left'),
+    sessionEnd: (about: Fields) => this.#of(about)?.end('the terminal session was closed'),
     hookFatal: (failure: HookFailure, about: Fields) => this.#hookFatal(failure, about),
     wait: (call: WaitCall) => this.#idle.wait(call),
     confirmWait: (claim: string) => this.#idle.confirm(claim),
   };
 
-  /** Resumes the sessions of the previous source and emits what happened meanwhile. */
+  /** Resumes the sessions of the previous source and emits the events since then. */
   static async open(options: HooksSourceOptions): Promise<HooksSource> {
     const source = new HooksSource(options, await options.context.cursors(CURSOR));
     for (const [name, value] of source.#stored) {
@@ -81,7 +81,7 @@ export class HooksSource implements Source {
       const state = parseMirrorState(value);
       if (state !== null && !state.ended) {
         source.#mirror(sessionId, state.file);
-        source.#idle.recall(sessionId, state.waited);
+        source.#idle.restore(sessionId, state.waited);
       }
       if (state === null || (state.ended && !existsSync(state.file))) await source.#forget(sessionId);
     }
@@ -122,41 +122,41 @@ export class HooksSource implements Source {
     for (const timer of this.#timers) clearInterval(timer);
     this.#idle.close();
     this.#permissions.release(null);
-    // An open hold still reaches the agent, and the next source reports it.
+    // An open hold still reaches the agent; the next source reports the delivery.
     for (const mirror of this.#mirrors.values()) {
       this.#inbox.refuse(mirror.sessionId, 'the companion was stopped', (messageId) => mirror.isInFlight(messageId));
     }
     await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.step()));
   }
 
-  /** @param again true if an earlier source may have delivered it */
+  /** @param again true if an earlier source may have delivered the message */
   async deliver(command: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const mirror = this.#mirrors.get(command.sessionId ?? '');
     const { messageId } = command.body;
-    // reads the latest transcript first
+    // The latest lines may show the message.
     if (again) await mirror?.step();
     if (mirror?.wasDelivered(messageId)) return { state: 'delivered' };
     if (mirror === undefined || mirror.hasEnded) {
-      return failed(`${IN_TERMINAL} and has ended there`);
+      return failed('this session has ended in its terminal; resume it there (claude --resume)');
     }
     if (mirror.isBusy || mirror.isInFlight(messageId)) return await this.#inbox.put(command);
     if (this.#idle.isListening(mirror.sessionId)) {
       const outcome = this.#inbox.put(command);
-      this.#idle.handTo(mirror);
+      this.#idle.handOver(mirror);
       return await outcome;
     }
     mirror.offeredToListen(false);
     return this.#inbox.refuseOne(
       messageId,
-      `${IN_TERMINAL} and is idle. Type there, or send the message during a turn; the agent gets it when the turn ends. An idle agent gets messages only if it listens`,
+      `${IN_TERMINAL} and is idle. Type there, or send the message during a turn: the agent gets it when the turn ends. An idle agent gets messages only if it listens`,
     );
   }
 
-  /** Available only while a hook waits. */
+  /** Undefined unless a hook waits for an answer. */
   get answer() {
     if (!this.#permissions.hasWaiting) return undefined;
     return async (command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> => {
-      // Reads answers given in the terminal first.
+      // A new line may show that the request was answered in the terminal.
       await this.#mirrors.get(command.sessionId ?? '')?.step();
       const reason = await this.#permissions.answer(command);
       return reason === null ? { state: 'done' } : failed(reason);
@@ -210,7 +210,7 @@ export class HooksSource implements Source {
     return mirror;
   }
 
-  /** Claude Code removed the transcript, so the session can't be resumed. */
+  /** Forgets a session that can't be resumed, because Claude Code removed its transcript. */
   async #forget(sessionId: string): Promise<void> {
     const name = CURSOR + sessionId;
     this.#stored.delete(name);
@@ -225,7 +225,7 @@ export class HooksSource implements Source {
     const mirror = this.#of(about);
     if (mirror === null) return;
     const claim = claimOf(about, at);
-    // Sent by the stop hook when its main call failed.
+    // The stop hook reports `idle` when its main call failed.
     if (state === 'idle') mirror.stopped(null, textOf(about.last_assistant_message), claim);
     else if (state === 'busy') mirror.prompted(claim);
     else if (state === 'compacting') mirror.report(state, claim);
@@ -247,9 +247,9 @@ export class HooksSource implements Source {
 
   #poll(): void {
     for (const [sessionId, mirror] of this.#mirrors) {
-      // If the session is resumed, the stored state is enough.
-      if (mirror.isLeft) this.#idle.left(sessionId);
-      if (mirror.isStill) this.#mirrors.delete(sessionId);
+      // The stored state is enough to resume the session later.
+      if (mirror.isLeft) this.#idle.sessionLeft(sessionId);
+      if (mirror.isClosed) this.#mirrors.delete(sessionId);
       else void mirror.step();
     }
   }
@@ -265,9 +265,9 @@ export class HooksSource implements Source {
 }
 
 /**
- * Applies each hook of a terminal session to its mirror and decides what the hook prints. The agent waits, so decisions
- * use memory only. Only a hold is stored first, unless the disk is slow. A hook with a waiting time, which runs beside
- * a question in the terminal, gets its response once a person has answered.
+ * Applies each hook of a terminal session to its mirror and decides what the hook prints. The agent waits for the hook,
+ * so decisions use memory only; just a hold is stored first, unless the disk is slow. A hook with a waiting time, which
+ * runs beside a question in the terminal, gets its response once a person has answered.
  *
  * @see the hooks' stdin, CLI 2.1.329 and 2.1.332: tests/fixtures/recordings/hooks
  */
@@ -310,21 +310,21 @@ type Route = (
   options: HookRouterOptions,
 ) => Promise<string> | undefined;
 
-/** Time for which the agent may wait for the disk. The hook gives up after 900 ms. */
+/** Longest time the agent waits for the disk. The hook gives up after 900 ms. */
 const STORED_MS = 300;
 
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   [
     'SessionStart',
     (mirror, { input }, claim) => {
-      // A compaction continues the session in the middle of its work.
+      // After a compaction, the session continues its open work.
       if (input.source !== 'compact') mirror.began(claim);
       return undefined;
     },
   ],
   ['UserPromptSubmit', (mirror, _call, claim) => void mirror.prompted(claim)],
   ['Stop', stop],
-  ['StopFailure', (mirror, { input }, claim) => void mirror.stopped(failureOf(input), lastWordsOf(input), claim)],
+  ['StopFailure', (mirror, { input }, claim) => void mirror.stopped(failureOf(input), lastTextOf(input), claim)],
   ['PreCompact', (mirror, _call, claim) => void mirror.report('compacting', claim)],
   ['PostCompact', (mirror, _call, claim) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy', claim)],
   ['PermissionRequest', permissionRequested],
@@ -342,7 +342,7 @@ function permissionRequested(
   if (tool === null) return undefined;
   const toolInput = fieldsOf(input.tool_input);
   const waitsMs = mirror.isLeft ? null : withinMs;
-  // Titles are reported once, so a request answerable here does not mention the terminal.
+  // A title can't change later, so it mentions the terminal only if the request can't be answered here.
   const title = waitsMs === null ? `${toolTitle(tool)}: answer it in the terminal` : undefined;
   const expiresAt = waitsMs === null ? undefined : Date.now() + waitsMs;
   const output =
@@ -358,8 +358,8 @@ function permissionRequested(
 
 function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, options: HookRouterOptions) {
   const { obligations, inbox, log } = options;
-  // Concurrent hooks arrive in any order. After the end of the session, there is no agent to hold.
-  const text = lastWordsOf(input);
+  // Concurrent hooks arrive in any order, so the session may have ended, without an agent to hold.
+  const text = lastTextOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
   const tasks = Array.isArray(input.background_tasks) ? listOf(input.background_tasks) : undefined;
   const runs = tasks?.flatMap((task) => textOf(fieldsOf(task).id) ?? []);
@@ -367,7 +367,7 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   const waiting = obligations().filter(
     ({ messageId, sessionId }) =>
       sessionId === mirror.sessionId &&
-      // Typed messages are answered in the terminal, and messages in delivery are being answered.
+      // Typed messages are answered in the terminal; messages in flight are being answered.
       !mirror.wasTyped(messageId) &&
       !mirror.isInFlight(messageId) &&
       !inbox.wasRefused(messageId) &&
@@ -381,8 +381,8 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
     return undefined;
   }
   if (offer !== null) mirror.offeredToListen(true);
-  const count = decision.messageIds.length;
-  const why = count === 0 ? 'it gets the hint about listening' : `${count} pending replies`;
+  const replyCount = decision.messageIds.length;
+  const why = replyCount === 0 ? 'hint about listening' : `${replyCount} pending replies`;
   log('info', `${mirror.sessionId} is held at the end of its turn: ${why}`);
   return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
 }
@@ -397,8 +397,8 @@ function resolveWithin(ms: number, done: Promise<void>): Promise<void> {
   });
 }
 
-/** Last text of the agent, or the CLI message about a failed API call. */
-function lastWordsOf(input: Fields): string | null {
+/** Returns the last text of the agent, or the CLI's message about a failed API call. */
+function lastTextOf(input: Fields): string | null {
   return textOf(input.last_assistant_message);
 }
 
@@ -410,5 +410,5 @@ function failureOf(input: Fields): string {
 function endOf(reason: string | null): string {
   if (reason === 'clear') return 'cleared; the terminal started a new session';
   if (reason === 'resume') return 'the terminal switched to another session';
-  return reason === 'logout' ? 'logged out' : 'the terminal session was left';
+  return reason === 'logout' ? 'logged out' : 'the terminal session was closed';
 }

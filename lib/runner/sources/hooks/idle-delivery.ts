@@ -7,8 +7,8 @@ import type { WaitMessage } from './mirror-state';
 import type { SessionMirror } from './session-mirror';
 
 /**
- * Delivers messages to idle terminals: through a wait command of the agent if it listens, otherwise they are refused.
- * Messages that arrive during a turn belong to its stop hook, unless that has passed.
+ * Delivers messages to idle terminals through the agent's wait command. If the agent does not listen, messages are
+ * refused. A message that arrives during a turn is left to the turn's stop hook, unless that has already run.
  */
 export interface IdleDeliveryOptions {
   inbox: MessageInbox;
@@ -41,7 +41,7 @@ export class IdleDelivery {
   }
 
   /** Restores handoffs of the previous companion. */
-  recall(sessionId: string, waited: readonly WaitMessage[]): void {
+  restore(sessionId: string, waited: readonly WaitMessage[]): void {
     for (const { claim, messageIds, isShown } of waited) {
       if (!isShown) this.#waits.expect({ claim, sessionId, messageIds });
     }
@@ -66,20 +66,20 @@ export class IdleDelivery {
       messages.reached(messageIds);
       this.#options.inbox.delivered(messageIds);
     });
-    // The wait was useful, so the agent may be reminded of it.
+    // The agent used the wait, so it gets the hint again.
     mirror.offeredToListen(false);
     return true;
   }
 
   /** Hands all waiting messages to the agent. @returns true if the agent listens */
-  handTo(mirror: SessionMirror): boolean {
+  handOver(mirror: SessionMirror): boolean {
     const { sessionId } = mirror;
     if (!this.#waits.isListening(sessionId)) return false;
     const waiting = this.#options.inbox.waitingFor(sessionId).filter(({ messageId }) => !mirror.isInFlight(messageId));
     if (waiting.length === 0) return true;
     const { text, messageIds } = obligationPrompt(waiting);
     const store = ({ claim }: Handoff) => {
-      // Recorded at once, so that no stop hook delivers the messages too.
+      // Recorded before storing, so that no stop hook delivers the messages too.
       mirror.messages.waited.put(claim, messageIds, Date.now());
       return mirror.keep();
     };
@@ -89,7 +89,7 @@ export class IdleDelivery {
 
   /** Handles the end of a turn whose stop hook did not deliver the messages. */
   turnEnded(mirror: SessionMirror): void {
-    if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be delivered');
+    if (!this.handOver(mirror)) this.#refuse(mirror, 'its turn ended before the message could be delivered');
   }
 
   /** @returns the hint about listening, once per idle period and again after a missed message */
@@ -98,9 +98,9 @@ export class IdleDelivery {
     return isFor && !this.isListening(mirror.sessionId) ? LISTEN : null;
   }
 
-  /** Handles a session that was left, so that there is no agent to wake. */
-  left(sessionId: string): void {
-    this.#waits.end(sessionId, 'the terminal session was left');
+  /** Ends the wait of a session that was left, which has no agent to wake. */
+  sessionLeft(sessionId: string): void {
+    this.#waits.end(sessionId, 'the terminal session was closed');
   }
 
   close(): void {
@@ -111,15 +111,15 @@ export class IdleDelivery {
     const { mirrors, onChange } = this.#options;
     onChange();
     const mirror = mirrors.get(sessionId);
-    if (mirror === undefined || mirror.isBusy || this.handTo(mirror)) return;
+    if (mirror === undefined || mirror.isBusy || this.handOver(mirror)) return;
     this.#refuse(mirror, 'it is idle and no longer listens');
   }
 
-  #refuse(mirror: SessionMirror, why: string): void {
+  #refuse(mirror: SessionMirror, detail: string): void {
     const { inbox } = this.#options;
-    const reason = `${IN_TERMINAL}, and ${why}`;
+    const reason = `${IN_TERMINAL}, and ${detail}`;
     const refused = inbox.refuse(mirror.sessionId, reason, (messageId) => mirror.isInFlight(messageId));
-    // A listening agent would have received them.
+    // A listening agent would have received these messages, so it gets the hint again.
     if (refused > 0) mirror.offeredToListen(false);
   }
 
@@ -129,17 +129,17 @@ export class IdleDelivery {
     const mirror = mirrors.get(sessionId);
     if (mirror === undefined) return;
     await mirror.keep((messages) => messages.waited.returned(claim));
-    // By now, the transcript may show that they were displayed.
-    const back = messageIds.filter((messageId) => !mirror.wasDelivered(messageId));
-    if (back.length > 0) log('warn', `a wait of ${sessionId} did not show ${back.length} message(s)`);
-    inbox.returned(back);
+    // The transcript may show meanwhile that the messages were displayed.
+    const pending = messageIds.filter((messageId) => !mirror.wasDelivered(messageId));
+    if (pending.length > 0) log('warn', `a wait of ${sessionId} did not show ${pending.length} message(s); retrying`);
+    inbox.returned(pending);
     this.#changed(sessionId);
   }
 }
 
 /**
- * Agents that listen for messages while idle, each through a command (`interlude wait`) whose end wakes it. A wait
- * polls: a call without a message returns after a while and is repeated.
+ * Agents that listen for messages while idle, each through a background command (`interlude wait`) whose exit wakes the
+ * agent. A wait polls: a call without a message returns after a while and is repeated.
  *
  * Ordering: a handoff is stored before the wait gets it.
  * Failure: a wait confirms that it has shown its messages; without confirmation, the messages are pending again. If a
@@ -165,7 +165,7 @@ interface Listener {
   answer: ((answer: WaitResponse) => void) | null;
 }
 
-/** Longest gap between two calls of a wait. */
+/** Longest time between two calls of a wait. */
 const GAP_MS = 5_000;
 /** Longest time between a handoff and its confirmation. */
 const SHOWN_MS = 5_000;
@@ -193,23 +193,23 @@ class WaitRegistry {
     known?.answer?.(POLL_AGAIN);
     return new Promise((resolve) => {
       const listener: Listener = { waitId, answer: null };
-      const leave = () => this.#forget(sessionId, listener);
-      const gone = () => {
+      const forget = () => this.#forget(sessionId, listener);
+      const onAbort = () => {
         clearTimeout(timer);
         listener.answer = null;
-        leave();
+        forget();
         resolve(POLL_AGAIN);
       };
       const timer = setTimeout(() => listener.answer?.(POLL_AGAIN), withinMs);
       listener.answer = (answer) => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', gone);
+        signal.removeEventListener('abort', onAbort);
         listener.answer = null;
-        if (answer.kind === 'again') setTimeout(leave, GAP_MS).unref();
-        else leave();
+        if (answer.kind === 'again') setTimeout(forget, GAP_MS).unref();
+        else forget();
         resolve(answer);
       };
-      signal.addEventListener('abort', gone);
+      signal.addEventListener('abort', onAbort);
       this.#listeners.set(sessionId, listener);
       this.#options.onChange(sessionId);
     });
@@ -255,14 +255,14 @@ class WaitRegistry {
     return { claim, sessionId, messageIds };
   }
 
-  /** Handles a session that was left, so that there is no agent to wake. */
+  /** Ends the wait of a session. */
   end(sessionId: string, reason: string): void {
     const listener = this.#listeners.get(sessionId);
     if (listener?.answer) listener.answer({ kind: 'over', reason });
     else if (listener !== undefined) this.#forget(sessionId, listener);
   }
 
-  /** Waits are disconnected with the control port and retry at the next companion. */
+  /** Stops listening. The waits lose the control port, and retry with the next companion. */
   close(): void {
     this.#isClosed = true;
     for (const { timer } of this.#handoff.values()) clearTimeout(timer);

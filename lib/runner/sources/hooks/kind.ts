@@ -12,13 +12,13 @@ nothing without it. Install the hooks once: ${interludeCommand(['hooks', 'instal
 
   --session ID         follow only this session of Claude Code; default: all
   --agent ID           appear as this agent; default: from the machine
-  --no-offer           don't tell agents that they can listen for messages while idle
+  --no-offer           send agents no hint that they can listen for messages while idle
   --url URL            dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F       ${TOKEN_HELP}
 
 A message from the dashboard reaches the agent when its turn ends. An idle agent gets messages while it listens with a
-command in the background. The runner tells it about that command once, when it becomes idle, and again after a message
-could not be delivered; each costs one model call. --no-offer disables this. About the command:
+command in the background. It gets a hint about that command when it becomes idle, once, and again after a message could
+not be delivered; each hint costs one model call. --no-offer disables the hint. About the command:
   ${interludeCommand(['wait', '--help'])}
 Permissions, questions and plans can be answered in the dashboard if the hooks were installed with --permissions.
 Interrupt in the terminal. At the end of a session the log has the share of tool calls that only gathered information

@@ -12,17 +12,17 @@ type MessageCommand = Extract<Command, { type: 'message' }>;
 
 /**
  * Holds messages for terminal agents. Nothing can be typed into a terminal, but the stop hook can hand a message to the
- * agent at the end of its turn, so messages wait for the running turn. Without a running turn, they go to a listening
- * wait or are refused, instead of being kept silently for hours.
+ * agent at the end of its turn, so messages wait for the running turn. Without a running turn, messages go to a
+ * listening wait or are refused, rather than wait unnoticed for hours.
  */
 export class MessageInbox {
   /** Refused messages, which are no longer pending even if the server still lists them. */
   readonly #refused = new Map<string, true>();
   readonly #waiting = new Map<string, { command: MessageCommand; settle: (outcome: CommandOutcome) => void }>();
-  /** Messages returned by a wait, which the agent may or may not have. */
+  /** Messages that a wait may or may not have shown to the agent. */
   readonly #uncertain = new Map<string, true>();
 
-  /** @returns once the agent has the message, or will not get it */
+  /** Resolves once the agent has the message, or will never get it. */
   put(command: MessageCommand): Promise<CommandOutcome> {
     return new Promise((settle) => this.#waiting.set(command.body.messageId, { command, settle }));
   }
@@ -79,13 +79,13 @@ export class MessageInbox {
 }
 
 /**
- * A message for the stop hook. The agent may end its turn unless a reply is pending, and is never held twice in a row,
- * so that an agent that does not answer is not held forever.
+ * A message for the stop hook, which holds the agent while a reply is pending, but never twice in a row: an agent that
+ * does not answer must not be held forever.
  */
 interface WaitingMessage extends Omit<OpenObligation, 'sessionId'> {
-  /** True if the agent has not seen it. It is then shown in full, otherwise only its first line. */
+  /** True if the agent has not seen the message: it gets the full text instead of the first line. */
   unseen: boolean;
-  /** True if it may have reached the agent before. */
+  /** True if the message may have reached the agent before. */
   again?: boolean;
 }
 
@@ -102,7 +102,7 @@ const MOST_AT_ONCE = 10;
 const LONGEST_LINE = 300;
 
 /**
- * @param offer hint added to a hold, or given once by itself
+ * @param offer hint about listening, added to a hold or sent alone
  * @returns null if the agent may stop
  */
 export function stopDecision(
@@ -117,7 +117,7 @@ export function stopDecision(
   return { output: JSON.stringify({ decision: 'block', reason }), reason, messageIds };
 }
 
-/** Context rather than a block; the terminal shows it as hook output. */
+/** Sends the hint as context rather than a block; the terminal shows it as hook output. */
 function offerDecision(additionalContext: string): StopDecision {
   const hookSpecificOutput = { hookEventName: 'Stop', additionalContext };
   return { output: JSON.stringify({ hookSpecificOutput }), reason: additionalContext, messageIds: [] };
@@ -139,9 +139,9 @@ export function obligationPrompt(obligations: readonly WaitingMessage[]): { text
 
 function item({ from, sentAt, text, unseen, again = false }: WaitingMessage): string {
   const when = new Date(sentAt).toISOString().slice(0, 16).replace('T', ' ');
-  const who = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
+  const sender = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
   const maybe = again ? ' (it may have reached you before)' : '';
-  if (unseen) return `Message from ${who}, ${when} UTC${maybe}:\n${text}`;
+  if (unseen) return `Message from ${sender}, ${when} UTC${maybe}:\n${text}`;
   const line = text.trim().split('\n')[0] ?? '';
-  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${truncateText(line, LONGEST_LINE)}…` : line}`;
+  return `From ${sender}, ${when} UTC: ${line.length > LONGEST_LINE ? `${truncateText(line, LONGEST_LINE)}…` : line}`;
 }

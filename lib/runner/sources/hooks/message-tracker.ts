@@ -6,7 +6,7 @@ import { parseNotifications } from '../../adapters/claude/transcript-tasks';
 import { setBounded } from '../../adapters/wire';
 import type { MirrorState, StopHookHold, WaitMessage } from './mirror-state';
 
-/** Read or answered messages remembered. */
+/** Delivered or answered messages remembered. */
 const MOST_MESSAGES = 1_000;
 
 /**
@@ -15,9 +15,9 @@ const MOST_MESSAGES = 1_000;
 export class MessageTracker {
   readonly offers = new StopHookHolds();
   readonly waited = new WaitMessages();
-  /** Given to the agent in the open turn. */
+  /** Messages given to the agent in the open turn. */
   #handed: readonly string[];
-  /** Given to the agent since this process started, or in the turn open then. */
+  /** Messages given to the agent since this process started, or in the turn that was open then. */
   readonly #reached = new Map<string, true>();
   /** Answered messages, which are no longer pending even if the server still lists them. */
   readonly #answered = new Map<string, true>();
@@ -38,8 +38,8 @@ export class MessageTracker {
 
   /** True if the message is in delivery, given to the agent, or answered. */
   has(messageId: string, now: number): boolean {
-    const isComing = this.offers.has(messageId) || this.waited.has(messageId, now);
-    return isComing || this.#handed.includes(messageId) || this.#answered.has(messageId);
+    const isInDelivery = this.offers.has(messageId) || this.waited.has(messageId, now);
+    return isInDelivery || this.#handed.includes(messageId) || this.#answered.has(messageId);
   }
 
   hasReached(messageId: string): boolean {
@@ -56,18 +56,18 @@ export class MessageTracker {
     this.#handedAt = now;
   }
 
-  /** @param isItsOwn true if a stop hook belongs to this turn, which ends its hold */
-  turnEnded(isAnswer: boolean, isItsOwn: (moment: HookMoment) => boolean): void {
+  /** @param belongsToTurn true if a stop hook belongs to this turn, which ends its hold */
+  turnEnded(isAnswer: boolean, belongsToTurn: (moment: HookMoment) => boolean): void {
     if (isAnswer) for (const id of this.#handed) setBounded(this.#answered, id, true, MOST_MESSAGES);
     this.#handed = [];
-    this.offers.drop(isItsOwn);
+    this.offers.drop(belongsToTurn);
   }
 
   /** Restores stored state. */
-  recall({ offers, waited, handed }: Pick<MirrorState, 'offers' | 'waited' | 'handed'>, now: number): void {
+  restore({ offers, waited, handed }: Pick<MirrorState, 'offers' | 'waited' | 'handed'>, now: number): void {
     this.reached(handed);
-    this.offers.recall(offers, now);
-    this.waited.recall(waited);
+    this.offers.restore(offers, now);
+    this.waited.restore(waited);
     for (const { isShown, messageIds } of waited) if (isShown) this.reached(messageIds);
   }
 }
@@ -91,7 +91,7 @@ class StopHookHolds {
     return this.#open.some(({ messageIds }) => messageIds.includes(messageId));
   }
 
-  /** Start of the search for the newest one; null without any. */
+  /** Start of the search for the newest matching hold; null if none matches. */
   sinceOf(matches: (moment: HookMoment) => boolean): number | null {
     const found = this.#open.filter(({ moment }) => matches(moment)).map(({ since }) => since);
     return found.length === 0 ? null : Math.max(...found);
@@ -102,7 +102,7 @@ class StopHookHolds {
   }
 
   /** Restores stored holds; their search starts now. */
-  recall(open: readonly StopHookHold[], now: number): void {
+  restore(open: readonly StopHookHold[], now: number): void {
     this.#open = [...open.map((offer) => ({ ...offer, since: now })), ...this.#open];
   }
 
@@ -114,7 +114,7 @@ class StopHookHolds {
     return [...(found?.messageIds ?? [])];
   }
 
-  /** The hook timed out and let the turn end. */
+  /** Drops the hold of a hook that timed out and let the turn end. */
   withdraw({ at, isClocked }: HookMoment): void {
     if (isClocked) this.drop((moment) => moment.isClocked && moment.at === at);
   }
@@ -127,12 +127,12 @@ class StopHookHolds {
 /** Time for the agent to notice the end of its wait. Afterwards, the message is pending again. */
 const NOTICE_MS = 90_000;
 const MOST_WAITS = 64;
-/** Matches our command in whatever form the agent runs it. */
+/** Matches our wait command in any form in which the agent may run it. */
 const RUNS_WAIT = /\binterlude(?:\.mjs)?['"]?\s(?:[^|;&\n]*\s)?wait\b/;
 
 /**
- * Messages that reach the agent through a wait. The transcript shows when the agent notices its end; that turn answers
- * them.
+ * Messages that reach the agent through a wait. The transcript shows when the agent notices the end of the wait; that
+ * turn answers the messages.
  */
 export class WaitMessages {
   #all: readonly WaitMessage[] = [];
@@ -142,7 +142,7 @@ export class WaitMessages {
     return this.#all;
   }
 
-  recall(all: readonly WaitMessage[]): void {
+  restore(all: readonly WaitMessage[]): void {
     this.#all = [...all, ...this.#all];
   }
 

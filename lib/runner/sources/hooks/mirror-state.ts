@@ -5,13 +5,13 @@ import type { HookMoment, PendingStop } from '../../adapters/claude/stop-hooks';
 import type { ProcessIdentity } from '../../host/process-lookup';
 import type { FilePosition } from './transcript-files';
 
-/** Reason for the end of a session, and whether it was left on purpose. */
+/** The end of a session. `isAsked`: a person left the session on purpose. */
 export interface SessionEnding {
   reason: string;
   isAsked: boolean;
 }
 
-/** A hold: messages in the response of a stop hook. JSON, because it outlives the companion. */
+/** A hold: messages in the response of a stop hook. Stored as JSON, because a hold outlives the companion. */
 export interface StopHookHold {
   messageIds: readonly string[];
   /** Text for the agent. */
@@ -21,7 +21,7 @@ export interface StopHookHold {
   since: number;
 }
 
-/** A handoff to a wait. JSON, because it outlives the companion. */
+/** A handoff to a wait. Stored as JSON, because a handoff outlives the companion. */
 export interface WaitMessage {
   claim: string;
   messageIds: readonly string[];
@@ -77,7 +77,7 @@ const mirrorState = z.object({
   /** Key of the last line read, of the session and of its subagents. */
   last: textOrNull,
   lastOf: z.record(z.string(), z.string()).catch({}),
-  /** A run is open in the emitted events. */
+  /** True if a run is open in the emitted events. */
   open: flag,
   /** Stop hooks ahead of the transcript, oldest first. */
   stops: list(stop),
@@ -85,17 +85,17 @@ const mirrorState = z.object({
   unheard: list(list(text)),
   /** Times of prompts ahead of the transcript, oldest first. */
   prompts: list(time),
-  /** The prompt hook of the open turn arrived; the next one belongs to another turn. */
+  /** True if the prompt hook of the open turn has arrived: the next one belongs to another turn. */
   isPromptHeard: flag,
   /** The last turn closed by a stop hook, which may still receive lines. */
   closed: orNull(closed),
   /** The last command settled without a following line. */
   settled: textOrNull,
-  /** The session was left and may still write. */
+  /** Set while a session that was left may still write. */
   ending: orNull(ending),
   /** Last start of the session. Earlier hooks do not end a turn. */
   began: time.catch(0),
-  /** The end of the session was emitted. */
+  /** True if the end of the session was emitted. */
   ended: flag,
   /** Open requests of the terminal. */
   asks: list(z.object({ tool: text, input: z.unknown(), isHeld: flag })),
@@ -103,13 +103,13 @@ const mirrorState = z.object({
   offers: list(offer),
   /** Messages handed to a wait until the transcript shows its end. */
   waited: list(waited),
-  /** The agent got the hint about listening, and has missed no message since. */
+  /** True if the agent got the hint about listening, and has missed no message since. */
   wasOffered: flag,
   /** Messages given to the agent in the open turn. */
   handed: list(text),
   /** Process of the last hook; null if unknown. */
   process: orNull(terminal),
-  /** Time of its last hook. */
+  /** Time of the process's last hook. */
   heardAt: time.catch(0),
   /** Tasks missing from a stop hook, until nothing else reports their end. */
   unlisted: orNull(z.object({ ids: list(text), at: time })),
@@ -131,48 +131,48 @@ export function parseMirrorState(stored: string): MirrorState | null {
 /** Silence of the transcript that ends a turn after its last hook. */
 const QUIET_MS = 1_500;
 /**
- * Time for which a turn waits for its stop hook's text to appear in the transcript. Afterwards, the text from the hook
- * is used. Shorter after the next prompt, longer if the hook had no text.
+ * Time for which a turn waits for its stop hook's text to appear in the transcript, before it takes the text from the
+ * hook. Shorter after the next prompt, longer if the hook had no text.
  */
-const LAST_LINE_MS = { most: 5_000, prompted: 3_000, wordless: 12_000 };
+const LAST_LINE_MS = { most: 5_000, prompted: 3_000, textless: 12_000 };
 /**
- * Time for which a turn waits for its lines after a hook of a later turn, and for which such a hook waits for its turn.
+ * Time for which a turn waits for its lines after a hook of a later turn, and for which that hook waits for its turn.
  */
 const BEHIND_MS = 90_000;
 /** Time for which an ended session may still write. */
-const LAST_WORDS_MS = { still: 500, most: 3_000 };
+const LAST_WRITES_MS = { quiet: 500, most: 3_000 };
 /**
- * After this much silence in `busy` without a turn, or after the last text of a turn, the hook was killed or missed.
- * Our hook takes 2 s at most.
+ * Silence after which an expected hook counts as killed or missed: in `busy` without a turn, or after the last text of
+ * a turn. Our hook takes 2 s at most.
  */
 const STUCK_MS = 5_000;
-/** Time for the response of a stop hook to reach the transcript, since other hooks run beside it. */
+/** Time for the response of a stop hook to reach the transcript, which waits for hooks that run beside it. */
 const HELD_MS = 70_000;
 
-/** Times from which conclusions about a silent session are drawn. Epoch milliseconds. */
+/** Times used to infer the state of a silent session. Epoch milliseconds. */
 export interface QuietPeriods {
   now: number;
   lastLineAt: number;
-  /** Last activity report. */
+  /** Time of the last activity report. */
   reportedAt: number;
   /** Time at which the session was left; null if it continues. */
   leftAt: number | null;
-  /** True if the transcript lacks the text from the stop hook, or any end of the turn. */
+  /** True if the transcript lacks the text from the stop hook, or any sign of the turn's end. */
   lacksFinalText: boolean;
   /** True if the response of a stop hook is in transit. */
   isHeld: boolean;
   /** Start of the search for a hold of the open turn; null without one. */
   heldSince: number | null;
-  /** Last hold that reached the agent, which delays everything after it. */
+  /** Time of the last hold that reached the agent, which delays everything after it. */
   handedAt: number;
 }
 
-/** True if a session that was left has nothing more to write. */
+/** True if a session that was left has finished writing. */
 export function isEndingOver({ now, lastLineAt, leftAt, lacksFinalText, heldSince }: QuietPeriods): boolean {
   if (leftAt === null) return false;
-  const isQuiet = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still;
+  const isQuiet = now - Math.max(lastLineAt, leftAt) >= LAST_WRITES_MS.quiet;
   const isComplete = isQuiet && !lacksFinalText && heldSince === null;
-  return isComplete || now - leftAt >= LAST_WORDS_MS.most;
+  return isComplete || now - leftAt >= LAST_WRITES_MS.most;
 }
 
 /** True if a command has ended: the transcript has been silent long enough for its output. */
@@ -192,8 +192,8 @@ export function isTurnOver({ heardAt, promptedAt, text, failure }: PendingStop, 
   if (!lacksFinalText) return isEndingOver(periods) || now - Math.max(lastLineAt, heardAt) >= QUIET_MS;
   const since = Math.max(heardAt, handedAt);
   if (promptedAt !== null && now - Math.max(promptedAt, since) >= LAST_LINE_MS.prompted) return true;
-  const most = text === null && failure === null ? LAST_LINE_MS.wordless : LAST_LINE_MS.most;
-  return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - since >= most;
+  const most = text === null && failure === null ? LAST_LINE_MS.textless : LAST_LINE_MS.most;
+  return (leftAt !== null && now - leftAt >= LAST_WRITES_MS.most) || now - since >= most;
 }
 
 /**
@@ -216,7 +216,7 @@ export type AgentActivity = 'starting' | 'busy' | 'idle' | 'compacting';
 /** The latest activity report. Out-of-order hooks are ignored. */
 export class SelfReport {
   #activity: AgentActivity = 'starting';
-  /** Time of that hook. */
+  /** Time of the reporting hook. */
   #ranAt = 0;
   #heardAt: number;
 
@@ -239,8 +239,8 @@ export class SelfReport {
     this.#heardAt = now;
   }
 
-  /** Concludes from silence that the agent is idle. */
-  concluded(now: number): void {
+  /** Infers from silence that the agent is idle. */
+  inferIdle(now: number): void {
     this.update('idle', this.#ranAt, now);
   }
 }

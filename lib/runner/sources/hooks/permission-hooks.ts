@@ -8,7 +8,7 @@ export interface PermissionHooksOptions {
   onChange: () => void;
   /** Called when a person has answered, before the agent gets the answer. */
   onAnswered: (sessionId: string, requestId: string, answer: { behavior: 'allow' | 'deny'; message?: string }) => void;
-  /** Called when the request can only be answered in the terminal from now on. */
+  /** Called once the request can only be answered in the terminal. */
   onReleased: (sessionId: string, requestId: string) => void;
 }
 
@@ -83,9 +83,9 @@ export class PermissionHooks {
     const hook = [...this.#waiting].find(matches);
     if (hook === undefined || requestId === null) return;
     hook.requestId = requestId;
-    const give = (answer: RequestAnswer) => this.#answer(hook, requestId, answer);
+    const deliver = (answer: RequestAnswer) => this.#answer(hook, requestId, answer);
     const kind = value.kind === 'question' ? 'question' : 'permission';
-    this.#requests.hold({ sessionId, requestId, kind, tool: hook.tool, input, deliver: give });
+    this.#requests.hold({ sessionId, requestId, kind, tool: hook.tool, input, deliver });
   }
 
   /** Handles a request that was answered in the terminal, or withdrawn. */

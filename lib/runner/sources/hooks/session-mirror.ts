@@ -29,7 +29,7 @@ export interface SessionMirrorOptions {
   file: string;
   /** Stored state of the previous mirror. */
   state: MirrorState | null;
-  /** @returns once stored, if that takes time */
+  /** Returns a promise if storing takes time. */
   emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
   onDelivered: (messageIds: string[]) => void;
   onTurnEnded: () => void;
@@ -48,7 +48,7 @@ const MAX_REQUESTS = 64;
 /** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` in transcript lines, CLI 2.1.332; also `sdk-cli`, `sdk-ts` */
 const CLI = 'cli';
 
-const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
+const LEFT: SessionEnding = { reason: 'the terminal session was closed', isAsked: true };
 
 /**
  * Mirrors one terminal session of Claude Code from its transcript.
@@ -65,11 +65,11 @@ export class SessionMirror {
   readonly #report: SelfReport;
   #state: MirrorState;
   /** True while lines that the previous mirror emitted are reread. */
-  #isRecalling = false;
+  #isRestoring = false;
   #lastLineAt = 0;
-  /** Program and version; null until a line has them. */
+  /** Program and version; null until a transcript line has them. */
   provider: string | null = null;
-  /** True if a person uses the session. `claude -p` would continue until its background work ends. */
+  /** True if a person uses the session. `claude -p` is not interactive: a wait would keep it running. */
   isInteractive = false;
   #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
@@ -103,7 +103,7 @@ export class SessionMirror {
     this.#began = this.#state.began;
     const at = this.#now();
     if (this.#state.ending !== null) this.#ending = { ...this.#state.ending, at, ranAt: at };
-    this.#work = options.state ? this.#guarded(() => this.#recall(options.state as MirrorState)) : Promise.resolve();
+    this.#work = options.state ? this.#guarded(() => this.#restore(options.state as MirrorState)) : Promise.resolve();
   }
 
   get sessionId(): string {
@@ -120,7 +120,7 @@ export class SessionMirror {
   }
 
   /** True if the session has ended and the time for late hooks and writes has passed. */
-  get isStill(): boolean {
+  get isClosed(): boolean {
     return this.#state.ended && (this.#ended === null || this.#now() - this.#ended.at >= LATE_MS);
   }
 
@@ -183,10 +183,10 @@ export class SessionMirror {
   }
 
   /**
-   * Identifies the process of a hook. Runs while the hook waits, so the process still exists. A PID may have been
-   * reused.
+   * Identifies the process of a hook by its start time too, because PIDs are reused. Runs while the hook waits, so the
+   * process still exists.
    * @param before process of the previous hooks
-   * @param heardAt time of the last of those, epoch milliseconds
+   * @param heardAt time of the last previous hook, epoch milliseconds
    */
   async #identifyProcess(pid: number, before: ProcessIdentity | null, heardAt: number): Promise<void> {
     const birth = await startMarkOf(pid);
@@ -196,15 +196,15 @@ export class SessionMirror {
     if (isKnown) return;
     this.#state.process = { pid, birth };
     const isSame = before?.pid === pid && (before.birth === null || birth === null || before.birth === birth);
-    // Two terminals may share a session; the work of the other one continues.
+    // Two terminals may share a session; the work of the other terminal continues.
     this.#isShared = before !== null && before.pid !== pid && !(await hasExited(before));
-    // A new process owns nothing written before it started or while another one called.
+    // Work from before the start of a new process, or from before the last hook of the previous one, is not its own.
     if (!isSame && !this.#isShared) this.#beganAt(Math.max(startTimeOf(birth) ?? 0, before === null ? 0 : heardAt));
     this.#emit([], true);
   }
 
   /**
-   * Handles a session that was started or resumed by a process without open work. An out-of-order hook changes nothing.
+   * Handles a process without open work that starts or resumes the session. An out-of-order hook changes nothing.
    */
   began(claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
@@ -244,8 +244,8 @@ export class SessionMirror {
   }
 
   /**
-   * Handles a stop hook that ran without a hold. The turn ends when the transcript shows the last text, since the hook
-   * comes first.
+   * Handles a stop hook that ran without a hold. The turn ends once the transcript shows the last text, which comes
+   * after the hook.
    * @param text last text of the agent, from the hook
    * @param runs ids of continuing background work, from the hook
    */
@@ -265,7 +265,7 @@ export class SessionMirror {
     });
   }
 
-  /** A hook without a time counts as running now. */
+  /** Returns the time of a hook; a hook without one counts as running now. */
   #momentOf({ at, promptId }: HookClaim = { at: null, promptId: null }): HookMoment {
     const now = this.#now();
     return { at: Math.min(at ?? now, now), isClocked: at !== null, promptId };
@@ -328,7 +328,7 @@ export class SessionMirror {
     });
   }
 
-  /** Ends a session that was left on purpose, so that its open work has not failed. */
+  /** Ends a session that was left on purpose: its open work is cancelled rather than failed. */
   end(reason: string, claim?: HookClaim): void {
     this.#end({ reason, isAsked: true }, claim);
   }
@@ -350,7 +350,7 @@ export class SessionMirror {
     });
   }
 
-  /** Reads new lines and draws conclusions from silence. Never rejects. */
+  /** Reads new lines and infers the state of a silent session. Never rejects. */
   step(): Promise<void> {
     this.#enqueue(() => this.#step());
     return this.#work;
@@ -362,9 +362,9 @@ export class SessionMirror {
     this.#replace(now);
     this.#emit(this.#adapter.unlisted(now));
     const quiet = this.#quietPeriods(now);
-    // If the terminal is left right after a turn, the stop hook counts and the turn was not interrupted.
+    // Checked first: if the terminal is left right after a turn, the stop hook ends the turn, without an interruption.
     const isOver = isEndingOver(quiet);
-    const { own, ahead } = this.#adapter.stops;
+    const { ofOpenTurn: own, ahead } = this.#adapter.stops;
     if (own !== null && isTurnOver(own, quiet)) {
       this.#emit(this.#adapter.stopped(now), true);
     } else if (own === null && ahead !== null && isStopUnmatched(ahead, quiet)) {
@@ -377,12 +377,12 @@ export class SessionMirror {
     }
     if (this.#adapter.hasFinished && isHookOverdue(quiet)) {
       this.#options.log('info', `session ${this.sessionId} ended its turn without a stop hook`);
-      this.#report.concluded(now);
+      this.#report.inferIdle(now);
       this.#emit(this.#adapter.stopped(now));
     }
     if (this.#report.activity === 'busy' && this.#adapter.openRunId === null && isHookOverdue(quiet)) {
       this.#options.log('warn', `session ${this.sessionId} reported busy but is doing nothing; treating it as idle`);
-      this.#report.concluded(now);
+      this.#report.inferIdle(now);
       this.messages.offers.drop();
     }
     if (this.#ending !== null && isOver) {
@@ -395,14 +395,14 @@ export class SessionMirror {
       this.messages.offers.drop();
       this.#emit(this.#adapter.ended(now, { reason, isAsked }), true);
     }
-    // Late lines are emitted, and the session ends again.
+    // Late lines may have opened a turn, so the session ends again.
     if (this.#state.ended && this.#adapter.openRunId !== null) {
       const { reason, isAsked } = this.#ended ?? LEFT;
       this.#emit(this.#adapter.ended(now, { reason, isAsked }), true);
     }
   }
 
-  /** Closes open work of an earlier process once its lines are read. */
+  /** Closes the open work of an earlier process, whose lines are read by now. */
   #replace(now: number): void {
     if (this.#replacedAt === null) return;
     const at = this.#replacedAt;
@@ -411,7 +411,7 @@ export class SessionMirror {
   }
 
   #quietPeriods(now: number): QuietPeriods {
-    const { own } = this.#adapter.stops;
+    const { ofOpenTurn: own } = this.#adapter.stops;
     const lacksText = own !== null && own.text === null;
     return {
       now,
@@ -430,10 +430,10 @@ export class SessionMirror {
       this.provider = claudeVersion(fields.version) ?? this.provider;
       const entrypoint = textOf(fields.entrypoint);
       if (entrypoint !== null) this.startedAs(entrypoint);
-      const feedback = this.#isRecalling ? null : stopFeedbackOf(fields);
+      const feedback = this.#isRestoring ? null : stopFeedbackOf(fields);
       if (feedback !== null) this.#handOver(this.messages.offers.confirm(feedback));
       const madeAt = Date.parse(textOf(fields.timestamp) ?? '');
-      // First line of the new process.
+      // This is the first line of the new process.
       const replaced = this.#replacedAt !== null && madeAt > this.#replacedAt ? this.#replacedAt : null;
       if (replaced !== null) this.#replacedAt = null;
       const ended = replaced === null ? [] : this.#adapter.replaced(replaced, this.#now());
@@ -442,7 +442,7 @@ export class SessionMirror {
       this.#handOver(this.messages.waited.read(fields));
       return events;
     });
-    if (this.#isRecalling) return;
+    if (this.#isRestoring) return;
     this.#lastLineAt = this.#now();
     this.#emit(outputs, true);
   }
@@ -490,30 +490,30 @@ export class SessionMirror {
   }
 
   /** Restores the state of the previous mirror without emitting its events. */
-  async #recall(was: MirrorState): Promise<void> {
+  async #restore(was: MirrorState): Promise<void> {
     const now = this.#now();
-    this.#isRecalling = true;
+    this.#isRestoring = true;
     this.#replacedAt = was.began > 0 ? was.began : null;
     try {
       await this.#files.reread(was);
     } finally {
-      this.#isRecalling = false;
+      this.#isRestoring = false;
     }
     if (this.#replacedAt !== null) this.#adapter.replaced(this.#replacedAt, now);
     this.#replacedAt = null;
     if (was.settled !== null && was.settled === this.#adapter.pendingCommand) this.#adapter.commandSettled();
-    this.#adapter.recallUnlisted(was, now);
+    this.#adapter.restoreUnlisted(was, now);
     if (!was.open) this.#adapter.stopped(now);
-    this.#adapter.stops.recall(was);
-    this.#adapter.finalText.recall(was.closed);
+    this.#adapter.stops.restore(was);
+    this.#adapter.finalText.restore(was.closed);
     if (was.ended) this.#adapter.ended(now, {});
     const reopened = was.asks.flatMap(({ tool, input, isHeld }) => {
-      const again = this.#adapter.requestOpened(tool, input, {}, now);
-      // The waiting hook died with the previous companion.
-      return isHeld ? again : [];
+      const events = this.#adapter.requestOpened(tool, input, {}, now);
+      // The waiting hook lost the previous companion, so the request is emitted again, for the terminal only.
+      return isHeld ? events : [];
     });
     this.#adapter.messagesDelivered(was.handed);
-    this.messages.recall(was, now);
+    this.messages.restore(was, now);
     this.#emit(reopened);
   }
 
@@ -525,7 +525,7 @@ export class SessionMirror {
     try {
       await work();
     } catch (error) {
-      this.#options.log('warn', `the mirror of ${this.sessionId} failed: ${String(error)}`);
+      this.#options.log('warn', `following session ${this.sessionId} failed: ${String(error)}`);
     }
   }
 }

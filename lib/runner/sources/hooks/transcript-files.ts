@@ -9,7 +9,7 @@ export interface FilesRead {
   file: string;
   main: FilePosition | null;
   subagents: Record<string, FilePosition>;
-  /** Key of the last line read, of the session and by subagent. */
+  /** Key of the last line read: of the session, and by subagent. */
   last: string | null;
   lastOf: Record<string, string>;
 }
@@ -18,7 +18,7 @@ export interface TranscriptFilesOptions {
   read: FilesRead;
   /** Subagents whose files are worth reading. */
   subagents: () => readonly string[];
-  /** Called with new lines, each once. */
+  /** Called once with each new line. */
   onLines: (lines: readonly TranscriptLine[]) => void;
   log: (level: 'info' | 'warn', message: string) => void;
   mostKeys?: number;
@@ -42,7 +42,7 @@ export interface TranscriptLine {
 export class TranscriptFiles {
   readonly #options: TranscriptFilesOptions;
   readonly #read: FilesRead;
-  /** Keys of recent lines. Transcripts name their lines, except bookkeeping, which is never emitted. */
+  /** Keys of recent lines. All lines have ids except bookkeeping, which is never emitted. */
   readonly #knownKeys = new Map<string, true>();
   /** Key of the last record by subagent; null for the session. */
   readonly #previous = new Map<string | null, string>();
@@ -65,7 +65,7 @@ export class TranscriptFiles {
     while (await this.#readSome()) {}
   }
 
-  /** Rereads known lines, also through `onLines`. */
+  /** Passes known lines to `onLines` again, to restore the state of their reader. */
   async reread(was: FilesRead): Promise<void> {
     this.#read.main = await this.#reread(was.file, null, was.main, was.last);
     for (const [id, position] of Object.entries(was.subagents)) {
@@ -85,22 +85,22 @@ export class TranscriptFiles {
     }
     let more = read?.more === true;
     for (const id of this.#options.subagents()) {
-      const its = await this.#newLines(this.#file(id), this.#read.subagents[id] ?? null);
-      if (its === null || its.position.offset === this.#read.subagents[id]?.offset) continue;
-      this.#read.subagents[id] = its.position;
-      this.#emitLines(id, its.lines);
-      more ||= its.more;
+      const next = await this.#newLines(this.#file(id), this.#read.subagents[id] ?? null);
+      if (next === null || next.position.offset === this.#read.subagents[id]?.offset) continue;
+      this.#read.subagents[id] = next.position;
+      this.#emitLines(id, next.lines);
+      more ||= next.more;
     }
     return more;
   }
 
   /** New lines of a file. In a restarted file, forgotten lines before the first known one are skipped. */
   async #newLines(file: string, position: FilePosition | null): Promise<LinesRead | null> {
-    const read = await readOn(file, position);
+    const read = await readLines(file, position);
     if (!read?.restarted || this.#knownKeys.size < this.#mostKeys) return read;
     // Real ids only: bookkeeping may repeat the same text.
     const { found, end } = await scan(file, ({ fields }) => this.#knownKeys.has(textOf(fields?.uuid) ?? ''));
-    // If the same file was truncated before all known lines, it has nothing new.
+    // A file that was truncated, and has none of the known lines left, has nothing new.
     const behind = found ?? (read.position.ino === position?.ino ? end : null);
     if (behind === null) return read;
     return { ...read, lines: [], position: { ino: read.position.ino, offset: behind }, more: true };
@@ -122,7 +122,7 @@ export class TranscriptFiles {
         else if (line !== null) this.#read.lastOf[subagent as string] = key;
         return line ?? [];
       }
-      // The key includes the position, since damage may look alike.
+      // The key includes the previous line, because unreadable texts may be equal.
       const key = lineKey(null, `${this.#previous.get(subagent)}\n${source}`);
       this.#previous.set(subagent, key);
       const reason = `${source.length.toLocaleString('en')} characters of the transcript are unreadable.`;
@@ -143,7 +143,7 @@ export class TranscriptFiles {
     return { fields, key };
   }
 
-  /** @returns the position up to which lines were emitted */
+  /** Passes the known lines of one file to `onLines`. @returns the position after them */
   async #reread(
     file: string,
     subagent: string | null,
@@ -151,7 +151,7 @@ export class TranscriptFiles {
     last: string | null,
   ): Promise<FilePosition | null> {
     if (position === null) return null;
-    let read = await readOn(file, null, position.offset);
+    let read = await readLines(file, null, position.offset);
     if (read === null) return position;
     const isSame = read.position.ino === position.ino;
     // In a replaced file, everything up to the last emitted line is known. Without that line, nothing is.
@@ -164,7 +164,7 @@ export class TranscriptFiles {
         if (!isSame && this.#lastIn(subagent) === last) return { ino: read.position.ino, offset: behind };
       }
       if (!read.more) return isSame ? position : read.position;
-      const next = await readOn(file, read.position, isSame ? position.offset : undefined);
+      const next = await readLines(file, read.position, isSame ? position.offset : undefined);
       if (next === null || next.restarted) return read.position;
       read = next;
     }
@@ -189,15 +189,15 @@ export class TranscriptFiles {
 /** @returns the start of the first match; otherwise the end of the last complete line */
 async function scan(
   file: string,
-  isIt: (stretch: LineSegment) => boolean,
+  matches: (segment: LineSegment) => boolean,
 ): Promise<{ found: number | null; end: number }> {
-  let read = await readOn(file, null);
+  let read = await readLines(file, null);
   while (read !== null) {
-    const found = read.lines.find(({ text }) => parseRecords(text).some(isIt));
+    const found = read.lines.find(({ text }) => parseRecords(text).some(matches));
     const end = read.position.offset;
     if (found !== undefined) return { found: found.offset, end };
     if (!read.more) return { found: null, end };
-    read = await readOn(file, read.position);
+    read = await readLines(file, read.position);
   }
   return { found: null, end: 0 };
 }
@@ -240,7 +240,7 @@ const NEWLINE = 10;
  * Failure: a missing file has no lines. A file that shrank or was replaced is read from its beginning; callers skip
  * known lines.
  */
-export async function readOn(
+export async function readLines(
   path: string,
   from: FilePosition | null,
   upTo = Number.POSITIVE_INFINITY,
@@ -252,7 +252,7 @@ export async function readOn(
     const restarted = from !== null && (from.ino !== ino || size < from.offset);
     const offset = from === null || restarted ? 0 : from.offset;
     const end = Math.min(size, upTo);
-    const { bytes, skipped } = await wholeLines(file, offset, end);
+    const { bytes, skipped } = await completeLines(file, offset, end);
     const lines: FileLine[] = [];
     for (let index = 0; index < bytes.length; ) {
       const newline = bytes.indexOf(NEWLINE, index);
@@ -267,7 +267,7 @@ export async function readOn(
 }
 
 /** Bytes up to the last newline in the range, a few megabytes at a time. */
-async function wholeLines(file: FileHandle, from: number, to: number): Promise<{ bytes: Buffer; skipped: number }> {
+async function completeLines(file: FileHandle, from: number, to: number): Promise<{ bytes: Buffer; skipped: number }> {
   for (let length = STEP_BYTES; ; length *= 4) {
     const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, to - from)));
     const { bytesRead } = await file.read(buffer, 0, buffer.length, from);
@@ -331,7 +331,7 @@ function joinTornRecord(found: readonly LineSegment[]): readonly LineSegment[] {
   const fields = parseJson(source);
   if (!isRecord(fields)) return found;
   const whole = { fields, source };
-  return found.flatMap((stretch) => (stretch === gaps[0] ? whole : stretch.fields === null ? [] : stretch));
+  return found.flatMap((segment) => (segment === gaps[0] ? whole : segment.fields === null ? [] : segment));
 }
 
 /** True for a nested value of a torn object that looks like a record, such as the input of a tool call. */

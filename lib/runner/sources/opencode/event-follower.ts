@@ -71,8 +71,8 @@ export class EventFollower {
 
   async reach(): Promise<string | null> {
     const { server, shownUrl } = this.#options;
-    const ask = (withinMs: number) => server.request('GET', '/global/health', undefined, withinMs);
-    return await unreachableReason(shownUrl, await statusBehindGateway(this.#lastStatus, ask));
+    const post = (withinMs: number) => server.request('GET', '/global/health', undefined, withinMs);
+    return await unreachableReason(shownUrl, await statusBehindGateway(this.#lastStatus, post));
   }
 
   async lost(reason: string): Promise<void> {
@@ -114,8 +114,8 @@ export class EventFollower {
     return this.#isReady;
   }
 
-  /** Posts a request for a session. */
-  async ask(path: string, root: string, body?: unknown): Promise<Answer> {
+  /** Sends a POST request about a session. */
+  async post(path: string, root: string, body?: unknown): Promise<Answer> {
     const { server, feed } = this.#options;
     const address = inDirectory(path, this.sessions.directoryOf(root));
     const answer = await server.request('POST', address, body);
@@ -221,9 +221,9 @@ export class EventFollower {
 /**
  * Reads what happened in sessions while the runner was disconnected.
  *
- * Ordering: the history of a session is emitted in order, each part with the position after it. State that the history
+ * Ordering: the history of a session is emitted in order, each batch with the position after it. State that the history
  * lacks (activity, open requests) is read afterwards.
- * Failure: for servers without a history the current messages are read.
+ * Failure: from servers without a history, the current messages are read.
  */
 interface CatchUpOptions {
   server: OpencodeServer;
@@ -250,12 +250,12 @@ class CatchUp {
   async read(roots: readonly string[]): Promise<void> {
     const { server, adapter, memory, context, sessions } = this.#options;
     const isOpen = (root: string) => !isNothing(context.openWork(sessions.idOf(root)));
-    // The end of open work needs its beginning, which this process has not read.
-    const anew = new Set(roots.filter((root) => !adapter.knows(root) && isOpen(root)));
+    // Open work can only be ended by a process that has read its beginning.
+    const reread = new Set(roots.filter((root) => !adapter.knows(root) && isOpen(root)));
     const after = new Map<string, number>();
     for (const { id } of adapter.tree.all) {
       const root = adapter.tree.rootOf(id);
-      if (roots.includes(root)) after.set(id, anew.has(root) ? -1 : (memory.positions.get(id) ?? -1));
+      if (roots.includes(root)) after.set(id, reread.has(root) ? -1 : (memory.positions.get(id) ?? -1));
     }
     const entries = await readHistory(server, adapter.tree, after);
     if (entries === null) {
@@ -271,7 +271,7 @@ class CatchUp {
     }
     for (const [root, of] of byRoot) {
       await sessions.add(root);
-      if (anew.has(root)) await this.#recall(root, of);
+      if (reread.has(root)) await this.#restore(root, of);
       await this.#emit(root, of);
     }
   }
@@ -280,12 +280,13 @@ class CatchUp {
   async readStates(roots: readonly string[]): Promise<void> {
     const { server, adapter, context, sessions } = this.#options;
     // A server starts an instance for every folder of a request, so only active folders are requested.
-    const atWork = roots.filter((root) => adapter.isAtWork(root) || !isNothing(context.openWork(sessions.idOf(root))));
-    for (const directory of new Set(atWork.map((root) => sessions.directoryOf(root)))) {
+    const isBusy = (root: string) => adapter.hasOpenWork(root) || !isNothing(context.openWork(sessions.idOf(root)));
+    const active = roots.filter(isBusy);
+    for (const directory of new Set(active.map((root) => sessions.directoryOf(root)))) {
       const paths = ['/session/status', '/permission', '/question'].map((path) => inDirectory(path, directory));
       const answers = await Promise.all(paths.map((path) => server.request('GET', path)));
       const busy = fieldsOf(answers[0]?.body);
-      const here = atWork.filter((root) => sessions.directoryOf(root) === directory);
+      const here = active.filter((root) => sessions.directoryOf(root) === directory);
       // The history already has the end of a turn that has just ended.
       if (here.some((root) => !Object.hasOwn(busy, root))) await this.read(here);
       for (const [index, path] of paths.entries()) {
@@ -297,16 +298,16 @@ class CatchUp {
     }
   }
 
-  /** Replays what the previous process emitted, without emitting it, so that later events can be understood. */
-  async #recall(root: string, entries: readonly HistoryEntry[]): Promise<void> {
+  /** Replays the events that the previous process emitted, without emitting them, so that later events have context. */
+  async #restore(root: string, entries: readonly HistoryEntry[]): Promise<void> {
     const { adapter, memory, context, sessions, now } = this.#options;
     const sessionId = sessions.idOf(root);
     const open = context.openWork(sessionId);
     const emitted = entries.filter(({ event }) => memory.wasEmitted(event)).map(({ raw }) => raw);
     const frames: WireFrame[] = [HISTORY, { dir: 'in', msg: { status: 200, body: emitted } }];
     const before = { runId: open.turn?.runId ?? null, requests: open.requests, openParts: memory.openParts };
-    adapter.recall(root, frames, before, now());
-    // Without its beginning, nothing will report the end of this turn.
+    adapter.restore(root, frames, before, now());
+    // The history lacks the beginning of this turn, so nothing will report its end.
     if (open.turn === null || open.turn.runId === adapter.runOf(root)) return;
     await context.emit(sessionId, endsOf({ ...open, tasks: [], requests: [] }, sessionId, now()));
   }
@@ -330,10 +331,10 @@ class CatchUp {
     const { server, adapter, memory, context, sessions, now } = this.#options;
     const sessionId = sessions.idOf(root);
     const open = context.openWork(sessionId);
-    const isAnew = !adapter.knows(root);
-    if (isAnew && !isNothing(open)) {
+    const isFirst = !adapter.knows(root);
+    if (isFirst && !isNothing(open)) {
       const text =
-        'The runner was disconnected, and this OpenCode keeps no history, so the rest of this turn is missing.';
+        'The runner was disconnected, and this OpenCode has no history, so the rest of this turn is missing.';
       await context.emit(sessionId, [...endsOf(open, sessionId, now()), noticeEvent(text, 'warning', now())]);
     }
     const members = [...adapter.tree.all].filter(({ id }) => adapter.tree.rootOf(id) === root);
@@ -344,11 +345,11 @@ class CatchUp {
       const request: WireFrame = { dir: 'out', msg: { method: 'GET', path } };
       const framesOf = (body: unknown[]): WireFrame[] => [request, { dir: 'in', msg: { status: 200, body } }];
       const idIn = (message: unknown) => idOf(fieldsOf(fieldsOf(message).info).id) ?? '';
-      const emittedUpTo = isAnew ? (memory.newestMessages.get(id) ?? '') : '';
+      const emittedUpTo = isFirst ? (memory.newestMessages.get(id) ?? '') : '';
       const all = listOf(answer.body);
       const nothing = { runId: null, requests: [], openParts: new Map<string, string>() };
       if (emittedUpTo !== '')
-        adapter.recall(root, framesOf(all.filter((message) => idIn(message) <= emittedUpTo)), nothing, now());
+        adapter.restore(root, framesOf(all.filter((message) => idIn(message) <= emittedUpTo)), nothing, now());
       const newest = all.map(idIn).toSorted().at(-1) ?? '';
       const cursors = memory.noteMessage(id, newest);
       await this.#pass(framesOf(all.filter((message) => idIn(message) > emittedUpTo)), cursors, sessionId);
@@ -369,7 +370,7 @@ interface HistoryEntry {
   event: NativeEvent;
 }
 
-/** The server uses a condition per session, and its database allows a thousand. */
+/** The server's query has one condition per session, and its database allows a thousand. */
 const MAX_NAMED = 900;
 const ALL = Number.MAX_SAFE_INTEGER;
 const ANSWER_WITHIN_MS = 60_000;
@@ -377,8 +378,8 @@ const ANSWER_WITHIN_MS = 60_000;
 /**
  * Reads the history of sessions after known positions.
  *
- * Failure: the server returns the full history of sessions that are not named. With too many sessions to name, or
- * without a history, nothing is read.
+ * Failure: the server returns the full history of sessions that the request does not name. With too many sessions to
+ * name, or without a history, nothing is read.
  *
  * @param after last known position by session; -1 for the whole history
  * @returns null without a history

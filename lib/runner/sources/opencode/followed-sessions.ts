@@ -16,10 +16,10 @@ export interface FollowedSessionsOptions {
   now: () => number;
 }
 
-/** Existing sessions appear when something happens in them, or if they are this recent. */
+/** Existing sessions appear if they were active within this time, else once something happens in them. */
 const RECENT_MS = 24 * 60 * 60_000;
 const MAX_RECENT = 50;
-/** Known sessions restored at startup, newest first; others when something happens in them. */
+/** Known sessions restored at startup, newest first; others are restored once something happens in them. */
 const MAX_KNOWN = 300;
 
 /** Maps followed root sessions of OpenCode to sessions of the dashboard. */
@@ -95,7 +95,7 @@ const ROOT_SESSION = 'opencode-told:';
 const NEWEST_MESSAGE = 'opencode-begun:';
 
 export class SessionStore {
-  /** History position up to which everything is stored, by OpenCode session. */
+  /** History position up to which all events are stored, by OpenCode session. */
   readonly positions: Map<string, number>;
   /** Part that was partly emitted, by OpenCode session. */
   readonly openParts: Map<string, string>;
@@ -104,7 +104,7 @@ export class SessionStore {
   /** Known root sessions and their dashboard sessions. */
   readonly rootSessions: Map<string, string>;
 
-  static async recall(context: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
+  static async restore(context: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
     const read = async (prefix: string) =>
       new Map([...(await context.cursors(prefix))].map(([name, value]) => [name.slice(prefix.length), value]));
     const positions = [...(await read(POSITION))].map(([id, position]) => [id, Number(position)] as const);

@@ -29,8 +29,8 @@ work as before: start one with "opencode --port 4096", or start "opencode serve 
   --dashboard URL       dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F        ${TOKEN_HELP}
 
-Sessions of the last day are shown from their beginning, older ones once something happens in them. Work from while this
-process or the connection was away is read from OpenCode's history.
+Sessions of the last day are shown from their beginning, older ones once something happens in them. Work that this
+process missed is read from OpenCode's history.
 INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; a session that --session creates
 gets them with its first message.
 
@@ -132,13 +132,13 @@ async function troubleWith(address: ServerAddress): Promise<string | null> {
   } catch (error) {
     return connectionMessage(error);
   }
-  const how = address.password === null ? 'requires a password' : 'rejected the password';
-  throw new CliError(EXIT.failed, `OpenCode ${how}; set OPENCODE_SERVER_PASSWORD or --password-file`);
+  const problem = address.password === null ? 'requires a password' : 'rejected the password';
+  throw new CliError(EXIT.failed, `OpenCode ${problem}; set OPENCODE_SERVER_PASSWORD or --password-file`);
 }
 
 async function passwordIn(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CliError(EXIT.failed, `the password can't be read from ${file}: ${error.code}`);
+    throw new CliError(EXIT.failed, `the password can't be read from ${file} (${error.code}); check --password-file`);
   });
   return text.trim();
 }
@@ -146,6 +146,6 @@ async function passwordIn(file: string): Promise<string> {
 /** Each server on a machine is an agent. */
 function agentIdOf(shownUrl: string): string {
   const { hostname: name, port } = new URL(shownUrl);
-  const isHere = name === 'localhost' || name === '[::1]' || name.startsWith('127.');
-  return `opencode-${port || '80'}@${isHere ? hostname().split('.')[0] : name.replaceAll(/[^\w.-]+/g, '-')}`;
+  const isLocal = name === 'localhost' || name === '[::1]' || name.startsWith('127.');
+  return `opencode-${port || '80'}@${isLocal ? hostname().split('.')[0] : name.replaceAll(/[^\w.-]+/g, '-')}`;
 }

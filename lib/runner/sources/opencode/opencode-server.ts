@@ -9,7 +9,7 @@ import { withDeadline } from '../../host/server-request';
 export interface ServerAddress {
   url: string;
   user: string;
-  /** Null if the server requires none. */
+  /** Null if the server requires no password. */
   password: string | null;
 }
 
@@ -19,9 +19,9 @@ export interface Answer {
   body: unknown;
 }
 
-const ANSWER_WITHIN_MS = 10_000;
+const RESPOND_WITHIN_MS = 10_000;
 /** Limit of a response, which must fit into memory. */
-const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 /**
  * HTTP client of an OpenCode server.
@@ -43,12 +43,12 @@ export class OpencodeServer {
   }
 
   /** @throws Error without a complete response in time */
-  async request(method: 'GET' | 'POST', path: string, body?: unknown, withinMs = ANSWER_WITHIN_MS): Promise<Answer> {
+  async request(method: 'GET' | 'POST', path: string, body?: unknown, withinMs = RESPOND_WITHIN_MS): Promise<Answer> {
     return await withDeadline(withinMs, this.#signal, async (signal) => {
       const json = body === undefined ? {} : { body: JSON.stringify(body) };
       const headers = { ...this.#headers, 'content-type': 'application/json' };
       const response = await fetch(this.#url + path, { method, headers, ...json, signal, redirect: 'manual' });
-      const text = await wholeText(response);
+      const text = await readText(response);
       try {
         return { status: response.status, body: text === '' ? '' : JSON.parse(text) };
       } catch {
@@ -64,13 +64,13 @@ export class OpencodeServer {
   }
 }
 
-async function wholeText(response: Response): Promise<string> {
+async function readText(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   const parts: string[] = [];
   let bytes = 0;
   for await (const chunk of (response.body ?? []) as unknown as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new Error('a response is too long');
+    if (bytes > MAX_RESPONSE_BYTES) throw new Error(`a response exceeds ${MAX_RESPONSE_BYTES} bytes`);
     parts.push(decoder.decode(chunk, { stream: true }));
   }
   return parts.join('') + decoder.decode();
@@ -85,7 +85,7 @@ export function errorText({ status, body }: Answer): string {
     : `OpenCode answered ${status}`;
 }
 
-/** @param directory each has its own server instance, which knows only its sessions */
+/** @param directory names the server instance: each directory has its own, which knows only its sessions */
 export function inDirectory(path: string, directory: string | null): string {
   return directory === null ? path : `${path}?directory=${encodeURIComponent(directory)}`;
 }
@@ -95,9 +95,9 @@ interface AnswerRequest {
   body?: object;
 }
 
-/** @returns the request that answers, or why there is none */
-export function answerRequest(askedId: string, input: unknown, answer: RequestAnswer): AnswerRequest | string {
-  const requestId = encodeURIComponent(askedId);
+/** @returns the request that delivers the answer, or the reason why there is none */
+export function answerRequest(id: string, input: unknown, answer: RequestAnswer): AnswerRequest | string {
+  const requestId = encodeURIComponent(id);
   if (answer.kind === 'option') {
     const { optionId, message } = answer;
     const note = message === undefined ? {} : { message };
@@ -110,8 +110,8 @@ export function answerRequest(askedId: string, input: unknown, answer: RequestAn
   for (const entry of listOf(fieldsOf(input).questions)) {
     const { question, options, custom } = fieldsOf(entry);
     const text = textOf(question) ?? '';
-    const given = Object.hasOwn(answer.answers, text) ? answer.answers[text] : undefined;
-    const chosen = given === undefined ? [] : [given].flat();
+    const values = Object.hasOwn(answer.answers, text) ? answer.answers[text] : undefined;
+    const chosen = values === undefined ? [] : [values].flat();
     const labels = listOf(options).map((option) => fieldsOf(option).label);
     const other = chosen.find((one) => !labels.includes(one));
     if (custom === false && other !== undefined) return `"${text}" accepts only the offered answers`;

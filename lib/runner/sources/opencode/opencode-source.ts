@@ -31,7 +31,7 @@ export interface OpencodeSourceOptions {
   directory?: string | undefined;
   /** Only this session, by its dashboard or OpenCode id. */
   session?: string | undefined;
-  /** Sent with the first message of the named session, if that is new. */
+  /** Sent with the first message of the named session, if the session is new. */
   workspaceNote?: string | null;
   record?: ((frame: WireFrame) => void) | undefined;
   now?: () => number;
@@ -39,7 +39,7 @@ export interface OpencodeSourceOptions {
 
 /** Time for which a command waits for a broken connection. */
 const CONNECTED_WITHIN_MS = 45_000;
-/** Messages searched for one of the dashboard. */
+/** Newest messages that are searched for a message from the dashboard. */
 const MAX_SEARCHED = 200;
 const UNKNOWN_SESSION = 'this runner does not follow this session';
 
@@ -66,13 +66,13 @@ export class OpencodeSource implements Source {
   readonly #ending = new AbortController();
   readonly #session: string | null;
   /** True if the server runs on this machine and can read local files. */
-  readonly #isHere: boolean;
+  readonly #isLocal: boolean;
   /** Null once the session has messages. */
   #workspaceNote: string | null;
   #life: Promise<void> = Promise.resolve();
 
   static async open(options: OpencodeSourceOptions): Promise<OpencodeSource> {
-    return new OpencodeSource(options, await SessionStore.recall(options.context));
+    return new OpencodeSource(options, await SessionStore.restore(options.context));
   }
 
   private constructor(options: OpencodeSourceOptions, memory: SessionStore) {
@@ -80,7 +80,7 @@ export class OpencodeSource implements Source {
     const { signal } = this.#ending;
     this.#context = context;
     this.#session = session ?? null;
-    this.#isHere = isLoopback(address.url);
+    this.#isLocal = isLoopback(address.url);
     this.#workspaceNote = session === undefined ? null : (options.workspaceNote ?? null);
     this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.rootSessions.get(root) ?? root });
     this.#feed = new WireFeed({
@@ -143,14 +143,14 @@ export class OpencodeSource implements Source {
     const text = messageText(body);
     const inFlight = await this.#messagesOf(sessionId ?? '');
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
-    const unreachable = this.#isHere ? null : remoteFileRefusal(files ?? []);
+    const unreachable = this.#isLocal ? null : remoteFileRefusal(files ?? []);
     if (unreachable !== null) return failed(unreachable);
     const message = inFlightMessage(messageId, text, files);
     if (!inFlight.has(messageId)) await inFlight.put(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
     const note = sessionId === this.#session ? await this.#noteFor(root) : null;
     const before = note === null ? [] : [{ type: 'text', text: note, synthetic: true }];
-    const refusal = await this.#ask(root, path, { parts: [...before, ...promptParts(message)] });
+    const refusal = await this.#post(root, path, { parts: [...before, ...promptParts(message)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
     inFlight.remove([messageId]);
     return failed(refusal);
@@ -162,7 +162,7 @@ export class OpencodeSource implements Source {
     const running = this.#context.openWork(sessionId ?? '').turn?.runId ?? null;
     const stale = staleInterrupt(body.turnId, running);
     if (stale !== null) return stale;
-    return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(root)}/abort`));
+    return outcomeOf(await this.#post(root, `/session/${encodeURIComponent(root)}/abort`));
   }
 
   async stop({ sessionId, body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
@@ -172,7 +172,7 @@ export class OpencodeSource implements Source {
     if (!this.#context.openWork(sessionId ?? '').tasks.some(({ id }) => id === taskId)) {
       return failed('this task is no longer running');
     }
-    return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(taskId)}/abort`));
+    return outcomeOf(await this.#post(root, `/session/${encodeURIComponent(taskId)}/abort`));
   }
 
   async answer(command: AnswerCommand): Promise<CommandOutcome> {
@@ -190,10 +190,10 @@ export class OpencodeSource implements Source {
   }
 
   /** @returns the problem, or null */
-  async #ask(root: string, path: string, body?: object): Promise<string | null> {
+  async #post(root: string, path: string, body?: object): Promise<string | null> {
     try {
-      const answer = await this.#follower.ask(path, root, body);
-      if (answer.status === 404) return 'OpenCode no longer knows this';
+      const answer = await this.#follower.post(path, root, body);
+      if (answer.status === 404) return 'OpenCode no longer has this session or request';
       return answer.status < 300 ? null : errorText(answer);
     } catch (error) {
       return `OpenCode can't be reached: ${connectionMessage(error)}`;
@@ -219,8 +219,8 @@ export class OpencodeSource implements Source {
   async #messagesOf(sessionId: string): Promise<InFlightMessages> {
     const known = this.#inFlight.get(sessionId);
     if (known !== undefined) return known;
-    const recalled = await InFlightMessages.recall(this.#context, sessionId);
-    const messages = this.#inFlight.get(sessionId) ?? recalled;
+    const restored = await InFlightMessages.recall(this.#context, sessionId);
+    const messages = this.#inFlight.get(sessionId) ?? restored;
     this.#inFlight.set(sessionId, messages);
     return messages;
   }
@@ -229,6 +229,6 @@ export class OpencodeSource implements Source {
     const request = answerRequest(value.request_id, value.input, answer);
     if (typeof request === 'string') return request;
     const root = this.#follower.sessions.rootOf(sessionId);
-    return root === null ? UNKNOWN_SESSION : await this.#ask(root, request.path, request.body);
+    return root === null ? UNKNOWN_SESSION : await this.#post(root, request.path, request.body);
   }
 }
