@@ -1,13 +1,13 @@
 'use client';
 
 import { useFleet } from '@/components/live/use-fleet';
-import { needsLook } from '@/components/sessions/session-labels';
+import { needsAttention } from '@/components/sessions/session-labels';
 import { useServerNow } from '@/components/ui/clock';
 
 /** `2 need you · 3 working · 4 tasks running`. Zero and partly known counts are left out. */
 export function FleetSummary() {
   const list = useFleet(({ listedSessions }) => listedSessions);
-  const urgent = useServerNow((now) => list?.sessions.filter((session) => needsLook(session, now)).length ?? 0);
+  const urgent = useServerNow((now) => list?.sessions.filter((session) => needsAttention(session, now)).length ?? 0);
   if (list === undefined || list.sessions.length === 0) return null;
   const { sessions, counts, next } = list;
   const needing = next === null ? urgent : counts.failed + counts['needs-input'];

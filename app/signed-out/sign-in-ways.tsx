@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
 
 /** Sign-in with the identity provider if one is configured, else with a link or token from this machine. */
-export function SignInWays(props: { next: string; reason: SignInFailure | null; provider: string | null }) {
+export function SignInOptions(props: { next: string; reason: SignInFailure | null; provider: string | null }) {
   const { next, reason, provider } = props;
   const local = (
     <>
@@ -85,7 +85,7 @@ export function isTrouble(reason: unknown): reason is SignInFailure {
 }
 
 /** The reason for the sign-out or the failed sign-in. */
-export function WhySignedOut({ reason }: { reason: SignInFailure | null }) {
+export function SignedOutReason({ reason }: { reason: SignInFailure | null }) {
   const words = reason === null ? null : WORDS[reason];
   if (words === null) return null;
   return (

@@ -16,7 +16,7 @@ import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
 import { BoardSorter, SORT_WORD } from './board-columns';
-import { BoardFilter, boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-filter';
+import { BoardFilter, boardParams, isOnBoard, UNFILTERED_BOARD, useBoardQuery } from './board-filter';
 import { BoardHead, BoardSort } from './board-head';
 import { BoardRows } from './board-rows';
 import { SelectionBar } from './selection-bar';
@@ -24,7 +24,7 @@ import { useAgents } from './use-agents';
 
 /** All agents of this server with their state, host, pending replies and missing records. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
-  useInitialData((fleet) => fleet.takeAgents(initial));
+  useInitialData((fleet) => fleet.putAgents(initial));
   const { list, state } = useAgents();
   useWholeBoard(list, state);
   if (list !== undefined && list.rows.length > 0) return <BoardTable list={list} state={state} />;
@@ -36,7 +36,7 @@ export function AgentBoard({ initial }: { initial: AgentList }) {
 }
 
 /** Number of agents loaded automatically, because only loaded agents can be sorted. */
-const MOST_LOADED = 2_000;
+const MAX_LOADED = 2_000;
 
 /**
  * Loads page after page. After a failure, the user has to press the button to continue.
@@ -47,7 +47,7 @@ const MOST_LOADED = 2_000;
 function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListState): void {
   const { next = null, rows = [] } = list ?? {};
   const { load, isLoading, error } = state;
-  const loads = next !== null && rows.length < MOST_LOADED && !isLoading && error === null;
+  const loads = next !== null && rows.length < MAX_LOADED && !isLoading && error === null;
   const loadNext = useEffectEvent(load);
   useEffect(() => {
     if (loads && next !== null) loadNext();
@@ -65,7 +65,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const search = useListSearch<AgentList>({
     path: '/agents',
     query: serverQuery,
-    take: (fleet, page) => fleet.takeFoundAgents(page),
+    put: (fleet, page) => fleet.putFoundAgents(page),
   });
   const field = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
@@ -83,8 +83,8 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
   const isFiltered = agents.length < rows.length;
   const isSearched = serverQuery !== '';
-  const loadsRest = next !== null && rows.length < MOST_LOADED && state.error === null;
-  const onClear = () => setQuery(query.text.trim() === '' ? WHOLE_BOARD : { ...query, text: '' });
+  const loadsRest = next !== null && rows.length < MAX_LOADED && state.error === null;
+  const onClear = () => setQuery(query.text.trim() === '' ? UNFILTERED_BOARD : { ...query, text: '' });
   return (
     <div ref={box} className="@container">
       <BoardActivity />

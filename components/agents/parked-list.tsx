@@ -66,7 +66,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           <Name text={taskId} />
         </span>
         <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">
-          <Name text={summary} most={400} />
+          <Name text={summary} max={400} />
         </span>
         <span className="tabular text-2xs text-ink-3">
           {plural(records.length, 'record')} ·{' '}
@@ -215,7 +215,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
                   {entry.parked.settledBy}, <Ago at={entry.parked.settledAt} />
                   {entry.parked.reason !== null && (
                     <>
-                      : <Name text={entry.parked.reason} most={2_000} />
+                      : <Name text={entry.parked.reason} max={2_000} />
                     </>
                   )}
                 </p>

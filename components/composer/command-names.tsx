@@ -29,7 +29,7 @@ export function CommandNames(props: {
   const [isClosed, setClosed] = useState(false);
   const at = chosen.typed === typed ? Math.min(chosen.at, found.length - 1) : 0;
   const isOpen = found.length > 0 && !isClosed;
-  const take = (command: NamedCommand) => onTake(`/${command.name} `);
+  const complete = (command: NamedCommand) => onTake(`/${command.name} `);
 
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     if (!isOpen || event.isComposing || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -48,7 +48,7 @@ export function CommandNames(props: {
       case 'Tab':
         // The name is complete: Enter sends the message.
         if (command === undefined || (event.key === 'Enter' && typed === `/${command.name}`)) return;
-        take(command);
+        complete(command);
         break;
       default:
         return;
@@ -96,7 +96,7 @@ export function CommandNames(props: {
               aria-selected={place === at}
               // The field keeps the focus.
               onPointerDown={(event) => event.preventDefault()}
-              onClick={() => take(command)}
+              onClick={() => complete(command)}
               className={clsx(
                 'flex cursor-default items-baseline gap-3 px-2 py-1 text-xs',
                 place === at ? 'bg-raised' : 'hover:bg-raised/60',
@@ -118,8 +118,8 @@ export function CommandNames(props: {
 
 /** Commands whose names start with the text, then those that contain it. */
 function commandsWith(commands: readonly NamedCommand[], typed: string): NamedCommand[] {
-  const sought = typed.toLowerCase();
-  const names = commands.map((command) => ({ command, at: command.name.toLowerCase().indexOf(sought) }));
+  const query = typed.toLowerCase();
+  const names = commands.map((command) => ({ command, at: command.name.toLowerCase().indexOf(query) }));
   const [first, others] = [names.filter(({ at }) => at === 0), names.filter(({ at }) => at > 0)];
   return [...first, ...others].slice(0, MAX_COMMANDS).map(({ command }) => command);
 }

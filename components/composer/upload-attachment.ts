@@ -50,7 +50,7 @@ async function canBeRead(file: File): Promise<boolean> {
 }
 
 /** Reports no progress. For embeds, which replace `fetch`. */
-async function sendOwnWay(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
+async function sendWithoutProgress(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
   try {
     const init = { method: 'POST', body: file, headers: { 'content-type': claimedType(file.type) }, signal };
     const response = await apiFetch(path, init);
@@ -69,7 +69,7 @@ function sendBytes(
 ): Promise<UploadOutcome> {
   const query = new URLSearchParams({ name: file.name });
   const path = `/sessions/${encodeURIComponent(sessionId)}/attachments?${query}`;
-  if (page.way) return sendOwnWay(path, file, signal);
+  if (page.fetch) return sendWithoutProgress(path, file, signal);
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(AWAY);
     const request = new XMLHttpRequest();

@@ -39,7 +39,7 @@ export function followLinks(report: (to: EmbedPlace, path: string) => void): () 
 const KEPT_MS = 60_000;
 
 async function download({ pathname, search, download: name }: HTMLAnchorElement): Promise<void> {
-  const answer = await page.way?.(pathname + search).catch(() => null);
+  const answer = await page.fetch?.(pathname + search).catch(() => null);
   if (!answer?.ok) return;
   const address = URL.createObjectURL(await answer.blob());
   const link = document.createElement('a');

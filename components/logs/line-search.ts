@@ -23,9 +23,9 @@ interface Progress {
 }
 
 /** A longer line is searched in the idle queue. */
-const MOST_AT_ONCE = 4_000;
+const MAX_IMMEDIATE_LENGTH = 4_000;
 /** Size of the cache: more lines than are ever laid out. */
-const MOST_LINES = 1_000;
+const MAX_LINES = 1_000;
 
 /**
  * A search, and its results for the lines that are laid out. A regular expression may take tens of milliseconds on one
@@ -48,15 +48,15 @@ export class LineSearch {
     if (answer.isDone) return answer;
     // Cheap without a regular expression, and the server's markup includes it.
     if (this.filter.regex === null && !this.#dims) return this.#work(line, text, () => true);
-    return line.message.length <= MOST_AT_ONCE && hasTime() ? this.goOn(line, text) : answer;
+    return line.message.length <= MAX_IMMEDIATE_LENGTH && hasTime() ? this.advance(line, text) : answer;
   }
 
   /** Continues the search for one slice of time. */
-  goOn(line: LogLine, text: string): LineAnswer {
-    return inSlice((goesOn) => this.#work(line, text, goesOn));
+  advance(line: LogLine, text: string): LineAnswer {
+    return inSlice((hasTimeLeft) => this.#work(line, text, hasTimeLeft));
   }
 
-  #work(line: LogLine, text: string, goesOn: () => boolean): LineAnswer {
+  #work(line: LogLine, text: string, hasTimeLeft: () => boolean): LineAnswer {
     const progress = this.#of(line, text);
     let { isFound, isDone } = progress.answer;
     while (!isDone) {
@@ -68,7 +68,7 @@ export class LineSearch {
         if (value) progress.found.push(value);
         isDone = done === true;
       }
-      if (!goesOn()) break;
+      if (!hasTimeLeft()) break;
     }
     progress.answer = { isFound, isDone, hits: joinHits(progress.found) };
     return progress.answer;
@@ -86,7 +86,7 @@ export class LineSearch {
     };
     this.#progress.set(position, progress);
     const oldest = this.#progress.keys().next().value;
-    if (this.#progress.size > MOST_LINES && oldest !== undefined) this.#progress.delete(oldest);
+    if (this.#progress.size > MAX_LINES && oldest !== undefined) this.#progress.delete(oldest);
     return progress;
   }
 }

@@ -212,7 +212,7 @@ function useLineSearch(search: LineSearch | null, line: LogLine, text: string): 
   useEffect(() => {
     if (search === null || isDone) return;
     const turn = enqueueIdle(() => {
-      search.goOn(line, text);
+      search.advance(line, text);
       draw();
     });
     return () => turn.cancel();
@@ -243,7 +243,7 @@ function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void
         </button>
       )}
       {/* The URL of an iframe can't be opened on its own. */}
-      {hasLink && page.way === null && (
+      {hasLink && page.fetch === null && (
         <CopyButton
           label="Copy link to line"
           icon="link"

@@ -144,12 +144,12 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
       value={current}
       onValueChange={(value) => choose(value as LogLevel)}
       onKeyDownCapture={(event) => {
-        const way = WAYS[event.key];
-        if (way === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+        const step = WAYS[event.key];
+        if (step === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
         // The radio group moves the focus in a timer, when the reader may already be elsewhere.
         event.preventDefault();
         const radios = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="radio"]')];
-        const to = (radios.indexOf(event.target as HTMLElement) + way) % radios.length;
+        const to = (radios.indexOf(event.target as HTMLElement) + step) % radios.length;
         radios.at(to)?.focus();
         choose(LOG_LEVELS.at(to) ?? lowest);
       }}

@@ -13,7 +13,7 @@ import { toPlainText } from '@/components/ui/plain-text';
 export function WaiveReply({ sessionId, messageId }: { sessionId: string; messageId: string }) {
   const [state, ask] = usePost<WaiveResponse>();
   const mayAct = useMayAct();
-  const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
+  const isPending = state.kind === 'sending' || state.kind === 'answered';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/waive`;
   if (!mayAct) return null;
   return (
@@ -25,12 +25,12 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
       )}
       <ConfirmButton
         of={messageId}
-        disabled={isOnItsWay}
+        disabled={isPending}
         onPress={() => ask(path)}
         className="whitespace-nowrap disabled:cursor-default disabled:no-underline"
         looks={['text-ink-3 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
       >
-        {(isPressed) => (isOnItsWay ? 'Saving…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
+        {(isPressed) => (isPending ? 'Saving…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
       </ConfirmButton>
     </span>
   );
@@ -41,7 +41,7 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
   const { sessionId, messageId, candidate } = props;
   const [state, ask] = usePost<AcceptReplyResponse>();
   const mayAct = useMayAct();
-  const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
+  const isPending = state.kind === 'sending' || state.kind === 'answered';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;
   return (
     <div className="border-line-strong border-l-2 pl-2 text-xs">
@@ -53,11 +53,11 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
         {mayAct && (
           <SettledButton
             of={`${messageId} ${candidate.messageId} ${candidate.position}`}
-            disabled={isOnItsWay}
+            disabled={isPending}
             onPress={() => void ask(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
             className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
           >
-            {isOnItsWay ? 'Accepting…' : 'Accept as reply'}
+            {isPending ? 'Accepting…' : 'Accept as reply'}
           </SettledButton>
         )}
         {state.kind === 'failed' && (

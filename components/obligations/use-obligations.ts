@@ -15,7 +15,7 @@ export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>,
     kind: 'list',
     of: agentId,
     load: (signal) => fetchJson<ObligationList>(`/agents/${encodeURIComponent(agentId)}/reply-obligations`, signal),
-    take: (fleet, list) => fleet.takeObligations(agentId, list),
+    put: (fleet, list) => fleet.putObligations(agentId, list),
     enabled,
   });
   const list = useFleet((fleet) => fleet.obligations.list(agentId));

@@ -28,8 +28,8 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
   const { isSending, failure, act } = useAct();
   const endOthers = () =>
     act(async () => {
-      const left = await deleteJson<OwnSignIns>('/me/sign-ins');
-      update(() => left);
+      const remaining = await deleteJson<OwnSignIns>('/me/sign-ins');
+      update(() => remaining);
     });
   const here = signIns.find(({ id }) => id === me.credentialId);
   const others = signIns.filter(({ id }) => id !== me.credentialId);

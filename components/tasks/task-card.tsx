@@ -16,7 +16,7 @@ import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
+import { ShowInLog, useIsLocked } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { ErrorText } from '@/components/ui/verbatim-text';
@@ -53,7 +53,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   // TaskWake covers runners that can start a turn with the result.
   const isWoken = useSupportsCommand('task.wake') && task.kind !== 'subagent';
   const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
-  const held = useIsHeld(taskAnchor(task));
+  const held = useIsLocked(taskAnchor(task));
   const { stopped } = useLiveness();
   const isUnheard = stopped !== null && task.status === 'running';
   return (

@@ -55,7 +55,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
             </UnfoldButton>
           )}
           <OutputFacts output={output} isLive={task.status === 'running'} />
-          <CopyButton label="Copy output" text={() => wholeText(output)} />
+          <CopyButton label="Copy output" text={() => plainOutput(output)} />
         </p>
       )}
       {all && output ? (
@@ -99,7 +99,7 @@ function LastWritten({ at }: { at: number }) {
 }
 
 /** The output without control characters, with a line for each hole. */
-function wholeText({ parts }: TaskOutput): string {
+function plainOutput({ parts }: TaskOutput): string {
   return parts.map(({ text }) => stripAnsi(text)).join('\n[…]\n');
 }
 

@@ -9,23 +9,23 @@ import type { TimeLock } from '@/components/ui/time-lock';
  * The turn or task that the log is locked to, and its span. The span grows while the turn or task runs, and keeps its
  * identity while it is unchanged, so that the log scrolls once.
  */
-export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly Task[]; onHold: () => void }) {
-  const { turns, tasks, onHold } = options;
-  const [held, setHeld] = useState<string | null>(null);
-  const found = held === null ? null : spanOf(held, turns, tasks);
+export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly Task[]; onLock: () => void }) {
+  const { turns, tasks, onLock } = options;
+  const [lockedAnchor, setLockedAnchor] = useState<string | null>(null);
+  const found = lockedAnchor === null ? null : spanOf(lockedAnchor, turns, tasks);
   const [from, to] = [found?.from ?? null, found?.to ?? null];
   const span = useMemo((): Span | null => (from === null || to === null ? null : { from, to }), [from, to]);
 
   const toggle = useCallback(
     (anchor: string) => {
-      setHeld((before) => (before === anchor ? null : anchor));
-      if (held !== anchor) onHold();
+      setLockedAnchor((before) => (before === anchor ? null : anchor));
+      if (lockedAnchor !== anchor) onLock();
     },
-    [held, onHold],
+    [lockedAnchor, onLock],
   );
-  const release = useCallback(() => setHeld(null), []);
-  const lock = useMemo((): TimeLock => ({ held, toggle }), [held, toggle]);
-  return { lock, held, span, release };
+  const release = useCallback(() => setLockedAnchor(null), []);
+  const lock = useMemo((): TimeLock => ({ lockedAnchor, toggle }), [lockedAnchor, toggle]);
+  return { lock, lockedAnchor, span, release };
 }
 
 /** A span of time on the agent's clock, in epoch milliseconds, inclusive. `to` is infinite while its subject runs. */

@@ -262,7 +262,7 @@ export function TranscriptTop(props: {
   retry: () => Promise<boolean>;
 }) {
   const { hasMore, empty, removed, loading, error, retry } = props;
-  const isWhole = error === null && !hasMore && !loading;
+  const isComplete = error === null && !hasMore && !loading;
   return (
     <p className="tabular absolute inset-x-0 top-0 flex h-12 items-center gap-2 px-[22px] text-2xs text-ink-3 sm:pl-[86px]">
       {error !== null && (
@@ -273,9 +273,9 @@ export function TranscriptTop(props: {
           </button>
         </>
       )}
-      {error === null && !isWhole && 'Loading older turns…'}
-      {isWhole && removed === undefined && (empty ? EMPTY : 'Beginning of the session')}
-      {isWhole && removed !== undefined && (
+      {error === null && !isComplete && 'Loading older turns…'}
+      {isComplete && removed === undefined && (empty ? EMPTY : 'Beginning of the session')}
+      {isComplete && removed !== undefined && (
         <span>
           <RemovedTurns removed={removed} />
           {empty && '. New turns appear here.'}

@@ -83,7 +83,7 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
   'a task': (lie) => (
     <ActionsProvider store={new ActionStore('s', () => {})}>
       <RefusalsProvider status={{ takes: ['task.stop'] }}>
-        <TimeLockProvider value={{ held: null, toggle: () => {} }}>
+        <TimeLockProvider value={{ lockedAnchor: null, toggle: () => {} }}>
           <TaskCard task={aTask({ description: lie, status: 'running' })} call={null} renderItems={() => null} />
         </TimeLockProvider>
       </RefusalsProvider>
@@ -113,12 +113,12 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
   'what is attached': (lie) => {
     const list = new UploadList({
       upload: () => new Promise(() => {}),
-      isKept: async () => true,
+      isStored: async () => true,
       addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
     });
     list.configure({ accepts: ['image', 'file'], onChange: () => {}, onReady: () => {} });
     list.add([new File(['x'], lie, { type: 'text/plain' })]);
-    return <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => {}} />;
+    return <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onRemoved={() => {}} />;
   },
   'a message with a file': (lie) => (
     <TranscriptSlotsProvider

@@ -19,7 +19,7 @@ function line(
   const asked = request === null ? [] : [aRequest({ toolCallId: 'c1', ...request })];
   return renderToStaticMarkup(
     <NowProvider renderedAt={NOW}>
-      <LivenessProvider stoppedAt={stopped?.at ?? null} heardAt={null} why={stopped?.why ?? ''} isAway={false}>
+      <LivenessProvider stoppedAt={stopped?.at ?? null} lastSignalAt={null} why={stopped?.why ?? ''} isAway={false}>
         <ItemList
           items={[...items, ...asked]}
           endedAt={null}

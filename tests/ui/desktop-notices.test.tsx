@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';
 import { itemsOf } from '@/components/inbox/inbox-items';
 import { NoticePanel } from '@/components/inbox/notice-panel';
-import { LOOK_KEY, NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
+import { LAST_CHECK_KEY, NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
 import { storageKey } from '@/components/ui/browser-storage';
@@ -76,8 +76,8 @@ function Page({
   next: string | null;
 }) {
   useInitialData((fleet) => {
-    if (items === null) fleet.takeAgents({ agents: [], position, next: null, count: 0 });
-    else itemsOf(fleet).take({ items: [...items], position, next, counts: noItems() });
+    if (items === null) fleet.putAgents({ agents: [], position, next: null, count: 0 });
+    else itemsOf(fleet).putList({ items: [...items], position, next, counts: noItems() });
   });
   return (
     <>
@@ -212,7 +212,7 @@ it('notifies after reading the inbox, but not on the first visit', async () => {
 });
 
 it('notifies about new items outside the first page of the inbox', async () => {
-  localStorage.setItem(storageKey(LOOK_KEY), JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
+  localStorage.setItem(storageKey(LAST_CHECK_KEY), JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
   const late = { since: Date.now() - 700_000 };
   const asked: string[] = [];
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {

@@ -30,7 +30,7 @@ function Article({ items, tasks }: { items: Item[]; tasks: Task[] }) {
 function html(page: React.ReactNode): string {
   return renderToStaticMarkup(
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         {page}
       </LivenessProvider>
     </NowProvider>,

@@ -66,7 +66,7 @@ describe('the menu of a session', () => {
     session: Partial<SessionSummary> = {},
   ) => {
     const { unmount } = render(
-      <LivenessProvider stoppedAt={stoppedAt} why="" isAway={isAway} heardAt={null}>
+      <LivenessProvider stoppedAt={stoppedAt} why="" isAway={isAway} lastSignalAt={null}>
         <RefusalsProvider status={status}>
           <ArrangePopover session={aSession(session)} button={{ current: null }} onClose={() => {}} />
         </RefusalsProvider>

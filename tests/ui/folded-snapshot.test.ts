@@ -21,7 +21,7 @@ function readAgain() {
     fold: (before, frames) => ({ ...before, ids: [...before.ids, ...frames.map(({ id }) => id)] }),
   });
   const reading = snapshot.read(new AbortController().signal);
-  const take = (...ids: string[]) => snapshot.takeFrames(ids.map(frame));
+  const take = (...ids: string[]) => snapshot.applyFrames(ids.map(frame));
   return { snapshot, reading, take, answer: (seen: Seen) => answer(seen) };
 }
 

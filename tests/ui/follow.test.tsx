@@ -2,7 +2,7 @@
 import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useTail } from '@/components/transcript/use-tail';
-import { useFollow, useKeptEnd } from '@/components/ui/row-window';
+import { useFollow, useStickyEnd } from '@/components/ui/row-window';
 import { ScrollBox } from './scroll-box';
 
 let box: ScrollBox;
@@ -90,7 +90,7 @@ describe('useTail', () => {
     renderHook(
       ({ position }) => {
         const tail = useTail(box.ref, position, false);
-        useKeptEnd(box.ref, tail.leftAt === null && !tail.held);
+        useStickyEnd(box.ref, tail.leftAt === null && !tail.held);
         return tail;
       },
       { initialProps: { position: '5' } },

@@ -6,7 +6,7 @@ import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
 import { LineSearch } from '@/components/logs/line-search';
 import { markerText, plainLine } from '@/components/logs/log-format';
 import type { FirstLog } from '@/components/logs/log-query';
-import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
+import { filterOf, type LogQuery, paramsFromQuery, queryFromParams, UNFILTERED } from '@/components/logs/log-query';
 import { LogRow } from '@/components/logs/log-row';
 import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-settings';
 import { messagePieces, previewOf } from '@/components/logs/message-pieces';
@@ -20,7 +20,7 @@ function aLine(fields: Partial<LogLine> = {}): LogLine {
 }
 
 function row(line: Partial<LogLine>, query: Partial<LogQuery> = {}, isUnfolded = false): string {
-  const search = query.text === undefined ? null : filterOf({ ...EVERYTHING, ...query }, null);
+  const search = query.text === undefined ? null : filterOf({ ...UNFILTERED, ...query }, null);
   return renderToStaticMarkup(
     <LogRow
       line={aLine(line)}
@@ -188,10 +188,10 @@ describe('formats', () => {
 
 describe('a log query', () => {
   it.each<LogQuery>([
-    EVERYTHING,
-    { ...EVERYTHING, level: 'warn', components: ['a b', 'ü&c'], text: 'x "y z"' },
-    { ...EVERYTHING, text: '^a+(b|c)$', isRegex: true, from: 5, to: 1_795_170_167_743 },
-    { ...EVERYTHING, isRegex: true },
+    UNFILTERED,
+    { ...UNFILTERED, level: 'warn', components: ['a b', 'ü&c'], text: 'x "y z"' },
+    { ...UNFILTERED, text: '^a+(b|c)$', isRegex: true, from: 5, to: 1_795_170_167_743 },
+    { ...UNFILTERED, isRegex: true },
   ])('is the same after a way through an address: %j', (query) => {
     expect(queryFromParams(new URLSearchParams(paramsFromQuery(query).toString()))).toEqual(query);
   });
@@ -201,7 +201,7 @@ describe('lines in the server’s markup', () => {
   const written = (message: string) =>
     renderToStaticMarkup(
       <FirstLines
-        first={{ query: EVERYTHING, page: { lines: [aLine({ message })] } as unknown as FirstLog['page'], readAt: 0 }}
+        first={{ query: UNFILTERED, page: { lines: [aLine({ message })] } as unknown as FirstLog['page'], readAt: 0 }}
         onPainted={() => {}}
       />,
     );

@@ -193,7 +193,7 @@ describe('searched lines', () => {
     for (const line of shown) {
       for (let done = false; !done; ) {
         const before = tested.length + lookedFor;
-        ({ isDone: done } = search.goOn(line, line.message));
+        ({ isDone: done } = search.advance(line, line.message));
         expect(tested.length + lookedFor - before).toBeLessThanOrEqual(AT_ONCE);
       }
     }
@@ -209,7 +209,7 @@ describe('searched lines', () => {
     for (
       let { isDone, isFound, hits } = search.answer(line, text);
       ;
-      { isDone, isFound, hits } = search.goOn(line, text)
+      { isDone, isFound, hits } = search.advance(line, text)
     ) {
       expect(isFound).not.toBe(false);
       expect(hits.length).toBeGreaterThanOrEqual(marked);

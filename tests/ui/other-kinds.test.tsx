@@ -308,7 +308,7 @@ function Page(props: {
   return (
     <NowProvider renderedAt={100_000}>
       <ActionsProvider store={store}>
-        <LivenessProvider stoppedAt={stoppedAt} heardAt={null} why="Runner gone" isAway={false}>
+        <LivenessProvider stoppedAt={stoppedAt} lastSignalAt={null} why="Runner gone" isAway={false}>
           <RefusalsProvider status={status}>{children}</RefusalsProvider>
         </LivenessProvider>
       </ActionsProvider>

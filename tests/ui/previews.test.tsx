@@ -24,7 +24,7 @@ function words(page: React.ReactNode): string {
 function markup(page: React.ReactNode): string {
   const around = (
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         {page}
       </LivenessProvider>
     </NowProvider>

@@ -14,7 +14,7 @@ import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
 function Page({ turns, tasks }: { turns: Turn[]; tasks: Task[] }) {
   return (
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
           {turns.map((turn) => (
             <TurnArticle key={turn.id} turn={turn} flash={false} />

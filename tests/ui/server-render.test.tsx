@@ -11,9 +11,9 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function Reader() {
-  useInitialData((fleet) => fleet.takeSession({ position: '1', session: aSession() }));
+  useInitialData((fleet) => fleet.putSession({ position: '1', session: aSession() }));
   const load = () => Promise.reject(new Error('not on the server'));
-  useFleetQuery({ kind: 'row', table: 'sessions', of: 's', load, take: () => undefined });
+  useFleetQuery({ kind: 'row', table: 'sessions', of: 's', load, put: () => undefined });
   const session = useFleet(({ sessions }) => sessions.get('s'));
   const snapshot = useFolded(['one'], 'session:s', () => {
     const initial = { position: '1', text: 'folded' };

@@ -198,7 +198,9 @@ function rowsOf(name: string, args: object, opened: ReadonlySet<string> = new Se
   }
   return rows
     .map((row) =>
-      'pieces' in row ? (row.goesOn ? '' : '\n') + row.pieces.map((piece) => piece.text).join('') : `\n(${row.kind})`,
+      'pieces' in row
+        ? (row.isContinuation ? '' : '\n') + row.pieces.map((piece) => piece.text).join('')
+        : `\n(${row.kind})`,
     )
     .join('')
     .slice(1)

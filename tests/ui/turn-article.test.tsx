@@ -19,7 +19,7 @@ function Page({ turns, tasks, seen }: { turns: Turn[]; tasks: Task[]; seen: Seen
   const { stoppedAt = null, heardAt = null } = seen;
   return (
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={stoppedAt} heardAt={heardAt} why="Runner gone" isAway={stoppedAt !== null}>
+      <LivenessProvider stoppedAt={stoppedAt} lastSignalAt={heardAt} why="Runner gone" isAway={stoppedAt !== null}>
         <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
           {turns.map((turn) => (
             <TurnArticle key={turn.id} turn={turn} flash={false} />

@@ -38,7 +38,7 @@ function SessionPanes(props: SessionParts & { nonce: string | undefined }) {
             {...props}
             named={named}
             head={(onTasks) => <SessionHeader taskCount={tasks.length} onTasks={onTasks} log={panel} />}
-            leaves="push"
+            historyUpdate="push"
           />
         </div>
       </SessionLog>

@@ -37,14 +37,13 @@ export function useLogPanel() {
     setTakesFocus(true);
     setOpen(true);
   }, [setOpen]);
-  /** `leaves`: doesn't restore the focus. */
   const close = useCallback(
-    ({ leaves = false } = {}) => {
+    ({ restoresFocus = true } = {}) => {
       const focused = box.current?.contains(document.activeElement) ?? false;
       setTakesFocus(false);
       setOpen(false);
       // A covered transcript can't take the focus yet.
-      if (!focused || leaves) return;
+      if (!focused || !restoresFocus) return;
       requestAnimationFrame(() => {
         const { activeElement, body } = document;
         if (activeElement !== body && !box.current?.contains(activeElement)) return;
@@ -83,14 +82,14 @@ export function useLogPanel() {
   // If the user moves the focus while the log loads, the log no longer takes it.
   useEffect(() => {
     if (!takesFocus) return;
-    const left = ({ target, relatedTarget }: FocusEvent) => {
+    const onFocusOut = ({ target, relatedTarget }: FocusEvent) => {
       const panel = box.current;
       if (!panel?.contains(target as Node) || panel.contains(relatedTarget as Node | null)) return;
       // switching windows doesn't count
       if (document.hasFocus()) setTakesFocus(false);
     };
-    document.addEventListener('focusout', left);
-    return () => document.removeEventListener('focusout', left);
+    document.addEventListener('focusout', onFocusOut);
+    return () => document.removeEventListener('focusout', onFocusOut);
   }, [takesFocus]);
 
   return { id, box, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
