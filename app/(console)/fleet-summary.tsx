@@ -3,6 +3,7 @@
 import { useFleet } from '@/components/live/use-fleet';
 import { needsAttention } from '@/components/sessions/session-labels';
 import { useServerNow } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
 
 /** `2 need you · 3 working · 4 tasks running`. Zero and partly known counts are left out. */
 export function FleetSummary() {
@@ -16,7 +17,7 @@ export function FleetSummary() {
   const parts = [
     needing > 0 && `${needing.toLocaleString('en')} ${needing === 1 ? 'needs' : 'need'} you`,
     working > 0 && `${working.toLocaleString('en')} working`,
-    next === null && tasks > 0 && `${tasks} ${tasks === 1 ? 'task' : 'tasks'} running`,
+    next === null && tasks > 0 && `${plural(tasks, 'task')} running`,
   ].filter((part) => part !== false);
   return <p className="tabular hidden truncate text-ink-3 text-xs sm:block">{parts.join(' · ')}</p>;
 }

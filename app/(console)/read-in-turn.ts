@@ -40,7 +40,7 @@ export async function readForPage<T>(
   }
 }
 
-/** The signed-in principal. Each page checks it again, because a changed path may bypass the proxy. */
+/** The signed-in principal. Each page checks the credential again, because a rewritten path may bypass the proxy. */
 export async function readPrincipal(): Promise<Principal> {
   const principal = await theServer().visitor(await headers());
   if (principal === null) redirect(SIGNED_OUT_PATH);

@@ -76,7 +76,7 @@ const WORDS: Record<SignInFailure, { what: string; todo: string } | null> = {
     what: 'This link no longer works.',
     todo: 'It was used, is older than five minutes, or comes from a sign-in that has ended. Get a new one below.',
   },
-  // shown at the field
+  // shown beside the field
   'wrong-token': null,
 };
 

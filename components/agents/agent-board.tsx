@@ -9,6 +9,7 @@ import { useInitialData } from '@/components/live/use-fleet';
 import { type ListState, useListSearch } from '@/components/live/use-list';
 import { useStored } from '@/components/ui/browser-storage';
 import { useHydrated } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
 import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
@@ -54,7 +55,7 @@ function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListSta
   }, [loads, next]);
 }
 
-/** The agents of a view. Their order holds while the user points at them. */
+/** The agents of a view. Keeps their order while the user points at one. */
 function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: ListState }) {
   const { rows, next } = list;
   const [query, setQuery] = useBoardQuery(useSearchParams());
@@ -95,7 +96,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
       <p className="flex min-h-[1lh] flex-wrap items-center gap-3 pb-1 text-2xs text-ink-3">
         <span role="status" className="tabular">
           {isFiltered && `${agents.length.toLocaleString('en')} of `}
-          {rows.length.toLocaleString('en')} {rows.length === 1 ? 'agent' : 'agents'}
+          {plural(rows.length, 'agent')}
           {`, by ${query.sort === 'name' ? 'name' : SORT_WORD[query.sort].toLowerCase()}`}
         </span>
         <BoardSort

@@ -3,6 +3,7 @@
 import { commandsOf, type NamedCommand } from '@interlude/protocol/agent-status-view';
 import { clsx } from 'clsx';
 import { type RefObject, useEffect, useEffectEvent, useId, useLayoutEffect, useMemo, useState } from 'react';
+import { plural } from '@/components/ui/duration';
 import { OVERLAY } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
 
@@ -76,7 +77,7 @@ export function CommandNames(props: {
   return (
     <>
       <p role="status" className="sr-only">
-        {isOpen ? `${found.length} ${found.length === 1 ? 'command' : 'commands'}, use the arrow keys to choose` : ''}
+        {isOpen ? `${plural(found.length, 'command')}, use the arrow keys to choose` : ''}
       </p>
       {isOpen && (
         <div

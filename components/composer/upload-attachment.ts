@@ -97,12 +97,12 @@ function sendBytes(
 }
 
 function outcomeOf(status: number, text: string): UploadOutcome {
-  const answer = parseJson(text);
-  if (status === 201) return { kind: 'done', attachment: answer as Attachment };
-  const { code, message } = (fieldsOf(answer) as Partial<ErrorBody>).error ?? {};
+  const body = parseJson(text);
+  if (status === 201) return { kind: 'done', attachment: body as Attachment };
+  const { code, message } = (fieldsOf(body) as Partial<ErrorBody>).error ?? {};
   if (code === 'other_principal') leavePage();
   const canRetry = status >= 500 || status === 401 || status === 408 || status === 429;
-  return { kind: 'failed', reason: message ?? `The server answered ${status}.`, canRetry };
+  return { kind: 'failed', reason: message ?? `The server returned ${status}.`, canRetry };
 }
 
 /** Sends unknown types as text, which the server verifies: browsers know few text types and report TypeScript as video. */

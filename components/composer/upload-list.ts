@@ -35,7 +35,7 @@ interface UploadListUse {
 
 interface UploadListOptions {
   upload(file: File, onProgress: (share: number) => void, signal: AbortSignal): Promise<UploadOutcome>;
-  /** True if the server still has it; null if unknown. */
+  /** True if the server still has the attachment; null if unknown. */
   isStored(attachment: Attachment): Promise<boolean | null>;
   addresses: Pick<typeof URL, 'createObjectURL' | 'revokeObjectURL'>;
 }
@@ -314,12 +314,12 @@ class UploadLists {
 
   #askBeforeUnload(): void {
     // A permanent `beforeunload` listener would keep the page out of the back/forward cache.
-    if ([...this.#lists.values()].some((list) => list.isSending)) addEventListener('beforeunload', ask);
-    else removeEventListener('beforeunload', ask);
+    if ([...this.#lists.values()].some((list) => list.isSending)) addEventListener('beforeunload', confirmLeave);
+    else removeEventListener('beforeunload', confirmLeave);
   }
 }
 
-function ask(event: BeforeUnloadEvent): void {
+function confirmLeave(event: BeforeUnloadEvent): void {
   event.preventDefault();
 }
 

@@ -9,7 +9,7 @@ const COMES_WITHIN_MS = 15_000;
 const LONGEST_LEAD_MS = 30_000;
 /** Minimum pause between requests, for consoles that repeat the same token. */
 const SOONEST_MS = 1_000;
-/** Browsers fire longer timers at once. */
+/** Browsers fire longer timers immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const AGAIN = { firstMs: 500, longestMs: 10_000 };
 /** Number of consecutive refused tokens before giving up. */

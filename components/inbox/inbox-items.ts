@@ -7,7 +7,7 @@ import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { useState } from 'react';
 import { postJson } from '@/components/live/fetch-json';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
-import { SOMETHING_NEW } from '@/components/live/mark-items';
+import { CHANGED_MEANWHILE } from '@/components/live/mark-items';
 import { RowCounts } from '@/components/live/row-counts';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useLiveList } from '@/components/live/use-list';
@@ -66,26 +66,26 @@ class InboxItems {
   putList({ items, position, next, counts }: InboxList, after?: string): void {
     const { inbox } = this.#fleet;
     const rows = this.#withoutDropped(items, position);
-    this.#fleet.read('inbox', ALL, position, () => inbox.putList(ALL, { rows, position, next, after }));
+    this.#fleet.update('inbox', ALL, position, () => inbox.putList(ALL, { rows, position, next, after }));
     this.setCounts({ counts, position });
   }
 
   /** Applies counts. */
   setCounts({ counts, position }: Pick<InboxList, 'counts' | 'position'>): void {
     this.#handleResets();
-    this.#fleet.read('inbox', null, position, () => this.#counts.set(counts, position));
+    this.#fleet.update('inbox', null, position, () => this.#counts.set(counts, position));
     this.#listed = undefined;
   }
 
   /** Applies items from anywhere in the inbox; its cursor stays. */
   putFound({ items, position }: Pick<InboxList, 'items' | 'position'>): void {
     const rows = this.#withoutDropped(items, position);
-    this.#fleet.read('inbox', ALL, position, () => this.#fleet.inbox.putRows(ALL, rows, position));
+    this.#fleet.update('inbox', ALL, position, () => this.#fleet.inbox.putRows(ALL, rows, position));
   }
 
   /** Applies the result of a mark. */
   putMarked({ items, position }: InboxMarked): void {
-    this.#fleet.read('inbox', null, position, () => {
+    this.#fleet.update('inbox', null, position, () => {
       for (const item of this.#withoutDropped(items, position)) this.#fleet.inbox.put(item, position);
     });
   }
@@ -117,7 +117,7 @@ class InboxItems {
     return items.filter(({ id }) => comparePositions(position, this.#dropped.get(id) ?? ORIGIN) > 0);
   }
 
-  /** A new item may have been counted before it was loaded; then the server counts again. */
+  /** The server may have counted a new item before this page loaded it. In that case the server counts again. */
   #count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
     this.#handleResets();
     const { countedAt } = this.#counts;
@@ -185,7 +185,7 @@ export function useMarks() {
       const marked = await postJson<InboxMarked>('/inbox/marks', body);
       itemsOf(fleet).putMarked(marked);
       const [changedCount, of] = [marked.changed.length, body.items?.length ?? 0];
-      if (changedCount > 0) setFailure(of === 1 ? SOMETHING_NEW : `${changedCount} of ${of}: ${SOMETHING_NEW}`);
+      if (changedCount > 0) setFailure(of === 1 ? CHANGED_MEANWHILE : `${changedCount} of ${of}: ${CHANGED_MEANWHILE}`);
     } catch (error) {
       setFailure((error as Error).message);
     }

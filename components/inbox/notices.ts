@@ -179,7 +179,7 @@ interface LastCheck {
   told: readonly string[];
 }
 
-/** Notifications without a position may appear this much later than their time, because they settle first. */
+/** Maximum delay between the time and the appearance of a notification without a position: it settles first. */
 const SETTLING_MS = 15_000;
 /** Maximum number of keys kept. Position and time identify older notifications. */
 const MAX_KEYS = 500;

@@ -67,7 +67,7 @@ export class FleetStore extends Store {
     listsOf: ({ agentId }) => [agentId],
     keepsAll: false,
   });
-  /** Items that need a person, and those handled since the page was opened. */
+  /** Items that need a person, and those done since the page was opened. */
   readonly inbox = new RowTable<InboxItem>({
     idOf: ({ id }) => id,
     listsOf: () => [ALL],
@@ -149,7 +149,7 @@ export class FleetStore extends Store {
     this.changed();
   }
 
-  /** Keeps rows of a list from now on, because it is about to be read. */
+  /** Retains the rows of a list that is about to be read. */
   retain(table: TableName, name: string): void {
     this[table].retain(name, this.#position);
   }
@@ -159,17 +159,17 @@ export class FleetStore extends Store {
   }
 
   putSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
-    this.read('sessions', ALL, position, () => this.sessions.putList(ALL, { rows, position, next, after }));
+    this.update('sessions', ALL, position, () => this.sessions.putList(ALL, { rows, position, next, after }));
     this.setCounts(counts, position);
   }
 
   /** Adds sessions from anywhere in the list; its cursor stays. */
   putFoundSessions({ sessions: rows, position }: SessionList): void {
-    this.read('sessions', ALL, position, () => this.sessions.putRows(ALL, rows, position));
+    this.update('sessions', ALL, position, () => this.sessions.putRows(ALL, rows, position));
   }
 
   putFoundAgents({ agents: rows, position }: AgentList): void {
-    this.read('agents', ALL, position, () => this.agents.putRows(ALL, rows, position));
+    this.update('agents', ALL, position, () => this.agents.putRows(ALL, rows, position));
   }
 
   setCounts(counts: CountsByState, position: Position): void {
@@ -179,7 +179,7 @@ export class FleetStore extends Store {
   }
 
   putSession({ session, position }: SessionDetail): void {
-    this.read('sessions', null, position, () => this.sessions.put(session, position));
+    this.update('sessions', null, position, () => this.sessions.put(session, position));
   }
 
   putAgentSessions(
@@ -188,16 +188,16 @@ export class FleetStore extends Store {
     after?: string,
   ): void {
     const list = { rows, position, next, after };
-    this.read('sessions', agentId, position, () => this.sessions.putList(agentId, list));
+    this.update('sessions', agentId, position, () => this.sessions.putList(agentId, list));
   }
 
   putAgents({ agents: rows, position, next, count }: AgentList, after?: string): void {
     const list = { rows, position, next, count, after };
-    this.read('agents', ALL, position, () => this.agents.putList(ALL, list));
+    this.update('agents', ALL, position, () => this.agents.putList(ALL, list));
   }
 
   putAgent({ agent, position }: Pick<AgentDetail, 'agent' | 'position'>): void {
-    this.read('agents', null, position, () => this.agents.put(agent, position));
+    this.update('agents', null, position, () => this.agents.put(agent, position));
   }
 
   putAgentDetail({ agent, sessions, nextSessions: next, position }: AgentDetail): void {
@@ -208,12 +208,12 @@ export class FleetStore extends Store {
   /** @param isPart the part that the server rendered */
   putTasks(sessionId: string, { tasks: rows, position, omitted: count = 0 }: TaskList, isPart = false): void {
     const list = { rows, position, count };
-    this.read('tasks', sessionId, position, () => this.tasks.putList(sessionId, list, isPart));
+    this.update('tasks', sessionId, position, () => this.tasks.putList(sessionId, list, isPart));
   }
 
   putObligations(agentId: string, { obligations, position }: ObligationList): void {
     const rows = obligations.map((one) => ({ ...one, agentId, state: 'owed' as const }));
-    this.read('obligations', agentId, position, () => this.obligations.putList(agentId, { rows, position }));
+    this.update('obligations', agentId, position, () => this.obligations.putList(agentId, { rows, position }));
   }
 
   /** Call after a gap. */
@@ -246,8 +246,8 @@ export class FleetStore extends Store {
     return this.#serverStates.get(row) ?? row.state;
   }
 
-  /** @param apply applies the rows. `name`: the list, or null */
-  read(table: TableName, name: string | null, position: Position, apply: () => void): void {
+  /** @param name of the list, or null for a single row. `apply` stores the rows */
+  update(table: TableName, name: string | null, position: Position, apply: () => void): void {
     const since = (name === null ? null : this[table].retain(name, this.#position)) ?? this.#start?.after ?? null;
     apply();
     if (since === null || comparePositions(position, since) < 0) {

@@ -56,7 +56,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
 
   /** @throws the errors of `Folding.read` */
   read(signal: AbortSignal): Promise<Position> {
-    return this.inLine(async () => {
+    return this.inOrder(async () => {
       const { read } = this.#folding;
       const known = this.position ?? ORIGIN;
       const resets = this.#resets;
@@ -95,8 +95,8 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
   }
 
   /** Runs one request at a time, because each result replaces the whole snapshot. */
-  protected inLine<Result>(ask: () => Promise<Result>): Promise<Result> {
-    const request = this.#lastRequest.then(ask);
+  protected inOrder<Result>(read: () => Promise<Result>): Promise<Result> {
+    const request = this.#lastRequest.then(read);
     this.#lastRequest = request.catch(() => undefined);
     return request;
   }

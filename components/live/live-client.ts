@@ -48,7 +48,7 @@ export class LiveClient {
     addEventListener('pagehide', () => this.#post({ type: 'close' }));
   }
 
-  /** Retries at once, because a refused or dropped connection may work again. */
+  /** Retries immediately: a refused or dropped connection may work again. */
   readonly wake = (): void => this.#post({ type: 'wake' });
 
   get state(): ConnectionState {

@@ -263,7 +263,7 @@ const SILENCE_MS = HEARTBEAT_MS + 7_000;
 const CHECK_MS = 1_000;
 
 /**
- * Calls back once after too long a silence.
+ * Calls back once when the silence exceeds `SILENCE_MS`.
  *
  * Failure: after the machine slept, the wall clock shows the silence; after the wall clock was set back, the monotonic
  * clock does.
@@ -297,7 +297,7 @@ class SilenceWatch {
     return Math.max(Date.now() - this.#lastActive.wall, performance.now() - this.#lastActive.steady);
   }
 
-  /** Checks at once, for example when a sleeping page becomes visible. */
+  /** Checks immediately, for example when a sleeping page becomes visible. */
   check(): void {
     if (this.#timer === null || this.silentMs < SILENCE_MS) return;
     this.stop();

@@ -21,7 +21,7 @@ export class RowCounts<Name extends string> {
   #changes: Change<Name>[] = [];
   #isOld = false;
 
-  /** @param none all counts zero */
+  /** @param none returns a count of zero for every state */
   constructor(none: () => Record<Name, number>) {
     this.#none = none;
   }

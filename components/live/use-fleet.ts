@@ -40,14 +40,14 @@ export function useInitialData(start: (fleet: FleetStore) => void): void {
 }
 
 /** A fleet list or row that is read if unknown, and again after a gap. */
-interface FleetQuery<Data> {
+interface FleetQuery<Body> {
   kind: 'list' | 'row';
   table: TableName;
   /** Name of the list or id of the row. */
   of: string;
-  load: (signal: AbortSignal) => Promise<Data>;
-  /** Puts the response into the store. */
-  put: (fleet: FleetStore, answer: Data) => void;
+  load: (signal: AbortSignal) => Promise<Body>;
+  /** Stores the response. */
+  put: (fleet: FleetStore, response: Body) => void;
   enabled?: boolean;
 }
 
@@ -56,13 +56,13 @@ export function fleetQueryKey(kind: FleetQuery<unknown>['kind'], table: TableNam
 }
 
 /** State of the request; the rows are in the store. */
-export function useFleetQuery<Answer>({ kind, table, of, load, put, enabled = true }: FleetQuery<Answer>) {
+export function useFleetQuery<Body>({ kind, table, of, load, put, enabled = true }: FleetQuery<Body>) {
   const { fleet } = useFleetStores();
   return useQuery({
     queryKey: fleetQueryKey(kind, table, of),
     queryFn: async ({ signal }) => {
       if (kind === 'list') fleet.retain(table, of);
-      await applyUnlessReset(fleet, load(signal), (answer) => put(fleet, answer));
+      await applyUnlessReset(fleet, load(signal), (response) => put(fleet, response));
       return fleet.resets;
     },
     initialData: () => {
@@ -74,14 +74,14 @@ export function useFleetQuery<Answer>({ kind, table, of, load, put, enabled = tr
 }
 
 /** @throws if the request was sent before a gap */
-export async function applyUnlessReset<Answer>(
+export async function applyUnlessReset<Body>(
   fleet: FleetStore,
-  request: Promise<Answer>,
-  put: (answer: Answer) => void,
-): Promise<Answer> {
+  request: Promise<Body>,
+  put: (response: Body) => void,
+): Promise<Body> {
   const { resets } = fleet;
-  const answer = await request;
+  const response = await request;
   if (resets !== fleet.resets) throw new Error('Connection interrupted. Retry.');
-  put(answer);
-  return answer;
+  put(response);
+  return response;
 }

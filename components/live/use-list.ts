@@ -185,7 +185,7 @@ function pagePath(path: string, after: string | null, limit?: number, query = ''
   return `${path}?${params}`;
 }
 
-/** The text once typing pauses; an empty text applies at once. */
+/** The text once typing pauses; an empty text applies immediately. */
 function useDebounced(text: string): string {
   const [typed, setTyped] = useState(text);
   useEffect(() => {

@@ -11,7 +11,7 @@ import { previewOf } from './message-pieces';
 
 /** The server doesn't know the reader's settings. CSS decides between cut and wrapped lines on a phone. */
 const WRAPPED = { ...DEFAULT_SETTINGS, wraps: true };
-/** Lines near the end that a phone may show, even if some are long. */
+/** Number of lines near the end that a phone may show, even if some are long. */
 const NEAR = 30;
 const nothing = (_line: LogLine) => {};
 

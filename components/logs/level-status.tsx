@@ -75,7 +75,7 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
     };
   }
   if (desired.state === 'requested') {
-    const why = isAway ? `; waiting: ${awayText(agent, clock)}` : ', the agent has not answered yet';
+    const why = isAway ? `; waiting: ${awayText(agent, clock)}` : ', not confirmed by the runner yet';
     const remaining =
       desired.expiresAt === null ? [] : [plain('; expires in '), ticks(formatClock(desired.expiresAt - now))];
     return { tone: 'waiting', parts: [...requested, plain(why), ...remaining] };

@@ -84,7 +84,7 @@ export class LogStore {
   /** Changes with every update. */
   readonly version = (): number => this.#version;
 
-  /** @param line number of the line the reader is at; lines far from it are evicted. Null while they follow the end */
+  /** @param line number of the reader's line; null at the followed end. Lines far from it are evicted */
   readAt(line: number | null): void {
     this.#reader = line;
   }

@@ -1,4 +1,5 @@
 import { ansiPieces } from '@/components/ui/ansi';
+import { plural } from '@/components/ui/duration';
 import { countLines } from '@/components/ui/format-size';
 
 /** A part of a message as shown. */
@@ -141,7 +142,10 @@ export function previewOf(message: string, wraps: boolean): MessagePreview {
   const rest = message.slice(cut).trim();
   if (rest === '') return { text, rest: null };
   const lines = countLines(rest);
-  return { text, rest: isCutInLine && lines === 1 ? `${rest.length} more characters` : `${lines} more lines` };
+  return {
+    text,
+    rest: isCutInLine && lines === 1 ? plural(rest.length, 'more character') : plural(lines, 'more line'),
+  };
 }
 
 /** Index of the match number `count`; the text's length if there are fewer. */

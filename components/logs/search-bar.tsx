@@ -4,7 +4,7 @@ import type { Position } from '@interlude/protocol/position';
 import { clsx } from 'clsx';
 import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide';
 import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
-import { countOf } from '@/components/ui/format-size';
+import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import type { LogQuery } from './log-query';
 import { type LogStore, useLogStore } from './log-store';
@@ -116,7 +116,7 @@ export function SearchBar(props: {
 function hitText({ count, number, hasMore }: ReturnType<typeof useHits>): string {
   const all = `${count.toLocaleString('en')}${hasMore ? '+' : ''}`;
   if (number !== null) return `${number.toLocaleString('en')} of ${all}`;
-  return hasMore ? `${all} hits` : count === 0 ? 'No hits' : countOf(count, 'hit');
+  return hasMore ? `${all} hits` : count === 0 ? 'No hits' : plural(count, 'hit');
 }
 
 function Toggle(props: { label: string; isOn: boolean; onClick: () => void; children: React.ReactNode }) {

@@ -112,7 +112,7 @@ export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) =>
   const params = useSearchParams();
   const [own, setOwn] = useState(UNFILTERED);
   const fromAddress = useMemo(() => queryFromParams(new URLSearchParams(params)), [params]);
-  // The router updates later, and a ticked box must be ticked at once.
+  // The router updates later, and a box must look ticked immediately.
   const [current, setCurrent] = useOptimistic(fromAddress);
   const change = useCallback(
     (query: LogQuery) =>

@@ -116,7 +116,7 @@ export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; r
   );
 }
 
-/** State of a given answer: pending, or failed with the reason. */
+/** State of the submitted answer: pending, or failed with the reason. */
 export function AnswerStatus(props: { item: RequestItem; isPending: boolean; failure: string | null }) {
   const { item, isPending, failure } = props;
   return (

@@ -5,6 +5,7 @@ import type { RetentionRules, Storage, StoragePartName } from '@interlude/protoc
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Moment } from '@/components/ui/day';
+import { plural } from '@/components/ui/duration';
 import { formatBytes } from '@/components/ui/format-size';
 import { type Column, FactTable, Section } from './fact-table';
 
@@ -188,7 +189,7 @@ function rule(name: string, what: string, about: string, limit: string): Retenti
 
 function forDays(days: number | null): string {
   if (days === null) return 'forever';
-  return days === 1 ? '1 day' : `${days.toLocaleString('en')} days`;
+  return plural(days, 'day');
 }
 
 function upTo(bytes: number | null): string {

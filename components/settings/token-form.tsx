@@ -277,6 +277,6 @@ export function tokenCommands(
     return [keep, { what: 'Start a runner with it, for Claude Code or another agent:', command: run }];
   }
   const path = role === 'issuer' ? 'me' : role === 'admin' ? 'credentials' : 'sessions';
-  const ask = `(printf 'Authorization: Bearer '; cat ${file}) | curl -H @- ${origin}/api/v1/${path}`;
-  return [keep, { what: 'Call the API with it:', command: ask }];
+  const call = `(printf 'Authorization: Bearer '; cat ${file}) | curl -H @- ${origin}/api/v1/${path}`;
+  return [keep, { what: 'Call the API with it:', command: call }];
 }

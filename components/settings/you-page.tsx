@@ -17,7 +17,7 @@ import { spanInWords, Until } from './until';
 const REFRESH_MS = 10_000;
 
 /** The signed-in user: role, sign-ins and sign-out. */
-export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask: string }) {
+export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hint: string }) {
   const { list: { signIns } = initial, update } = useList<OwnSignIns>({
     key: ['access', 'own'],
     read: (_, signal) => fetchJson('/me/sign-ins', signal),
@@ -43,7 +43,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
           </bdi>
         </h2>
         <p className="mt-1 max-w-prose text-ink-2">
-          <span className="text-ink">{ROLE_WORD[me.role]}</span>: can {ROLE_CAN[me.role]}.{!isAdmin && ` ${ask}`}
+          <span className="text-ink">{ROLE_WORD[me.role]}</span>: can {ROLE_CAN[me.role]}.{!isAdmin && ` ${hint}`}
         </p>
         {here !== undefined && <Since signIn={here} />}
         <div className="mt-4">

@@ -55,17 +55,17 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
   const held = useIsLocked(taskAnchor(task));
   const { stopped } = useLiveness();
-  const isUnheard = stopped !== null && task.status === 'running';
+  const isSilent = stopped !== null && task.status === 'running';
   return (
     // biome-ignore lint/a11y/useSemanticElements: not a form group
     <div
       role="group"
       id={taskAnchor(task)}
       tabIndex={-1}
-      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'no signal' : task.status}`}
+      aria-label={`Task ${nameText(task.description)}: ${isSilent ? 'no signal' : task.status}`}
       className={clsx(
         'group/task my-2.5 border-l-2 pl-3 outline-none',
-        RULE[isUnheard ? 'lost' : task.status],
+        RULE[isSilent ? 'lost' : task.status],
         held && 'bg-raised/60',
       )}
     >
@@ -165,7 +165,7 @@ function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], en
   if (query.isError) {
     return (
       <p className="text-ink-3 text-xs">
-        {query.error.message}{' '}
+        The steps could not be loaded: {query.error.message}{' '}
         <button type="button" onClick={() => query.refetch()} className="underline hover:text-ink">
           Try again
         </button>
@@ -175,7 +175,11 @@ function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], en
   if (value === undefined) return <p className="text-ink-3 text-xs">Loading steps…</p>;
   if (value.items.length === 0) {
     return (
-      <p className="text-ink-3 text-xs">{task.status === 'running' ? 'No steps yet.' : 'No steps were recorded.'}</p>
+      <p className="text-ink-3 text-xs">
+        {task.status === 'running'
+          ? 'No steps yet. They appear here while the subagent works.'
+          : 'No steps were recorded.'}
+      </p>
     );
   }
   return renderItems(value.items, task.endedAt);

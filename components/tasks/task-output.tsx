@@ -10,8 +10,8 @@ import { useFolded, useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
 import { useClock } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { formatAgoLong } from '@/components/ui/duration';
-import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
+import { formatAgoLong, plural } from '@/components/ui/duration';
+import { formatBinaryBytes } from '@/components/ui/format-size';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { UnfoldButton } from '@/components/ui/unfold';
 import { quoted } from '@/components/ui/verbatim';
@@ -84,7 +84,7 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
   return (
     <>
       <span className="tabular">{formatBinaryBytes(outputSize(output))}</span>
-      {redacted > 0 && <span>{countOf(redacted, 'secret')} removed</span>}
+      {redacted > 0 && <span>{plural(redacted, 'secret')} removed</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
           last output <LastWritten at={lastAt} />

@@ -31,7 +31,7 @@ export function TaskStop({ task }: { task: Task }) {
   if (state?.kind === 'sending' || state?.kind === 'accepted')
     return <span data-action={key}>{isAway ? 'Stop queued: the runner is offline' : 'Stopping…'}</span>;
 
-  const ask = () => {
+  const request = () => {
     const run = task.runId === null ? {} : { runId: task.runId };
     actions.request(key, `/tasks/${encodeURIComponent(task.id)}/stop`, run);
   };
@@ -44,7 +44,7 @@ export function TaskStop({ task }: { task: Task }) {
       )}
       <ConfirmButton
         of={key}
-        onPress={ask}
+        onPress={request}
         label={(isPressed) => `${isPressed ? 'Press again to stop' : 'Stop'} ${quoted(task.description)}`}
         looks={['hover:text-ink', 'font-medium text-failed aria-disabled:text-ink-2']}
       >
@@ -73,7 +73,7 @@ export function TaskWake({ task }: { task: Task }) {
   if (state?.kind === 'sending' || state?.kind === 'accepted')
     return <span data-action={key}>{isAway ? 'Wake-up queued: the runner is offline' : 'Waking the agent…'}</span>;
 
-  const ask = () => {
+  const request = () => {
     const run = task.runId === null ? {} : { runId: task.runId };
     actions.request(key, `/tasks/${encodeURIComponent(task.id)}/wake`, run);
   };
@@ -86,7 +86,7 @@ export function TaskWake({ task }: { task: Task }) {
       )}
       <SettledButton
         of={key}
-        onPress={ask}
+        onPress={request}
         label={`Wake the agent for ${quoted(task.description)}`}
         className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink aria-disabled:text-ink-3"
       >

@@ -8,7 +8,7 @@ export function taskOutcome(task: Pick<Task, 'status' | 'exitCode' | 'presumed'>
   return `${task.status}${exit}`;
 }
 
-/** Uses the id as the name of an unnamed task. */
+/** The task, with its id as the description if it has none. */
 export function namedTask(task: Task): Task {
   const known = named.get(task);
   if (known !== undefined) return known;

@@ -93,9 +93,9 @@ function BeginTurn(props: {
   onSent: (sending: Sending) => void;
 }) {
   const { sessionId, task, sending, onSent } = props;
-  const [state, ask] = usePost<CommandResponse>();
+  const [state, post] = usePost<CommandResponse>();
   const notifySent = useEffectEvent(onSent);
-  const isAccepted = state.kind === 'answered';
+  const isAccepted = state.kind === 'done';
   useEffect(() => {
     if (isAccepted) notifySent({ kind: 'allowed', reason: null });
   }, [isAccepted]);
@@ -117,7 +117,7 @@ function BeginTurn(props: {
           type="button"
           aria-disabled={isSending}
           onClick={() => {
-            if (!isSending) void ask(path, task.runId === null ? {} : { runId: task.runId });
+            if (!isSending) void post(path, task.runId === null ? {} : { runId: task.runId });
           }}
           className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3"
         >

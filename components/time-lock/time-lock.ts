@@ -54,7 +54,7 @@ export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly T
 export interface TurnAtLine {
   at: number;
   /** Null while loading and after a failure. */
-  answer: TurnAt | null;
+  response: TurnAt | null;
   /** The reason loading failed, with advice. */
   error: string | null;
 }
@@ -62,7 +62,7 @@ export interface TurnAtLine {
 /**
  * Looks up the turn that was running when a log line was written, and shows it.
  *
- * Ordering: only the latest line's answer counts.
+ * Ordering: only the latest line's response counts.
  */
 export function useTurnAtLine(sessionId: string, show: (turnId: string) => void) {
   const [turnAtLine, setTurnAtLine] = useState<TurnAtLine | null>(null);
@@ -75,15 +75,15 @@ export function useTurnAtLine(sessionId: string, show: (turnId: string) => void)
       controller.current = current;
       try {
         const path = `/sessions/${encodeURIComponent(sessionId)}/turn-at?at=${at}`;
-        const answer = await fetchJson<TurnAt>(path, current.signal);
+        const response = await fetchJson<TurnAt>(path, current.signal);
         if (current.signal.aborted) return;
-        setTurnAtLine({ at, answer, error: null });
-        if (answer.turnId !== null) show(answer.turnId);
+        setTurnAtLine({ at, response, error: null });
+        if (response.turnId !== null) show(response.turnId);
       } catch (error) {
         if (current.signal.aborted) return;
         const reason =
           error instanceof TypeError ? 'The server can’t be reached. Try again.' : (error as Error).message;
-        setTurnAtLine({ at, answer: null, error: reason });
+        setTurnAtLine({ at, response: null, error: reason });
       }
     },
     [sessionId, show],

@@ -8,7 +8,7 @@ const MAX_TEXT = 512 * 1024;
 /** Approximate markup around an item's text. */
 const ITEM_FRAME = 256;
 
-/** Maximum size of the data in the markup, in UTF-16 units and in values: it is serialized and parsed at once. */
+/** Maximum size of the data in the markup, in UTF-16 units and in values: it is serialized and parsed in one step. */
 const MAX_LENGTH = 1024 * 1024;
 const MAX_VALUES = 20_000;
 

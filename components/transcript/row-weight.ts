@@ -4,7 +4,7 @@ import { exceeds } from '@/components/ui/exceeds';
 import { NAME_CHARACTERS } from '@/components/ui/name';
 import { STEP_WEIGHT } from '@/components/ui/row-window';
 
-/** Elements of a turn laid out at once: about forty milliseconds, more than the tallest screen shows. */
+/** Elements of a turn laid out in one step: about forty milliseconds, more than the tallest screen shows. */
 export const FIRST_WEIGHT = 1_500;
 
 /** Longest text shown at first, as written and as parsed, and the number of characters that weigh one element. */

@@ -19,6 +19,7 @@ import {
 } from 'lucide';
 import { memo, useEffect, useMemo, useReducer, useState } from 'react';
 import { RunningClock, useHasPassed } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { enqueueIdle } from '@/components/ui/idle-queue';
@@ -218,7 +219,7 @@ export function EditCount({ call }: { call: ToolCallItem }) {
 
 /** @param removed null if unknown */
 function inWords(added: number, removed: number | null): string {
-  const lines = `${added.toLocaleString('en')} ${added === 1 ? 'line' : 'lines'}`;
+  const lines = plural(added, 'line');
   return removed === null ? `${lines} written` : `${lines} added, ${removed.toLocaleString('en')} removed`;
 }
 

@@ -42,7 +42,7 @@ export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
       {end !== null && (
         <UnfoldButton onPress={() => setPageCount(pageCount + 1)} className="mt-1 block text-2xs text-ink-2">
           Show {left > FURTHER.lines ? `the next ${FURTHER.lines} of ` : ''}
-          {left.toLocaleString('en')} more {left === 1 ? 'line' : 'lines'}
+          {plural(left, 'more line')}
         </UnfoldButton>
       )}
       {edits.isWholeFile && isUnended(only) && (
@@ -162,7 +162,7 @@ type DiffSegment =
   | { id: string; kind: 'head'; edit: number };
 
 export type DiffRow =
-  /** `goesOn`: the line continues from the previous row. */
+  /** `isContinuation`: the line started in the previous row. */
   | { kind: DiffChunk['kind']; pieces: readonly VerbatimPiece[]; isContinuation: boolean }
   | Exclude<DiffSegment, DiffChunk>;
 
@@ -222,7 +222,7 @@ export function nextRows(
     }
     const { kind, text } = segment;
     const lineEnd = text.indexOf('\n', offset);
-    // Takes no more of the line than can be shown.
+    // Reads no more of the line than can be shown.
     const rest = text.slice(offset, Math.min(lineEnd, offset + left.characters + 1));
     const page = verbatimPage(rest, 0, { ...left, lines: 1 });
     rows.push({ kind, pieces: page.pieces, isContinuation: offset > 0 && text[offset - 1] !== '\n' });

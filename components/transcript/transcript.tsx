@@ -7,6 +7,7 @@ import { ArrowDown } from 'lucide';
 import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
 import { useHydrated } from '@/components/ui/clock';
 import { CalendarDay } from '@/components/ui/day';
+import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { OVERLAY } from '@/components/ui/in-view';
 import { addressAnchor, type Jump, JumpProvider } from '@/components/ui/jump';
@@ -213,9 +214,10 @@ function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) 
 /** Number of removed turns, and the day of the last removal in the reader's time zone. */
 function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
   const isDayKnown = useHydrated();
+  // `turns` excludes items outside of turns.
   return (
     <>
-      {countWords(turns)} removed
+      {turns === 0 ? 'Older entries were' : plural(turns, 'older turn was', 'older turns were')} removed
       {isDayKnown && (
         <>
           {turns === 1 ? ' on ' : ' on or before '}
@@ -224,12 +226,6 @@ function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
       )}
     </>
   );
-}
-
-/** Items outside of turns are not counted. */
-function countWords(turns: number): string {
-  if (turns === 0) return 'Older entries were';
-  return turns === 1 ? '1 older turn was' : `${turns.toLocaleString('en')} older turns were`;
 }
 
 /** Number of redacted secrets in the loaded turns. Overlays the transcript, so that nothing moves. */
@@ -248,7 +244,7 @@ export const RedactedNote = memo(function RedactedNote({ turns }: { turns: reado
 });
 
 function wordsOf(count: number): string {
-  return count === 1 ? '1 secret removed' : `${count.toLocaleString('en')} secrets removed`;
+  return `${plural(count, 'secret')} removed`;
 }
 
 const EMPTY = 'No turns yet. The first appears here when the agent starts working.';

@@ -18,7 +18,7 @@ import { useTranscriptSlots } from './transcript-slots';
 import { turnName, turnTitle } from './turn-cause';
 import { TurnHeader } from './turn-header';
 
-/** The line at the left of a turn: accented where the agent woke by itself. */
+/** The line at the left of a turn: accented for turns that the agent started. */
 const SPINE: Record<Turn['kind'], string> = {
   user: 'border-line',
   'between-run': 'border-accent',
@@ -113,7 +113,11 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         <div className="my-1 flex items-start gap-2 text-failed text-xs">
           <Glyph name="failed" className="mt-[3px]" />
           <div className="min-w-0">
-            {turn.error === null ? 'The turn failed.' : <ErrorText text={turn.error.message} />}
+            {turn.error === null ? (
+              'The turn failed. The agent gave no reason.'
+            ) : (
+              <ErrorText text={turn.error.message} />
+            )}
             {turn.error?.code != null && (
               <span className="ml-2 font-mono text-2xs">
                 <Name text={turn.error.code} />
@@ -149,7 +153,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
 
 function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   const { stopped } = useLiveness();
-  const heardAt = useLastSignalAt();
+  const lastSignalAt = useLastSignalAt();
   const request = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
   const since = request?.at ?? turn.startedAt;
   const isOver = useHasPassed(request?.expiresAt ?? null);
@@ -176,7 +180,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
     <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
       <Glyph name={request === undefined ? 'working' : 'waiting'} />
       {request === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={since} />
-      {request === undefined && heardAt !== null && <LastSignal at={heardAt} />}
+      {request === undefined && lastSignalAt !== null && <LastSignal at={lastSignalAt} />}
       {inLog}
     </p>
   );

@@ -47,7 +47,7 @@ export function useJumpTarget(options: {
       if (jumpId !== latestJump.current) return true;
       const turn = newest.current[indexOf(newest.current, anchor)];
       if (!turn) return false;
-      // Without focus, the view stays if the target is in it already.
+      // A jump that doesn't move the focus doesn't scroll to a target in view.
       const isInView = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
       const scroll = () => {
         const index = indexOf(newest.current, anchor);

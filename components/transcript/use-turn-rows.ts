@@ -17,7 +17,7 @@ export function useTurnRows(options: {
   turns: readonly Turn[];
   scroller: RefObject<HTMLDivElement | null>;
   painted: ServerMarkup | null;
-  /** True to keep the reader's place, however near to the end. */
+  /** True to keep the reader's place, even near the end. */
   held: boolean;
   follows: boolean;
 }): { virtualizer: RowVirtualizer; rows: readonly VirtualItem[] } {

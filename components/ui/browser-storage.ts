@@ -119,7 +119,7 @@ export function stopPage(): void {
   addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true });
 }
 
-/** Stops the page, hides it at once and reloads it for the user who is signed in now. */
+/** Stops the page, hides it immediately and reloads it for the user who is signed in now. */
 export function leavePage(): void {
   stopPage();
   document.documentElement.style.display = 'none';

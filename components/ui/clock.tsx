@@ -126,7 +126,7 @@ export function useHydrated(): boolean {
 /**
  * Running time since `since`. Stops when the activity's liveness does.
  *
- * @param goesOn keeps running regardless, for waits on a person
+ * @param alwaysRuns ignores the liveness, for waits on a person
  */
 export function RunningClock(props: { since: number; alwaysRuns?: boolean; className?: string }) {
   const { since, alwaysRuns = false, className } = props;
@@ -173,12 +173,12 @@ function isoTime(at: number): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
-/** Agents are often silent for less than this. */
+/** Shorter silences are usual. */
 const NOTABLE_MS = 60_000;
 
-/** `last heard 4m ago`, or empty while that is recent: an agent that is shown as working may be gone. */
+/** `last signal 4m ago`, or empty while that is recent: an agent that is shown as working may be gone. */
 export function useLastSignal(at: number): string {
-  return useClock((now) => (now - at < NOTABLE_MS ? '' : `last heard ${formatAgo(now - at)} ago`));
+  return useClock((now) => (now - at < NOTABLE_MS ? '' : `last signal ${formatAgo(now - at)} ago`));
 }
 
 export function LastSignal({ at, className }: { at: number; className?: string }) {

@@ -28,7 +28,7 @@ export function LongText(props: { text: string; max: number; className?: string 
   );
 }
 
-/** The rest of a plain text behind `from`, in steps. */
+/** A plain text from `from` on, in steps. */
 export function MoreText({ text, from, className }: { text: string; from: number; className?: string }) {
   const [steps, setSteps] = useState(0);
   const parts = useMemo(() => partsOf(text, from, steps), [text, from, steps]);

@@ -69,7 +69,7 @@ interface ProgressiveOptions<Row> {
   weightOf: (row: Row) => number;
   /** Maximum weight of the rows in the first render. */
   firstWeight: number;
-  /** Rows that are rendered at once, whatever they weigh. */
+  /** Rows that are always in the first render, whatever their weight. */
   isInSight?: (row: Row) => boolean;
 }
 
@@ -163,7 +163,7 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     const onUp = () => {
       isHeld = false;
     };
-    // If lines are removed and added at once, the page is away from the end for one frame, never for two.
+    // If lines are removed and added together, the page is away from the end for one frame, never for two.
     let frame = 0;
     const leaveIfStill = ({ top, height }: { top: number; height: number }) => {
       if (box.scrollTop === top && box.scrollHeight === height) report(false);

@@ -36,7 +36,7 @@ interface Line {
 function longLines(text: string): Line[] {
   const lines: Line[] = [];
   for (let start = 0; start + LONGEST_LINE < text.length; ) {
-    // Searches backwards, which skips thousands of characters of short lines at once.
+    // Searches backwards, which skips thousands of characters of short lines in one step.
     const within = text.lastIndexOf('\n', start + LONGEST_LINE);
     if (within >= start) {
       start = within + 1;

@@ -4,6 +4,7 @@ import { truncateText } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import { memo, useMemo, useState } from 'react';
 import { CopyButton } from './copy-button';
+import { plural } from './duration';
 import { countLines } from './format-size';
 import { longRunClass } from './line-breaks';
 import { Pieces } from './name';
@@ -155,7 +156,7 @@ function endOf(text: string, from: number, { characters, lines }: PageLimits): n
 function remainderText(text: string, from: number): string {
   const rest = text.slice(from);
   const lines = countLines(rest);
-  const characters = `${rest.length.toLocaleString('en')} ${rest.length === 1 ? 'character' : 'characters'}`;
+  const characters = plural(rest.length, 'character');
   return lines > 1 ? `${lines.toLocaleString('en')} more lines, ${characters}` : `${characters} more`;
 }
 

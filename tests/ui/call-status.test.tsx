@@ -9,7 +9,7 @@ import { aCall, aRequest, aTurn } from './rows';
 
 const NOW = 100_000;
 
-/** The line of a call, with what was asked about it beside it in the turn. */
+/** The line of a call whose turn also contains its requests. */
 function line(
   call: Partial<ToolCallItem>,
   request: Partial<RequestItem> | null,

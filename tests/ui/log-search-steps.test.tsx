@@ -8,9 +8,9 @@ import { LogRow } from '@/components/logs/log-row';
 import { LiveMatcher } from '@/components/logs/log-store';
 import { LogWindow } from '@/components/logs/log-window';
 
-/** What one line costs, in milliseconds of a clock that nothing else moves. */
+/** Cost of one line, in milliseconds of the fake clock. */
 const LINE_MS = 3;
-/** So many lines fit into a slice: the last begins within it. */
+/** Number of lines in a slice; the last one starts within it. */
 const AT_ONCE = 3;
 
 let now = 0;
@@ -32,14 +32,14 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
 });
 afterEach(() => {
-  // the page has had a turn for anything else
+  // lets the event loop turn
   vi.runAllTimers();
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
 });
 
-/** Finds lines that say "hit", and takes its time for each, and as much again to look for a hit in it. */
+/** Finds lines that contain "hit". Testing a line takes `LINE_MS`, and so does searching it for hits. */
 const slow: LogRegex = {
   source: 'hit',
   required: null,
@@ -207,7 +207,7 @@ describe('searched lines', () => {
     const text = line.message;
     let marked = 0;
     for (
-      let { isDone, isFound, hits } = search.answer(line, text);
+      let { isDone, isFound, hits } = search.result(line, text);
       ;
       { isDone, isFound, hits } = search.advance(line, text)
     ) {

@@ -12,14 +12,14 @@ import { aCall, aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
 interface Seen {
   stoppedAt?: number;
-  heardAt?: number;
+  lastSignalAt?: number;
 }
 
 function Page({ turns, tasks, seen }: { turns: Turn[]; tasks: Task[]; seen: Seen }): ReactElement {
-  const { stoppedAt = null, heardAt = null } = seen;
+  const { stoppedAt = null, lastSignalAt = null } = seen;
   return (
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={stoppedAt} lastSignalAt={heardAt} why="Runner gone" isAway={stoppedAt !== null}>
+      <LivenessProvider stoppedAt={stoppedAt} lastSignalAt={lastSignalAt} why="Runner gone" isAway={stoppedAt !== null}>
         <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
           {turns.map((turn) => (
             <TurnArticle key={turn.id} turn={turn} flash={false} />
@@ -190,8 +190,8 @@ describe('an open turn', () => {
   });
 
   it('shows the age of its last signal after a minute', () => {
-    expect(render([open], [], { heardAt: 2_000 })).toContain('last heard 1m ago');
-    expect(render([open], [], { heardAt: 4_000 })).not.toContain('last heard');
+    expect(render([open], [], { lastSignalAt: 2_000 })).toContain('last signal 1m ago');
+    expect(render([open], [], { lastSignalAt: 4_000 })).not.toContain('last signal');
   });
 
   it('does not look active without a runner, and its clocks stop at the last signal', () => {

@@ -54,7 +54,8 @@ describe('times', () => {
   ])('%i ms in a sentence is %s', (ms, shown) => expect(formatSpan(ms)).toBe(shown));
 
   it('counts one thing in the singular', () => {
-    expect([plural(0, 'task'), plural(1, 'task'), plural(2, 'task')]).toEqual(['0 tasks', '1 task', '2 tasks']);
+    const counts = [0, 1, 2, 1_512].map((count) => plural(count, 'task'));
+    expect(counts).toEqual(['0 tasks', '1 task', '2 tasks', '1,512 tasks']);
   });
 });
 
@@ -118,10 +119,10 @@ describe('the connection’s state', () => {
     }
   });
 
-  it('says up to when everything had arrived for as long as something may be missing, whatever happens meanwhile', () => {
+  it('keeps the time of the last complete state while stale, after any event', () => {
     for (const first of CONNECTION_EVENTS) {
       for (const status of CONNECTION_STATUSES) {
-        // while it is stale nothing arrives whole
+        // a stale page is never complete
         const state = nextConnectionState({ ...live, status, asOf: isStale(status) ? 8 : null }, first, 10, 8);
         expect(state.asOf).toBe(isStale(state.status) ? 8 : null);
       }

@@ -61,7 +61,7 @@ const CACHE_SIZE = 50;
 /** The texts that the server parses into the page; null in the browser. */
 export const ParsedAtOnce = createContext<ReadonlySet<string> | null>(null);
 
-/** Texts that the worker has parsed: a row that is scrolled back into view has its blocks at once. */
+/** Texts that the worker has parsed: a row that is scrolled back into view has its blocks immediately. */
 const cache = new Map<string, Parsed>();
 
 interface Wanted {
@@ -124,7 +124,7 @@ function useParsed(text: string, streaming: boolean): { tokens: readonly Token[]
   };
 }
 
-/** Parses what can be parsed at once. Until the worker has parsed the rest, it stays as written. */
+/** Parses what is quick to parse. Until the worker has parsed the rest, it stays as written. */
 function update(before: Shown, { text, streaming, mayParse }: Wanted): Shown {
   const wanted = { text, streaming, mayParse };
   const known = text.startsWith(before.parsed.text) ? before : { ...before, parsed: NOTHING_PARSED, count: 0 };

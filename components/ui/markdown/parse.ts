@@ -249,7 +249,7 @@ function splitQuote(quote: Tokens.Blockquote, lexer: Lexer): Token[] {
   });
 }
 
-/** An item that is too large by itself is shown as written. */
+/** An item that exceeds the limits alone is shown as written. */
 function splitList(list: Tokens.List): Token[] {
   const parts: Token[] = [];
   let items: Tokens.ListItem[] = [];

@@ -96,13 +96,13 @@ interface LinksProps {
   /** Anchor of the turn or task that the log is locked to. */
   lockedAnchor: string | null;
   span: Span | null;
-  /** What ran when the chosen line was written. */
+  /** The turn and tasks that were running when the chosen line was written. */
   ran: TurnAtLine | null;
   jump: Jump;
   onRelease: () => void;
 }
 
-/** Links between log and transcript: the shown time span, and what ran when the chosen line was written. */
+/** Links from the log to the transcript: the locked turn or task, and whatever was running at the chosen line. */
 function LogLinks(props: LinksProps) {
   const { turns, tasks, span, ran, jump, onRelease } = props;
   const names = useTaskNames(tasks);
@@ -117,7 +117,7 @@ function LogLinks(props: LinksProps) {
       : { anchor, title: `Task ${inQuotes(task.description)}` };
   };
   const locked = props.lockedAnchor === null || span === null ? null : { ...targetOf(props.lockedAnchor), span };
-  const answer = ran?.answer ?? null;
+  const response = ran?.response ?? null;
   const isEmpty = locked === null && ran === null;
   return (
     <JumpProvider jump={jump}>
@@ -143,13 +143,13 @@ function LogLinks(props: LinksProps) {
             </button>
           </p>
         )}
-        {/* Announced to screen readers, too. */}
+        {/* Screen readers announce it, too. */}
         <p role="status" className="flex min-w-0 max-w-full flex-wrap items-baseline gap-x-1.5">
           {ran !== null && (
             <Ran
               found={ran}
-              turn={answer?.turnId == null ? null : turnTarget(answer.turnId)}
-              tasks={answer === null ? [] : tasksAt(tasks, answer.taskIds, ran.at)}
+              turn={response?.turnId == null ? null : turnTarget(response.turnId)}
+              tasks={response === null ? [] : tasksAt(tasks, response.taskIds, ran.at)}
               lockedAnchor={locked?.anchor ?? null}
             />
           )}
@@ -170,14 +170,14 @@ function SpanOf({ span: { from, to } }: { span: Span }) {
 
 function Ran(props: { found: TurnAtLine; turn: Target | null; tasks: readonly Target[]; lockedAnchor: string | null }) {
   const { found, turn, tasks, lockedAnchor } = props;
-  const { answer, error } = found;
+  const { response, error } = found;
   if (error !== null) return <span className="text-failed">The turn could not be loaded: {error}</span>;
-  if (answer === null) return null;
+  if (response === null) return null;
   return (
     <>
       <LogTime at={found.at} />
       {turn === null && <span>before the first turn</span>}
-      {turn !== null && <span>{answer.running ? 'in' : 'after'}</span>}
+      {turn !== null && <span>{response.running ? 'in' : 'after'}</span>}
       {turn !== null && (turn.anchor === lockedAnchor ? <span>that turn</span> : <Place {...turn} />)}
       {tasks.length > 0 && <span>while {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} ran:</span>}
       {tasks.map((task) => (
@@ -187,7 +187,7 @@ function Ran(props: { found: TurnAtLine; turn: Target | null; tasks: readonly Ta
   );
 }
 
-/** The named tasks that were running at a time. Later runs may have reused an id. */
+/** The tasks with these ids that were running at a time. Later runs may have reused an id. */
 function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Target[] {
   return ids.flatMap((id) => {
     const task = tasks.find((one) => one.id === id && one.startedAt <= at && (one.endedAt ?? at) >= at);

@@ -14,7 +14,7 @@ interface SessionColumnsProps extends SessionParts {
   named: ReturnType<typeof useNamedTasks>;
   /** Renders the header; `onTasks` toggles the tasks. */
   head: (onTasks: () => void) => ReactNode;
-  /** History update for a jump made before the transcript has loaded. */
+  /** How a jump updates the history before the transcript has loaded. */
   historyUpdate: Parameters<typeof setAddressAnchor>[1];
 }
 

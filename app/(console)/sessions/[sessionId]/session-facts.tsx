@@ -46,14 +46,14 @@ export function SessionFacts(props: {
             </span>
           )}
           {session.away !== null ? (
-            // On a phone, only the note above the composer shows it.
+            // On a phone, only the note above the composer shows the evidence.
             <span className="max-sm:hidden">
               <Evidence away={session.away} />
             </span>
           ) : isTimed(session) ? (
             <RunningClock since={session.stateSince} className="text-ink-3" />
           ) : (
-            // Full width, so nothing after it moves as it ticks.
+            // A fixed width, so that the ticking clock moves nothing after it.
             <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
           )}
           {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3" />}

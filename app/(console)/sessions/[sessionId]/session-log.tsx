@@ -35,7 +35,7 @@ export function SessionLog(props: {
     [transcript],
   );
   const { turnAtLine: ran, lookUp: onLineClick, clear: forget } = useTurnAtLine(sessionId, showTurn);
-  // A new span makes the previous line's answer obsolete.
+  // A new span makes the previous line's response obsolete.
   const onLock = useCallback(() => {
     forget();
     show();

@@ -12,7 +12,7 @@ export interface SessionStart {
   session: SessionDetail;
   agent: Pick<AgentDetail, 'agent' | 'position'> | null;
   tasks: { list: TaskList; isComplete: boolean };
-  /** Null if it is too large to send with the page. */
+  /** Null if the transcript is too large to send with the page. */
   transcript: TranscriptPage | null;
 }
 

@@ -79,7 +79,7 @@ export function useLogPanel() {
     if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
   }, [open, takesFocus]);
 
-  // If the user moves the focus while the log loads, the log no longer takes it.
+  // If the user moves the focus while the log loads, the log leaves it there.
   useEffect(() => {
     if (!takesFocus) return;
     const onFocusOut = ({ target, relatedTarget }: FocusEvent) => {
