@@ -59,7 +59,7 @@ function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListSta
 function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: ListState }) {
   const { rows, next } = list;
   const [query, setQuery] = useBoardQuery(useSearchParams());
-  const wanted = useDeferredValue(query);
+  const deferred = useDeferredValue(query);
   // Once all agents are loaded, the server has no further matches.
   const serverQuery =
     next === null || query.text.trim() === '' ? '' : new URLSearchParams({ q: query.text.trim() }).toString();
@@ -73,10 +73,10 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const { selected, select, selectOnly } = useSelection();
   const [sorter] = useState(() => new BoardSorter());
   const order = useMemo(() => {
-    const shown = rows.filter((agent) => isOnBoard(agent, wanted));
-    return [{ name: 'agents', ids: sorter.sort(shown, wanted) }];
-  }, [rows, wanted, sorter]);
-  const held = useHeldOrder(box, order, `${next} ${boardParams(wanted)}`);
+    const shown = rows.filter((agent) => isOnBoard(agent, deferred));
+    return [{ name: 'agents', ids: sorter.sort(shown, deferred) }];
+  }, [rows, deferred, sorter]);
+  const held = useHeldOrder(box, order, `${next} ${boardParams(deferred)}`);
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const chosen = agents.filter(({ id }) => selected.has(id));

@@ -22,7 +22,6 @@ import { CommandList, RunnerFacts } from './runner-facts';
 import { TroubleLine } from './trouble-line';
 import { useAgent } from './use-agents';
 
-/** An agent: its status, sessions, delivery and failures. */
 export function AgentPage({ initial }: { initial: AgentDetail }) {
   const { detail, moreSessions } = useAgent(initial, true);
   const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;

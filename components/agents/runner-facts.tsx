@@ -100,7 +100,6 @@ function Connection({ agent }: { agent: AgentSummary }) {
   );
 }
 
-/** The agent's slash commands, folded. */
 export function CommandList({ commands }: { commands: readonly NamedCommand[] }) {
   const { open, id, button } = useDisclosure();
   return (

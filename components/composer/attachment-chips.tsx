@@ -11,7 +11,6 @@ import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import type { Upload, UploadList } from './upload-list';
 
-/** Attachments of the draft with their upload progress. */
 export function AttachmentChips(props: {
   sessionId: string;
   uploads: readonly Upload[];

@@ -25,7 +25,6 @@ const STATE_WORD: Record<WebhookDeliveryState, string> = {
   'gave-up': 'gave up',
 };
 
-/** The webhook and its newest deliveries. */
 export function WebhookPanel() {
   const mayAct = useMayAct();
   const status = useQuery({

@@ -38,7 +38,6 @@ const DOT: Record<ConnectionStatus, string> = {
   'signed-out': 'bg-current rounded-none!',
 };
 
-/** The state of the live connection. */
 export function ConnectionBadge() {
   const { status } = useConnectionState();
   const asOf = useFrozenAt();

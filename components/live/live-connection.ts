@@ -61,7 +61,7 @@ export class LiveConnection {
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
   /** Time at which the page was last complete, on the wall clock and on the monotonic clock. */
-  #lastComplete: { at: number; steady: number } | null = null;
+  #asOf: { at: number; steady: number } | null = null;
   readonly #silence = new SilenceWatch(() => {
     this.#stream?.abort.abort();
     this.#stream = null;
@@ -204,8 +204,7 @@ export class LiveConnection {
   #noteActivity(): void {
     this.#silence.reset();
     const { status } = this.#state;
-    if (status === 'live' || status === 'gap')
-      this.#lastComplete = { at: this.#options.now(), steady: performance.now() };
+    if (status === 'live' || status === 'gap') this.#asOf = { at: this.#options.now(), steady: performance.now() };
   }
 
   #receive(received: readonly ReceivedFrame[]): void {
@@ -246,8 +245,7 @@ export class LiveConnection {
   #transition(event: ConnectionEvent): void {
     const now = this.#options.now();
     // Keeps the age if the wall clock was set back.
-    const completeAt =
-      this.#lastComplete && Math.min(this.#lastComplete.at, now - (performance.now() - this.#lastComplete.steady));
+    const completeAt = this.#asOf && Math.min(this.#asOf.at, now - (performance.now() - this.#asOf.steady));
     const next = nextConnectionState(this.#state, event, now, completeAt);
     if (next === this.#state) return;
     this.#state = next;

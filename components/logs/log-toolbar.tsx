@@ -51,7 +51,6 @@ function LogSize({ store }: { store: LogStore | null }) {
   );
 }
 
-/** The log's filters and display settings. */
 export function LogToolbar(props: LogToolbarProps) {
   const { agentId, query, onQuery, settings, search, hits, isBusy, error, onRetry, store, follows, onFollow } = props;
   return (
@@ -174,7 +173,6 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
   );
 }
 
-/** Selects components. */
 function ComponentFilter(props: {
   agentId: string;
   components: readonly string[];

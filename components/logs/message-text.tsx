@@ -3,7 +3,6 @@ import { Fragment } from 'react';
 import { needsBreaks, withBreaks } from '@/components/ui/line-breaks';
 import { ELEMENTS_FOLDED, ELEMENTS_UNFOLDED, type MessagePiece, messagePieces } from './message-pieces';
 
-/** A message with its colours, control symbols and hits. */
 export function MessageText(props: {
   message: string;
   hits: readonly (readonly [number, number])[];

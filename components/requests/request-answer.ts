@@ -4,7 +4,7 @@ import type { ActionState } from '@/components/live/actions';
 import { quoted } from '@/components/ui/verbatim';
 
 /** True if an answer was given and has not failed. */
-export function isAnswerPending({ answer }: RequestItem, action: ActionState | null): boolean {
+export function isAnswering({ answer }: RequestItem, action: ActionState | null): boolean {
   if (action?.kind === 'sending') return true;
   if (action?.kind === 'accepted' && answer?.commandId !== action.commandId) return true;
   return answer !== null && answer.state !== 'failed';
@@ -84,7 +84,7 @@ const expired = new WeakMap<RequestItem, RequestItem>();
  * takes precedence. Returns the same object for the same request.
  */
 export function withExpiry(item: RequestItem, isOver: boolean, action: ActionState | null): RequestItem {
-  if (!isOver || item.outcome !== null || isAnswerPending(item, action)) return item;
+  if (!isOver || item.outcome !== null || isAnswering(item, action)) return item;
   const found = expired.get(item) ?? { ...item, outcome: 'expired' };
   expired.set(item, found);
   return found;

@@ -25,15 +25,7 @@ import { isPress, isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
-import {
-  closedText,
-  DENY,
-  decisionOf,
-  isAnswerPending,
-  offeredOptions,
-  requestKey,
-  withExpiry,
-} from './request-answer';
+import { closedText, DENY, decisionOf, isAnswering, offeredOptions, requestKey, withExpiry } from './request-answer';
 import { useCardKeys, useOfferAllow, useReadState, useRequestDraft, useWatchedRequests } from './request-board';
 import { RequestHead, unseenReason } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
@@ -60,14 +52,14 @@ export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
   // The key keeps read state, draft and focus with their request.
   const { item } = props;
   const isOver = useHasPassed(item.expiresAt);
-  const action = useActionState(requestKey(item));
-  const current = useMemo(() => withExpiry(item, isOver, action), [item, isOver, action]);
-  return <Card key={requestKey(item)} {...props} item={current} action={action} />;
+  const state = useActionState(requestKey(item));
+  const current = useMemo(() => withExpiry(item, isOver, state), [item, isOver, state]);
+  return <Card key={requestKey(item)} {...props} item={current} state={state} />;
 });
 
-/** @param action state of an answer given on this page */
-function Card(props: RequestCardProps & { action: ActionState | null }) {
-  const { item, action, input, size, pinned = false, onDismiss } = props;
+/** @param state of an answer given on this page */
+function Card(props: RequestCardProps & { state: ActionState | null }) {
+  const { item, state, input, size, pinned = false, onDismiss } = props;
   const key = requestKey(item);
   const actions = useActions();
   const box = useRef<HTMLElement>(null);
@@ -80,10 +72,10 @@ function Card(props: RequestCardProps & { action: ActionState | null }) {
   const [draft, change] = useRequestDraft(key);
   const [gate, setGate] = useState<InputGate>('scroll');
   const open = item.outcome === null;
-  const notice = open ? null : closedText(item, action);
-  const showsNotice = notice !== null && (pinned || hasFocus);
+  const notice = open ? null : closedText(item, state);
+  const isNotice = notice !== null && (pinned || hasFocus);
   const isQuestion = item.requestKind === 'question';
-  const isBusy = isAnswerPending(item, action);
+  const isBusy = isAnswering(item, state);
   const refusal = useRefusal(isQuestion ? 'question.answer' : 'permission.decision');
   const { may, answersHere } = useActing();
   const isAnswerable = open && actions !== null && !isBusy && stopped === null && refusal === null;
@@ -110,9 +102,9 @@ function Card(props: RequestCardProps & { action: ActionState | null }) {
   const keys = { allow: () => choose(first), deny: () => choose(deny) };
   useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, keys);
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);
-  useKeptFocus(showsNotice && hasFocus, box);
+  useKeptFocus(isNotice && hasFocus, box);
 
-  if (!open && !showsNotice) return <RequestOutcome item={item} />;
+  if (!open && !isNotice) return <RequestOutcome item={item} />;
   const onKeyDown = (event: KeyboardEvent) => {
     if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
     if (isPress('request.allow', event)) keys.allow();
@@ -120,14 +112,13 @@ function Card(props: RequestCardProps & { action: ActionState | null }) {
     else return;
     event.preventDefault();
   };
-  const failure =
-    action?.kind === 'failed' ? action.reason : item.answer?.state === 'failed' ? item.answer.reason : null;
+  const failure = state?.kind === 'failed' ? state.reason : item.answer?.state === 'failed' ? item.answer.reason : null;
   return (
     <section
       ref={box}
       id={pinned ? undefined : `request-${item.id}`}
       data-action={key}
-      data-gone={showsNotice || undefined}
+      data-gone={isNotice || undefined}
       // The transcript may have a card with the same title.
       aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${quoted(item.title)}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: needs the focus for its keys
@@ -136,7 +127,7 @@ function Card(props: RequestCardProps & { action: ActionState | null }) {
       {...handlers}
       className={clsx(
         'group/answer border-l-2 px-3 py-2 -outline-offset-2',
-        showsNotice ? 'border-line-strong border-dashed bg-raised/60' : 'border-waiting bg-waiting-soft',
+        isNotice ? 'border-line-strong border-dashed bg-raised/60' : 'border-waiting bg-waiting-soft',
         !pinned && 'my-3',
       )}
     >
@@ -181,7 +172,7 @@ function Card(props: RequestCardProps & { action: ActionState | null }) {
       <AnswerStatus item={item} isPending={open && isBusy} failure={open ? failure : null} />
       <ClosedNotice
         of={key}
-        words={showsNotice ? notice : null}
+        words={isNotice ? notice : null}
         onDismiss={() => {
           leave();
           onDismiss?.();

@@ -85,11 +85,11 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onCheck: (isAllSeen
   useEffect(() => {
     const element = shown.current;
     if (element === null) return;
-    let soon: ReturnType<typeof setTimeout> | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     // No event fires when an overlay disappears.
     const lookSoon = () => {
-      clearTimeout(soon);
-      soon = setTimeout(check, RECHECK_MS);
+      clearTimeout(timer);
+      timer = setTimeout(check, RECHECK_MS);
     };
     const note = (entries: readonly IntersectionObserverEntry[]) => {
       if (entries.length === 0) return;
@@ -128,7 +128,7 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onCheck: (isAllSeen
       sight.disconnect();
       size.disconnect();
       listening.abort();
-      clearTimeout(soon);
+      clearTimeout(timer);
     };
   }, [shown, seen, onCheck]);
 }

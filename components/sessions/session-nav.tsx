@@ -43,7 +43,7 @@ export function SessionNav(props: {
   const box = useRef<HTMLElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [query, setQuery] = useSessionQuery(keysEverywhere, useSearchParams());
-  const wanted = useDeferredValue(query);
+  const deferred = useDeferredValue(query);
   const isFiltered = paramsOf(query) !== '';
   const search = useListSearch<SessionList>({
     path: '/sessions',
@@ -53,15 +53,15 @@ export function SessionNav(props: {
   const sessions = list?.sessions;
   const minute = useServerNow((now) => Math.floor(now / 60_000));
   const groups = useMemo(() => {
-    const matching = (sessions ?? []).filter((session) => matchesFilter(session, wanted));
-    return groupSessions(matching, wanted.text, minute * 60_000);
-  }, [sessions, wanted, minute]);
+    const matching = (sessions ?? []).filter((session) => matchesFilter(session, deferred));
+    return groupSessions(matching, deferred.text, minute * 60_000);
+  }, [sessions, deferred, minute]);
   const ids = useMemo(
     () => groups.map((group) => ({ name: group.group, ids: group.sessions.map(({ id }) => id) })),
     [groups],
   );
   const byId = useMemo(() => new Map(sessions?.map((session) => [session.id, session])), [sessions]);
-  const { order, moved, added, release } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(wanted)}`, (id) =>
+  const { order, moved, added, release } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(deferred)}`, (id) =>
     byId.has(id),
   );
   const counts = isFiltered ? search.found?.counts : list?.counts;

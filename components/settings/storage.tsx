@@ -19,7 +19,6 @@ interface Part {
   share: number;
 }
 
-/** The size of the database and of its parts. */
 export function DatabaseSize({ initial }: { initial: Storage | null }) {
   const { storage, error, isLooking, again } = useStorage(initial);
   return (

@@ -16,7 +16,6 @@ import { spanInWords, Until } from './until';
 
 const REFRESH_MS = 10_000;
 
-/** The signed-in user: role, sign-ins and sign-out. */
 export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hint: string }) {
   const { list: { signIns } = initial, update } = useList<OwnSignIns>({
     key: ['access', 'own'],

@@ -75,7 +75,6 @@ export function OutputView({ output, name, isLive }: { output: TaskOutput; name:
   );
 }
 
-/** The search field, with buttons for the next and previous hit. */
 function OutputSearch(props: {
   name: string;
   query: string;

@@ -175,11 +175,7 @@ function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], en
   if (value === undefined) return <p className="text-ink-3 text-xs">Loading steps…</p>;
   if (value.items.length === 0) {
     return (
-      <p className="text-ink-3 text-xs">
-        {task.status === 'running'
-          ? 'No steps yet. They appear here while the subagent works.'
-          : 'No steps were recorded.'}
-      </p>
+      <p className="text-ink-3 text-xs">{task.status === 'running' ? 'No steps yet.' : 'No steps were recorded.'}</p>
     );
   }
   return renderItems(value.items, task.endedAt);

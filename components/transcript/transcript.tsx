@@ -238,14 +238,10 @@ export const RedactedNote = memo(function RedactedNote({ turns }: { turns: reado
       aria-label="Secrets"
       className="pointer-events-none absolute top-1 right-4 z-[5] rounded bg-ground px-1.5 text-2xs text-ink-3 empty:hidden"
     >
-      {count === 0 ? null : wordsOf(count)}
+      {count > 0 && `${plural(count, 'secret')} removed`}
     </p>
   );
 });
-
-function wordsOf(count: number): string {
-  return `${plural(count, 'secret')} removed`;
-}
 
 const EMPTY = 'No turns yet. The first appears here when the agent starts working.';
 

@@ -113,11 +113,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         <div className="my-1 flex items-start gap-2 text-failed text-xs">
           <Glyph name="failed" className="mt-[3px]" />
           <div className="min-w-0">
-            {turn.error === null ? (
-              'The turn failed. The agent gave no reason.'
-            ) : (
-              <ErrorText text={turn.error.message} />
-            )}
+            {turn.error === null ? 'The turn failed without a reason.' : <ErrorText text={turn.error.message} />}
             {turn.error?.code != null && (
               <span className="ml-2 font-mono text-2xs">
                 <Name text={turn.error.code} />

@@ -87,7 +87,7 @@ describe('a log line', () => {
     expect(previewOf('a漢'.repeat(2_000), false).text).toBe('a漢'.repeat(30).slice(0, -1));
     expect(previewOf('a\0'.repeat(2_000), false)).toEqual({
       text: `${'a\0'.repeat(15)}a`,
-      rest: '3969 more characters',
+      rest: '3,969 more characters',
     });
   });
 
@@ -95,7 +95,7 @@ describe('a log line', () => {
     expect(row({ message: Array.from({ length: 40 }, (_, index) => `at ${index}`).join('\n') })).toContain(
       '28 more lines',
     );
-    expect(row({ message: 'x'.repeat(5_000) })).toContain('4000 more characters');
+    expect(row({ message: 'x'.repeat(5_000) })).toContain('4,000 more characters');
     expect(row({ message: 'x'.repeat(5_000) }, {}, true)).toContain('x'.repeat(5_000));
   });
 });
@@ -171,7 +171,7 @@ describe('formats', () => {
     expect(timeFromField('', true)).toBeNull();
   });
 
-  it('say who changed the level, and how much was removed', () => {
+  it('show who changed the level, and how many lines were removed', () => {
     expect(markerText({ kind: 'level', level: 'debug', previous: 'info', by: 'ada' })).toBe(
       'level info → debug, by ada',
     );
@@ -192,7 +192,7 @@ describe('a log query', () => {
     { ...UNFILTERED, level: 'warn', components: ['a b', 'ü&c'], text: 'x "y z"' },
     { ...UNFILTERED, text: '^a+(b|c)$', isRegex: true, from: 5, to: 1_795_170_167_743 },
     { ...UNFILTERED, isRegex: true },
-  ])('is the same after a way through an address: %j', (query) => {
+  ])('round-trips through a URL: %j', (query) => {
     expect(queryFromParams(new URLSearchParams(paramsFromQuery(query).toString()))).toEqual(query);
   });
 });
@@ -214,7 +214,7 @@ describe('lines in the server’s markup', () => {
     expect(written('ready')).not.toContain('only-where-wrapped');
   });
 
-  it('offer to unfold a wrapped line only if there is more of it', () => {
+  it('show an unfold button on a wrapped line only if text is hidden', () => {
     expect(written('word '.repeat(30))).toMatch(/aria-label="Unfold the line" class="[^"]*only-where-cut/);
     expect(written('The answer is {"a":1,"b":{"c":[1,2,3]}}')).not.toContain('only-where-cut');
   });

@@ -59,8 +59,8 @@ describe('texts in summaries', () => {
     const markup = render(turns, [begun]);
     expect(renderedText(markup).split(summary)).toHaveLength(3);
     expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
-    const told = aTurn({ id: 'r3', kind: 'none', items: [aTaskMoment({ position: '30', phase: 'completed' })] });
-    expect(renderedText(render([told], [{ ...begun, startedInTurnId: null }]))).toContain(summary);
+    const ended = aTurn({ id: 'r3', kind: 'none', items: [aTaskMoment({ position: '30', phase: 'completed' })] });
+    expect(renderedText(render([ended], [{ ...begun, startedInTurnId: null }]))).toContain(summary);
   });
 
   it.each(HIDING)('of errors of tasks and turns: %s', (_what, error) => {
@@ -71,7 +71,7 @@ describe('texts in summaries', () => {
     expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
   });
 
-  it('are shown as far as a page can, and say that they continue', () => {
+  it('are shown in part if they are long, with a button for more', () => {
     const summary = '\u200b\u200e'.repeat(5_000);
     const markup = render(
       [aTurn({ items: [aTaskMoment()] })],

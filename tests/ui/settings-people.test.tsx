@@ -116,7 +116,7 @@ it('shows when a sign-in ends, idle and at the latest', async () => {
   );
 });
 
-it('shows a viewer’s permissions and whom to ask', async () => {
+it('shows a viewer’s permissions and the admins to ask', async () => {
   read = { signIns: [] };
   await open(<YouPage me={me('viewer')} initial={{ signIns: [] }} hint="For more, ask an admin: Lena." />);
   expect(document.body.textContent).toContain(

@@ -48,9 +48,9 @@ describe('lineDiff', () => {
         expect([after, `${after}\n`]).toContain(now);
         // A line break is added to both texts or to neither.
         if (before !== '' && after !== '') expect(old === before).toBe(now === after);
-        for (const { text: lines, lines: told } of chunks) {
+        for (const { text: lines, lines: count } of chunks) {
           expect(lines.endsWith('\n')).toBe(true);
-          expect(lines.split('\n').length - 1).toBe(told);
+          expect(lines.split('\n').length - 1).toBe(count);
         }
       }),
       { numRuns: 2_000 },

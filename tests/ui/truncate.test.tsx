@@ -22,7 +22,7 @@ describe('a very long line', () => {
     ['code', `\`\`\`json\n${LINE}\n\`\`\``],
     ['code in a list', `- a\n  ~~~\n  ${LINE}\n  ~~~`],
     ['code with another fence in it', `\`\`\`\`\n\`\`\`\n${LINE}\n\`\`\`\``],
-  ])('%s are not folded', (_what, text) => expect(foldLines(text)).toEqual({ text, wholeLength: null }));
+  ])('%s are not folded', (_what, text) => expect(foldLines(text)).toEqual({ text, fullLength: null }));
 
   it('is folded after a code block', () => {
     expect(foldLines(`\`\`\`\na\n\`\`\`\n${LINE}`).text.length).toBeLessThan(1_000);

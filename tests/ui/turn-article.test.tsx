@@ -80,13 +80,17 @@ describe('a turn', () => {
 
   it('was notified, not woken, by a task of another session', () => {
     const trigger = { kind: 'task' as const, taskIds: ['t1', 't2', 't3'] };
-    const told = (ofSessionIds: (string | null)[]) => ({ ...woken, items: [], trigger: { ...trigger, ofSessionIds } });
+    const notified = (ofSessionIds: (string | null)[]) => ({
+      ...woken,
+      items: [],
+      trigger: { ...trigger, ofSessionIds },
+    });
     const name = (turn: Turn) => names(render([started, turn], [ended]), 'article')[1];
-    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: notified of 3 tasks of session “b”');
-    expect(name(told([null, 'b', 'c']))).toBe(
+    expect(name(notified(['b', 'b', 'b']))).toBe('Between-run turn: notified of 3 tasks of session “b”');
+    expect(name(notified([null, 'b', 'c']))).toBe(
       'Between-run turn: woken by Poll (failed, exit 3), notified of 2 tasks of other sessions',
     );
-    const one = { ...told(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
+    const one = { ...notified(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
     expect(name(one)).toBe('Between-run turn: notified of a task of session “b”');
     const markup = render([started, one], [ended]);
     expect(markup).toContain('href="/sessions/b"');

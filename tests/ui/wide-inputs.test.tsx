@@ -36,7 +36,7 @@ describe('a request card', () => {
     expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(MOST_CHARACTERS);
   });
 
-  it.each(hostileInputs())('comes with no more others than can be laid out at once: $name', (hostile) => {
+  it.each(hostileInputs())('shares a bounded first render with others: $name', (hostile) => {
     const requests = Array.from({ length: 40 }, (_, index) => requestOf(hostile, `q${index}`));
     const weightOf = (at: number) => itemWeight(requests[at] as RequestItem);
     for (const most of [FIRST_WEIGHT, STEP_WEIGHT]) {
@@ -134,8 +134,8 @@ describe('questions', () => {
   });
 });
 
-describe('a name with very many symbols', () => {
-  it('is cut, and says so', () => {
+describe('a name with many labels', () => {
+  it('is marked as truncated', () => {
     const markup = renderToStaticMarkup(<Name text={`a${zeroWidthCharacters(390)}b`} />);
     expect(elements(markup)).toBeLessThanOrEqual(100);
     expect(markup).toMatch(/…$/);

@@ -15,7 +15,6 @@ interface SessionViewProps {
   nonce: string | undefined;
 }
 
-/** A session's page. */
 export function SessionView({ sessionId, initial: json, nonce }: SessionViewProps) {
   const [initial] = useState(() => JSON.parse(json) as SessionStart);
   return (

@@ -22,7 +22,7 @@ export function useLogPanel() {
   const [covering, setCovering] = useState(false);
   const open = covers ? covering : stored === 'yes';
   /** The element that had the focus before the log took it. */
-  const cameFrom = useRef<Element | null>(null);
+  const previousFocus = useRef<Element | null>(null);
   const [takesFocus, setTakesFocus] = useState(false);
 
   const setOpen = useCallback(
@@ -33,7 +33,7 @@ export function useLogPanel() {
     [covers, store],
   );
   const enter = useCallback(() => {
-    cameFrom.current = document.activeElement;
+    previousFocus.current = document.activeElement;
     setTakesFocus(true);
     setOpen(true);
   }, [setOpen]);
@@ -47,7 +47,7 @@ export function useLogPanel() {
       requestAnimationFrame(() => {
         const { activeElement, body } = document;
         if (activeElement !== body && !box.current?.contains(activeElement)) return;
-        const from = cameFrom.current;
+        const from = previousFocus.current;
         if (from instanceof HTMLElement && from.isConnected && from !== document.body) {
           from.focus({ preventScroll: true });
         } else transcript.current?.focus();
@@ -66,7 +66,7 @@ export function useLogPanel() {
     if (!open) enter();
     else if (panel?.contains(document.activeElement)) close();
     else {
-      cameFrom.current = document.activeElement;
+      previousFocus.current = document.activeElement;
       // The log takes the focus once it has loaded.
       setTakesFocus(true);
       (logElement(panel) ?? panel)?.focus();
