@@ -66,26 +66,26 @@ class InboxItems {
   putList({ items, position, next, counts }: InboxList, after?: string): void {
     const { inbox } = this.#fleet;
     const rows = this.#withoutDropped(items, position);
-    this.#fleet.update('inbox', ALL, position, () => inbox.putList(ALL, { rows, position, next, after }));
+    this.#fleet.put('inbox', ALL, position, () => inbox.putList(ALL, { rows, position, next, after }));
     this.setCounts({ counts, position });
   }
 
   /** Applies counts. */
   setCounts({ counts, position }: Pick<InboxList, 'counts' | 'position'>): void {
     this.#handleResets();
-    this.#fleet.update('inbox', null, position, () => this.#counts.set(counts, position));
+    this.#fleet.put('inbox', null, position, () => this.#counts.set(counts, position));
     this.#listed = undefined;
   }
 
   /** Applies items from anywhere in the inbox; its cursor stays. */
   putFound({ items, position }: Pick<InboxList, 'items' | 'position'>): void {
     const rows = this.#withoutDropped(items, position);
-    this.#fleet.update('inbox', ALL, position, () => this.#fleet.inbox.putRows(ALL, rows, position));
+    this.#fleet.put('inbox', ALL, position, () => this.#fleet.inbox.putRows(ALL, rows, position));
   }
 
   /** Applies the result of a mark. */
   putMarked({ items, position }: InboxMarked): void {
-    this.#fleet.update('inbox', null, position, () => {
+    this.#fleet.put('inbox', null, position, () => {
       for (const item of this.#withoutDropped(items, position)) this.#fleet.inbox.put(item, position);
     });
   }

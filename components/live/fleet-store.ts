@@ -115,12 +115,12 @@ export class FleetStore extends Store {
     for (const { event, data, id } of frames) {
       this.#position = id;
       if (event === 'session') {
-        this.sessions.applyUpdate(data, id);
+        this.sessions.update(data, id);
         this.#streamed.add(data.id);
-      } else if (event === 'agent') this.agents.applyUpdate(data, id);
-      else if (event === 'task') this.tasks.applyUpdate(data, id);
-      else if (event === 'obligation') this.obligations.applyUpdate(data, id);
-      else if (event === 'inbox') this.inbox.applyUpdate(data, id);
+      } else if (event === 'agent') this.agents.update(data, id);
+      else if (event === 'task') this.tasks.update(data, id);
+      else if (event === 'obligation') this.obligations.update(data, id);
+      else if (event === 'inbox') this.inbox.update(data, id);
     }
     this.changed();
   }
@@ -159,17 +159,17 @@ export class FleetStore extends Store {
   }
 
   putSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
-    this.update('sessions', ALL, position, () => this.sessions.putList(ALL, { rows, position, next, after }));
+    this.put('sessions', ALL, position, () => this.sessions.putList(ALL, { rows, position, next, after }));
     this.setCounts(counts, position);
   }
 
   /** Adds sessions from anywhere in the list; its cursor stays. */
   putFoundSessions({ sessions: rows, position }: SessionList): void {
-    this.update('sessions', ALL, position, () => this.sessions.putRows(ALL, rows, position));
+    this.put('sessions', ALL, position, () => this.sessions.putRows(ALL, rows, position));
   }
 
   putFoundAgents({ agents: rows, position }: AgentList): void {
-    this.update('agents', ALL, position, () => this.agents.putRows(ALL, rows, position));
+    this.put('agents', ALL, position, () => this.agents.putRows(ALL, rows, position));
   }
 
   setCounts(counts: CountsByState, position: Position): void {
@@ -179,7 +179,7 @@ export class FleetStore extends Store {
   }
 
   putSession({ session, position }: SessionDetail): void {
-    this.update('sessions', null, position, () => this.sessions.put(session, position));
+    this.put('sessions', null, position, () => this.sessions.put(session, position));
   }
 
   putAgentSessions(
@@ -188,16 +188,16 @@ export class FleetStore extends Store {
     after?: string,
   ): void {
     const list = { rows, position, next, after };
-    this.update('sessions', agentId, position, () => this.sessions.putList(agentId, list));
+    this.put('sessions', agentId, position, () => this.sessions.putList(agentId, list));
   }
 
   putAgents({ agents: rows, position, next, count }: AgentList, after?: string): void {
     const list = { rows, position, next, count, after };
-    this.update('agents', ALL, position, () => this.agents.putList(ALL, list));
+    this.put('agents', ALL, position, () => this.agents.putList(ALL, list));
   }
 
   putAgent({ agent, position }: Pick<AgentDetail, 'agent' | 'position'>): void {
-    this.update('agents', null, position, () => this.agents.put(agent, position));
+    this.put('agents', null, position, () => this.agents.put(agent, position));
   }
 
   putAgentDetail({ agent, sessions, nextSessions: next, position }: AgentDetail): void {
@@ -208,12 +208,12 @@ export class FleetStore extends Store {
   /** @param isPart the part that the server rendered */
   putTasks(sessionId: string, { tasks: rows, position, omitted: count = 0 }: TaskList, isPart = false): void {
     const list = { rows, position, count };
-    this.update('tasks', sessionId, position, () => this.tasks.putList(sessionId, list, isPart));
+    this.put('tasks', sessionId, position, () => this.tasks.putList(sessionId, list, isPart));
   }
 
   putObligations(agentId: string, { obligations, position }: ObligationList): void {
     const rows = obligations.map((one) => ({ ...one, agentId, state: 'owed' as const }));
-    this.update('obligations', agentId, position, () => this.obligations.putList(agentId, { rows, position }));
+    this.put('obligations', agentId, position, () => this.obligations.putList(agentId, { rows, position }));
   }
 
   /** Call after a gap. */
@@ -247,7 +247,7 @@ export class FleetStore extends Store {
   }
 
   /** @param name of the list, or null for a single row. `apply` stores the rows */
-  update(table: TableName, name: string | null, position: Position, apply: () => void): void {
+  put(table: TableName, name: string | null, position: Position, apply: () => void): void {
     const since = (name === null ? null : this[table].retain(name, this.#position)) ?? this.#start?.after ?? null;
     apply();
     if (since === null || comparePositions(position, since) < 0) {

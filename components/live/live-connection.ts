@@ -331,7 +331,7 @@ export class TopicBuffer {
     this.position = frame.id;
     this.#frames.push({ frame, chars });
     this.#chars += chars;
-    if (this.#frames.length > MAX_FRAMES || this.#chars > MAX_CHARS) this.#evictHalf();
+    if (this.#frames.length > MAX_FRAMES || this.#chars > MAX_CHARS) this.#evict();
     return true;
   }
 
@@ -356,7 +356,7 @@ export class TopicBuffer {
     this.#chars = 0;
   }
 
-  #evictHalf(): void {
+  #evict(): void {
     let count = 0;
     while (this.#frames.length - count > MAX_FRAMES / 2 || this.#chars > MAX_CHARS / 2) {
       this.#chars -= this.#frames[count]?.chars ?? 0;

@@ -125,7 +125,7 @@ export class RowTable<Row extends object> {
   }
 
   /** Applies an update and adds the row to its lists. */
-  applyUpdate(row: Row, at: Position): void {
+  update(row: Row, at: Position): void {
     const lists = this.#listsOf(row);
     if (!this.#kind.keepsAll && lists.length === 0) return;
     this.put(row, at);
