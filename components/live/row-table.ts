@@ -98,7 +98,7 @@ export class RowTable<Row extends object> {
   }
 
   /**
-   * Retains a list's rows from now on. @returns the position from which rows are retained; null: since the stream started
+   * Retains a list's rows from now on. @returns the position from which they are retained; null: the stream's start
    */
   retain(name: string, since: Position | null): Position | null {
     return this.#list(name, since).since;
