@@ -5,7 +5,9 @@ export default function NotFound() {
     <main className="grid min-h-dvh place-items-center px-6">
       <div className="max-w-sm">
         <h1 className="font-medium text-lg">Nothing here</h1>
-        <p className="mt-1 text-ink-2">No page, session or agent has this address. Check the link and the runner.</p>
+        <p className="mt-1 text-ink-2">
+          No page, session or agent has this address. Check the link, or start its runner.
+        </p>
         {/* Not a Link, because every page would load its code. */}
         <a href={withBasePath('/')} className="mt-4 inline-block underline underline-offset-2">
           All sessions

@@ -4,7 +4,7 @@ import { PagePerson } from '@/components/access/page-person';
 import { commandPlace } from '@/lib/server/access/command-place';
 import { may } from '@/lib/server/access/principal';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/server/queries/read-sessions';
-import { readInTurn, visitor } from './read-in-turn';
+import { readInTurn, readPrincipal } from './read-in-turn';
 import { Shell } from './shell';
 import { TopLinks } from './top-links';
 
@@ -13,7 +13,7 @@ const MAY_READ = 'You can read here. To write, ask an admin for the operator rol
 
 /** Reads the first sessions with every page, so they show before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
-  const principal = await visitor();
+  const principal = await readPrincipal();
   const mayAct = may(principal, 'act');
   const sessions = await readInTurn((scope) => readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }));
   return (

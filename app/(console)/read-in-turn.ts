@@ -26,7 +26,7 @@ export async function readForPage<T>(
   read: (scope: ReadScope, parts: Pick<ServerParts, 'caches' | 'retention'>, reader: Principal) => Promise<T>,
 ): Promise<T> {
   try {
-    const reader = await visitor();
+    const reader = await readPrincipal();
     const { scope, redacts } = reader;
     const parts = await partsOfRequest();
     const digests = await shownDigests(reader, parts.database);
@@ -40,8 +40,8 @@ export async function readForPage<T>(
   }
 }
 
-/** The signed-in principal. Each page checks it again, because a changed path may bypass the proxy. */
-export async function visitor(): Promise<Principal> {
+/** The signed-in principal. Each page checks the credential again, because a rewritten path may bypass the proxy. */
+export async function readPrincipal(): Promise<Principal> {
   const principal = await theServer().visitor(await headers());
   if (principal === null) redirect(SIGNED_OUT_PATH);
   return principal;

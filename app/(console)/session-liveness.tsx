@@ -3,7 +3,7 @@
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { goneWord } from '@/components/sessions/session-labels';
+import { awayLabel } from '@/components/sessions/session-labels';
 import { LivenessProvider } from '@/components/ui/liveness';
 
 /**
@@ -23,9 +23,9 @@ export function SessionLiveness(props: {
   return (
     <LivenessProvider
       stoppedAt={exitedAt ?? away?.lastHeardAt ?? null}
-      why={exitedAt === null && away !== null ? goneWord(away) : 'Exited'}
+      why={exitedAt === null && away !== null ? awayLabel(away) : 'Exited'}
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
-      heardAt={session?.lastHeardAt ?? null}
+      lastSignalAt={session?.lastHeardAt ?? null}
     >
       <RefusalsProvider status={agent?.status ?? null}>{children}</RefusalsProvider>
     </LivenessProvider>

@@ -29,7 +29,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; links
   const { sessionId } = useParams<{ sessionId?: string }>();
   const home = path === '/';
   usePreload(transcriptCode);
-  useInitialData((fleet) => fleet.takeSessions(sessions));
+  useInitialData((fleet) => fleet.putSessions(sessions));
   const router = useRouter();
   // Esc returns to the sessions, unless a field or dialog handles it.
   useShortcuts({ 'transcript.leave': home ? null : () => router.push('/') });

@@ -4,7 +4,6 @@ import { Link } from '@/components/ui/link';
 import { SettingsLink } from './settings-link';
 import { InboxCount } from './when-idle-part';
 
-/** Links to the other pages. Server-rendered. */
 export function TopLinks() {
   return (
     <>

@@ -2,7 +2,6 @@ import type { ReactNode } from 'react';
 import { pageNonce } from '@/app/page-nonce';
 import { FIRST_SCRIPT } from '@/components/embed/first-script';
 
-/** Layout of embeds. */
 export default async function EmbedLayout({ children }: { children: ReactNode }) {
   const nonce = await pageNonce();
   return (

@@ -6,7 +6,7 @@ import { localNameOrigin } from '@/lib/server/access/session-cookie';
 import { hasSessionCookie } from '@/lib/server/access/sign-in';
 import { providerName } from '../provider-name';
 import { ClearStorage } from './clear-storage';
-import { isTrouble, SignInWays, WhySignedOut } from './sign-in-ways';
+import { isTrouble, SignedOutReason, SignInOptions } from './sign-in-ways';
 
 export const metadata: Metadata = { title: 'Sign in' };
 
@@ -31,8 +31,8 @@ export default async function SignedOutPage({
         </h1>
         {/* With an expired cookie, the same user may return to their drafts. */}
         {!hasSessionCookie(requestHeaders) && <ClearStorage />}
-        <WhySignedOut reason={reason} />
-        <SignInWays next={next} reason={reason} provider={providerName(process.env)} />
+        <SignedOutReason reason={reason} />
+        <SignInOptions next={next} reason={reason} provider={providerName(process.env)} />
         {own !== null && (
           <p className="mt-6 text-pretty border-line border-t pt-4 text-ink-3 text-xs">
             Did you sign in with a link on this machine? That sign-in has its own address, which keeps its cookie away

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
 
 /** Sign-in with the identity provider if one is configured, else with a link or token from this machine. */
-export function SignInWays(props: { next: string; reason: SignInFailure | null; provider: string | null }) {
+export function SignInOptions(props: { next: string; reason: SignInFailure | null; provider: string | null }) {
   const { next, reason, provider } = props;
   const local = (
     <>
@@ -76,7 +76,7 @@ const WORDS: Record<SignInFailure, { what: string; todo: string } | null> = {
     what: 'This link no longer works.',
     todo: 'It was used, is older than five minutes, or comes from a sign-in that has ended. Get a new one below.',
   },
-  // shown at the field
+  // shown beside the field
   'wrong-token': null,
 };
 
@@ -85,7 +85,7 @@ export function isTrouble(reason: unknown): reason is SignInFailure {
 }
 
 /** The reason for the sign-out or the failed sign-in. */
-export function WhySignedOut({ reason }: { reason: SignInFailure | null }) {
+export function SignedOutReason({ reason }: { reason: SignInFailure | null }) {
   const words = reason === null ? null : WORDS[reason];
   if (words === null) return null;
   return (

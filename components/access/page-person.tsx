@@ -24,21 +24,21 @@ export function PagePerson({ id, children }: { id: string; children: ReactNode }
   }, [id]);
   useEffect(() => {
     // A stopped page is already navigating; a reload would cancel that.
-    const look = () => {
+    const check = () => {
       if (!hasPageEnded() && isSuperseded()) leavePage();
     };
     const onShow = ({ persisted }: PageTransitionEvent) => {
       if (persisted && (hasPageEnded() || isSuperseded())) leavePage();
     };
-    look();
+    check();
     // A frozen tab gets no storage events, so it checks when it is shown again.
-    addEventListener('storage', look);
+    addEventListener('storage', check);
     addEventListener('pageshow', onShow);
-    document.addEventListener('visibilitychange', look);
+    document.addEventListener('visibilitychange', check);
     return () => {
-      removeEventListener('storage', look);
+      removeEventListener('storage', check);
       removeEventListener('pageshow', onShow);
-      document.removeEventListener('visibilitychange', look);
+      document.removeEventListener('visibilitychange', check);
     };
   }, []);
   return <PersonContext value={id}>{children}</PersonContext>;

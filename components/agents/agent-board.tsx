@@ -9,6 +9,7 @@ import { useInitialData } from '@/components/live/use-fleet';
 import { type ListState, useListSearch } from '@/components/live/use-list';
 import { useStored } from '@/components/ui/browser-storage';
 import { useHydrated } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
 import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
@@ -16,7 +17,7 @@ import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
 import { BoardSorter, SORT_WORD } from './board-columns';
-import { BoardFilter, boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-filter';
+import { BoardFilter, boardParams, isOnBoard, UNFILTERED_BOARD, useBoardQuery } from './board-filter';
 import { BoardHead, BoardSort } from './board-head';
 import { BoardRows } from './board-rows';
 import { SelectionBar } from './selection-bar';
@@ -24,7 +25,7 @@ import { useAgents } from './use-agents';
 
 /** All agents of this server with their state, host, pending replies and missing records. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
-  useInitialData((fleet) => fleet.takeAgents(initial));
+  useInitialData((fleet) => fleet.putAgents(initial));
   const { list, state } = useAgents();
   useWholeBoard(list, state);
   if (list !== undefined && list.rows.length > 0) return <BoardTable list={list} state={state} />;
@@ -36,7 +37,7 @@ export function AgentBoard({ initial }: { initial: AgentList }) {
 }
 
 /** Number of agents loaded automatically, because only loaded agents can be sorted. */
-const MOST_LOADED = 2_000;
+const MAX_LOADED = 2_000;
 
 /**
  * Loads page after page. After a failure, the user has to press the button to continue.
@@ -47,35 +48,35 @@ const MOST_LOADED = 2_000;
 function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListState): void {
   const { next = null, rows = [] } = list ?? {};
   const { load, isLoading, error } = state;
-  const loads = next !== null && rows.length < MOST_LOADED && !isLoading && error === null;
+  const loads = next !== null && rows.length < MAX_LOADED && !isLoading && error === null;
   const loadNext = useEffectEvent(load);
   useEffect(() => {
     if (loads && next !== null) loadNext();
   }, [loads, next]);
 }
 
-/** The agents of a view. Their order holds while the user points at them. */
+/** The agents of a view. Keeps their order while the user points at one. */
 function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: ListState }) {
   const { rows, next } = list;
   const [query, setQuery] = useBoardQuery(useSearchParams());
-  const wanted = useDeferredValue(query);
+  const deferred = useDeferredValue(query);
   // Once all agents are loaded, the server has no further matches.
   const serverQuery =
     next === null || query.text.trim() === '' ? '' : new URLSearchParams({ q: query.text.trim() }).toString();
   const search = useListSearch<AgentList>({
     path: '/agents',
     query: serverQuery,
-    take: (fleet, page) => fleet.takeFoundAgents(page),
+    put: (fleet, page) => fleet.putFoundAgents(page),
   });
   const field = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const { selected, select, selectOnly } = useSelection();
   const [sorter] = useState(() => new BoardSorter());
   const order = useMemo(() => {
-    const shown = rows.filter((agent) => isOnBoard(agent, wanted));
-    return [{ name: 'agents', ids: sorter.sort(shown, wanted) }];
-  }, [rows, wanted, sorter]);
-  const held = useHeldOrder(box, order, `${next} ${boardParams(wanted)}`);
+    const shown = rows.filter((agent) => isOnBoard(agent, deferred));
+    return [{ name: 'agents', ids: sorter.sort(shown, deferred) }];
+  }, [rows, deferred, sorter]);
+  const held = useHeldOrder(box, order, `${next} ${boardParams(deferred)}`);
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const chosen = agents.filter(({ id }) => selected.has(id));
@@ -83,8 +84,8 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
   const isFiltered = agents.length < rows.length;
   const isSearched = serverQuery !== '';
-  const loadsRest = next !== null && rows.length < MOST_LOADED && state.error === null;
-  const onClear = () => setQuery(query.text.trim() === '' ? WHOLE_BOARD : { ...query, text: '' });
+  const loadsRest = next !== null && rows.length < MAX_LOADED && state.error === null;
+  const onClear = () => setQuery(query.text.trim() === '' ? UNFILTERED_BOARD : { ...query, text: '' });
   return (
     <div ref={box} className="@container">
       <BoardActivity />
@@ -95,7 +96,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
       <p className="flex min-h-[1lh] flex-wrap items-center gap-3 pb-1 text-2xs text-ink-3">
         <span role="status" className="tabular">
           {isFiltered && `${agents.length.toLocaleString('en')} of `}
-          {rows.length.toLocaleString('en')} {rows.length === 1 ? 'agent' : 'agents'}
+          {plural(rows.length, 'agent')}
           {`, by ${query.sort === 'name' ? 'name' : SORT_WORD[query.sort].toLowerCase()}`}
         </span>
         <BoardSort

@@ -22,7 +22,6 @@ import { CommandList, RunnerFacts } from './runner-facts';
 import { TroubleLine } from './trouble-line';
 import { useAgent } from './use-agents';
 
-/** An agent: its status, sessions, delivery and failures. */
 export function AgentPage({ initial }: { initial: AgentDetail }) {
   const { detail, moreSessions } = useAgent(initial, true);
   const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
@@ -50,15 +49,14 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           Log
         </Link>
       </p>
-      {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'no answer'}.`} />}
+      {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'no response'}.`} />}
       {trouble !== null && <TroubleLine trouble={trouble} />}
       {failures.length > 0 && (
         <Section
           title="Failures"
           id="failures"
           count={agent.insightCount > 0 ? agent.insightCount : undefined}
-          // The count reaches zero before the list is reloaded. It disappears together with the button, which would
-          // move otherwise.
+          // Once all are seen, count and button disappear together. The list follows when it is reloaded.
           action={agent.insightCount > 0 && <MarkAsSeen agentId={agent.id} insights={failures} />}
         >
           <FailureList agent={agent} insights={failures} sessions={sessions} />

@@ -6,18 +6,18 @@ import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
 /** Maximum number of steps below the last tick; more labels don't fit. */
-const MOST_STEPS = 3;
+const MAX_STEPS = 3;
 const LEADING = [1, 2, 5];
 
 /**
  * Ticks of a count axis: whole steps from zero. The last tick is above the highest count, so no bar looks cut off.
  */
-export function countTicks(most: number): number[] {
+export function countTicks(max: number): number[] {
   for (let power = 1; ; power *= 10) {
     for (const leading of LEADING) {
       const step = leading * power;
-      const steps = Math.floor(most / step) + 1;
-      if (steps <= MOST_STEPS) return Array.from({ length: steps + 1 }, (_, index) => index * step);
+      const steps = Math.floor(max / step) + 1;
+      if (steps <= MAX_STEPS) return Array.from({ length: steps + 1 }, (_, index) => index * step);
     }
   }
 }

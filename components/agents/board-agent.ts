@@ -56,7 +56,7 @@ interface OutboxFacts {
   lost: number;
 }
 
-/** The runner's outbox as its status reports it; null if it doesn't. */
+/** The outbox in a runner's status; null if the status has none. */
 export function outboxFacts(status: Record<string, unknown> | null): OutboxFacts | null {
   const { depth, oldestAgeMs, poisoned, lost } = fieldsOf(status?.outbox);
   if (typeof depth !== 'number') return null;

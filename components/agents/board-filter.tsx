@@ -110,7 +110,7 @@ export interface BoardQuery {
   isReversed: boolean;
 }
 
-export const WHOLE_BOARD: BoardQuery = {
+export const UNFILTERED_BOARD: BoardQuery = {
   text: '',
   states: [],
   provider: null,

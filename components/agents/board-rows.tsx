@@ -17,7 +17,7 @@ import { hostOf, missingOf, providerOf, stateCounts, urgentState } from './board
 const ROW_PX = 49;
 /** Rows rendered beyond each end of the window. */
 const BEYOND = 10;
-/** The window that the server assumes. */
+/** The window size that the server assumes. */
 const FIRST = { width: 0, height: 900 };
 
 /** The rows near the window, because a fleet may have thousands. */

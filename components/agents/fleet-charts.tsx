@@ -39,13 +39,13 @@ function EventsPerMinute({ activity: { events, since } }: { activity: Activity }
   const times = useMemo(() => events.map((_, index) => clock(since + index * MINUTE_MS)), [events, since]);
   const labels = useMemo(() => times.map((time, index) => (index % LABEL_EVERY === 0 ? time : '')), [times]);
   const total = events.reduce((sum, count) => sum + count, 0);
-  const most = Math.max(...events);
+  const peak = Math.max(...events);
   const now = events.length - 1;
   // The last minute is still open.
   const names = useMemo(() => times.map((time, index) => (index === now ? `${time}, so far` : time)), [times, now]);
   const span = events.length === 60 ? 'hour' : plural(events.length, 'minute');
   const soFar = (events[now] ?? 0).toLocaleString('en');
-  const summary = `${plural(total, 'event')} in the last ${span} · peak ${most.toLocaleString('en')}/min · ${soFar} this minute`;
+  const summary = `${plural(total, 'event')} in the last ${span} · peak ${peak.toLocaleString('en')}/min · ${soFar} this minute`;
   return (
     <Chart title="Events per minute" summary={summary} head={['Minute', 'Events']} names={names} values={events}>
       <BarChart labels={labels} values={events} lastIsOpen />

@@ -15,10 +15,10 @@ import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
 import type { LiveAgent } from './use-agents';
 
 /** Longest detail text shown; the log has the full text. */
-const MOST_OF_FAILURE = 4_000;
-const MOST_OF_SIGNAL = 400;
+const MAX_OF_FAILURE = 4_000;
+const MAX_OF_SIGNAL = 400;
 /** Longest value shown. */
-const MOST_OF_VALUE = 120;
+const MAX_OF_VALUE = 120;
 
 /** Insights from an agent's log lines, newest first. */
 export function InsightList({ insights, sessions }: Pick<LiveAgent, 'insights' | 'sessions'>) {
@@ -48,7 +48,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
           <Subject insight={insight} />
         </span>
         <span className="wrap-anywhere min-w-0 flex-1 basis-40 text-ink-2 text-xs">
-          <Name text={detail.trim()} most={isFailure ? MOST_OF_FAILURE : MOST_OF_SIGNAL} />
+          <Name text={detail.trim()} max={isFailure ? MAX_OF_FAILURE : MAX_OF_SIGNAL} />
         </span>
         <span className="tabular text-2xs text-ink-3">
           {/* Stays in the layout once seen, so the text beside it doesn't rewrap. */}
@@ -106,7 +106,7 @@ function Subject({ insight }: { insight: Insight }): ReactNode {
         <>
           {' '}
           <span className="tabular text-ink">
-            <Name text={String(value)} most={MOST_OF_VALUE} />
+            <Name text={String(value)} max={MAX_OF_VALUE} />
           </span>
         </>
       )}

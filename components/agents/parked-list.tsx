@@ -42,7 +42,7 @@ export function ParkedList({ agent, records, sessions }: ParkedListProps) {
       </ul>
       {agent.parkedCount > records.length && (
         <p className="mt-2 text-ink-3 text-xs">
-          The oldest {records.length} records of {agent.parkedCount.toLocaleString('en')}.
+          Showing the oldest {records.length} of {plural(agent.parkedCount, 'record')}.
         </p>
       )}
     </>
@@ -53,11 +53,11 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
   const { agentId, group, sessions } = props;
   const { first, records, taskId, summary } = group;
   const mayAct = useMayAct();
-  const [state, ask] = usePost<ParkedResponse>();
+  const [state, post] = usePost<ParkedResponse>();
   const path = `/agents/${encodeURIComponent(agentId)}/parked/${first.position}`;
   const [chosen, setChosen] = useState('');
   // Once the agent's row changes, the list drops the group.
-  const isBusy = state.kind === 'sending' || (state.kind === 'answered' && state.answer.left === 0);
+  const isBusy = state.kind === 'sending' || (state.kind === 'done' && state.response.left === 0);
   const name = `task ${quoted(taskId)}`;
   return (
     <li data-parked={first.position} className="border-line border-b py-2">
@@ -66,7 +66,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           <Name text={taskId} />
         </span>
         <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">
-          <Name text={summary} most={400} />
+          <Name text={summary} max={400} />
         </span>
         <span className="tabular text-2xs text-ink-3">
           {plural(records.length, 'record')} ·{' '}
@@ -99,7 +99,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
               <SettledButton
                 of={first.position}
                 disabled={isBusy || chosen === ''}
-                onPress={() => ask(`${path}/assign`, { sessionId: chosen })}
+                onPress={() => post(`${path}/assign`, { sessionId: chosen })}
                 className="h-7 shrink-0 rounded border border-line-strong px-2 text-ink hover:bg-raised aria-disabled:text-ink-3"
               >
                 Assign<span className="sr-only"> {name}</span>
@@ -108,7 +108,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
             <ConfirmButton
               of={first.position}
               disabled={isBusy}
-              onPress={() => ask(`${path}/discard`)}
+              onPress={() => post(`${path}/discard`)}
               className="underline-offset-2 disabled:no-underline"
               looks={['text-ink-2 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
             >
@@ -206,7 +206,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
                 className="mt-2 text-ink-2"
               />
               {entry.excerpt !== null && (
-                <p className="text-ink-3 text-xs">Cut from {entry.size.toLocaleString('en')} bytes.</p>
+                <p className="text-ink-3 text-xs">Truncated from {plural(entry.size, 'byte')}.</p>
               )}
               {entry.parked !== null && entry.parked.settledAt !== null && (
                 <p className="text-ink-2 text-xs">
@@ -215,7 +215,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
                   {entry.parked.settledBy}, <Ago at={entry.parked.settledAt} />
                   {entry.parked.reason !== null && (
                     <>
-                      : <Name text={entry.parked.reason} most={2_000} />
+                      : <Name text={entry.parked.reason} max={2_000} />
                     </>
                   )}
                 </p>
@@ -234,7 +234,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
       </ul>
       {total > unsettled && (
         <p className="mt-2 text-ink-3 text-xs">
-          The newest {unsettled} of {total.toLocaleString('en')}.
+          Showing the newest {unsettled} of {plural(total, 'record')}.
         </p>
       )}
     </>

@@ -14,7 +14,7 @@ import { useDisclosure } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import { outboxFacts, versionsOf } from './board-agent';
 
-const MOST_OF_VERSION = 80;
+const MAX_OF_VERSION = 80;
 
 /** The agent's runner: its connection, versions and outbox, as it reports them. */
 export function RunnerFacts({ agent }: { agent: AgentSummary }) {
@@ -38,7 +38,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
             {versions.map(({ of, text }, index) => (
               <Fragment key={of}>
                 {index > 0 && ' · '}
-                <Name text={text} most={MOST_OF_VERSION} />
+                <Name text={text} max={MAX_OF_VERSION} />
               </Fragment>
             ))}
           </span>
@@ -100,7 +100,6 @@ function Connection({ agent }: { agent: AgentSummary }) {
   );
 }
 
-/** The agent's slash commands, folded. */
 export function CommandList({ commands }: { commands: readonly NamedCommand[] }) {
   const { open, id, button } = useDisclosure();
   return (

@@ -7,7 +7,7 @@ import { useMayAct } from '@/components/access/may-act';
 import { postJson } from '@/components/live/fetch-json';
 import { VisibleRows, VisibleRowsContext } from '@/components/ui/visible-rows';
 
-/** A failure counts as seen when it was visible at two checks this far apart. */
+/** Interval between checks. A failure that is visible at two consecutive checks counts as seen. */
 const CHECK_MS = 1_000;
 
 /**

@@ -8,7 +8,7 @@ import { useMayAct } from '@/components/access/may-act';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
 import { forEachLimited } from '@/components/live/for-each-limited';
 import { IdempotentPost } from '@/components/live/idempotent-post';
-import { asShown, SOMETHING_NEW } from '@/components/live/mark-items';
+import { asShown, CHANGED_MEANWHILE } from '@/components/live/mark-items';
 import { BulkLevel } from '@/components/logs/bulk-level';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
@@ -90,7 +90,7 @@ export function SelectionBar(props: {
                 <Name text={id} />
               </span>
               <span className={outcome?.hasFailed ? 'text-failed' : 'text-ink-2'}>
-                {outcome === null ? `${state.what}…` : <Name text={outcome.words} most={400} />}
+                {outcome === null ? `${state.what}…` : <Name text={outcome.words} max={400} />}
               </span>
             </li>
           ))}
@@ -158,17 +158,17 @@ const interruptAll: AgentJob = async ({ id }) => {
 
 /** Marks the agent's inbox items as seen, except those that wait for an answer. */
 export const markSeen: AgentJob = async ({ id }) => {
-  let [seen, left] = [0, 0];
+  let [seen, changedCount] = [0, 0];
   const kinds = SEEN_KINDS.map((kind) => ['kind', kind]);
   for await (const { items } of pagesOf<InboxList>('/inbox', [['agent', id], ...kinds])) {
     const shown = asShown(items.filter(({ seenAt }) => seenAt === null));
     if (shown.length === 0) continue;
     const { changed } = await postJson<InboxMarked>('/inbox/marks', { items: shown, mark: 'seen' });
-    left += changed.length;
+    changedCount += changed.length;
     seen += shown.length - changed.length;
   }
   const marked = seen === 0 ? 'nothing' : plural(seen, 'item');
-  if (left > 0) return `${marked} seen; ${SOMETHING_NEW}`;
+  if (changedCount > 0) return `${marked} seen; ${CHANGED_MEANWHILE}`;
   return seen === 0 ? 'nothing new' : `${marked} seen`;
 };
 const SEEN_KINDS = ['failure', 'lost-contact', 'hook-failure', 'delivery-gap'];

@@ -2,7 +2,7 @@ import { TriangleAlert } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { Words } from '@/components/ui/name';
 
-const MOST_CHARACTERS = 1_000;
+const MAX_CHARACTERS = 1_000;
 
 /** A problem between an agent and its runner, in the runner's words. */
 export function TroubleLine({ trouble }: { trouble: string }) {
@@ -10,7 +10,7 @@ export function TroubleLine({ trouble }: { trouble: string }) {
     <p role="status" className="flex items-start gap-2 text-waiting text-xs">
       <Icon of={TriangleAlert} size={13} strokeWidth={1.75} className="mt-[2.5px] shrink-0" />
       <span dir="auto" className="min-w-0 [overflow-wrap:anywhere]">
-        <Words text={trouble} most={MOST_CHARACTERS} />
+        <Words text={trouble} max={MAX_CHARACTERS} />
       </span>
     </p>
   );

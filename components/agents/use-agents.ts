@@ -29,7 +29,7 @@ export function useAgents() {
     path: '/agents',
     next: list?.next,
     limit: PAGE,
-    take: (fleet, page, after) => fleet.takeAgents(page, after),
+    put: (fleet, page, after) => fleet.putAgents(page, after),
   });
   return { list, state };
 }
@@ -43,7 +43,7 @@ export function useAgents() {
 export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   const { fleet } = useFleetStores();
   const { id } = initial.agent;
-  useInitialData((start) => start.takeAgentDetail(initial));
+  useInitialData((start) => start.putAgentDetail(initial));
   const agent = useFleet(({ agents }) => agents.get(id)) ?? initial.agent;
   const list = useFleet(({ sessions }) => sessions.list(id));
   const sessions = list?.rows ?? initial.sessions;
@@ -51,7 +51,7 @@ export function useAgent(initial: AgentDetail, showsLedger: boolean) {
     queryKey: ['fleet', 'ledger', 'agents', id],
     queryFn: async ({ signal }) => {
       const reading = fetchJson<AgentDetail>(`/agents/${encodeURIComponent(id)}`, signal);
-      return applyUnlessReset(fleet, reading, (detail) => fleet.takeAgentDetail(detail));
+      return applyUnlessReset(fleet, reading, (detail) => fleet.putAgentDetail(detail));
     },
     initialData: initial,
     refetchInterval: ({ state }) => {
@@ -68,7 +68,7 @@ export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   const moreSessions = useMorePage(['agent', id], list?.next ?? null, async (after) => {
     const params = new URLSearchParams({ agent: id, after, limit: String(PAGE) });
     const page = fetchJson<SessionList>(`/sessions?${params}`);
-    await applyUnlessReset(fleet, page, (page) => fleet.takeAgentSessions(id, page, after));
+    await applyUnlessReset(fleet, page, (page) => fleet.putAgentSessions(id, page, after));
   });
   const detail: LiveAgent = { ...ledger, agent, sessions };
   return { detail, moreSessions };
@@ -85,7 +85,7 @@ export function useAgentSummary(agentId: string): AgentSummary | null {
     kind: 'row',
     of: agentId,
     load: (signal) => fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
-    take: (fleet, detail) => fleet.takeAgent(detail),
+    put: (fleet, detail) => fleet.putAgent(detail),
   });
   return useFleet(({ agents }) => agents.get(agentId)) ?? null;
 }

@@ -11,15 +11,14 @@ import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import type { Upload, UploadList } from './upload-list';
 
-/** Attachments of the draft with their upload progress. */
 export function AttachmentChips(props: {
   sessionId: string;
   uploads: readonly Upload[];
   list: UploadList;
   /** Called when the pressed button disappears, to move the focus. */
-  onGone: () => void;
+  onRemoved: () => void;
 }) {
-  const { sessionId, uploads, list, onGone } = props;
+  const { sessionId, uploads, list, onRemoved } = props;
   return (
     <ul aria-label="Attached" className="flex flex-wrap gap-1.5 pb-1.5">
       {uploads.map((upload) => (
@@ -49,7 +48,7 @@ export function AttachmentChips(props: {
               title="Try again"
               onClick={() => {
                 list.tryAgain(upload.key);
-                onGone();
+                onRemoved();
               }}
               className="hit shrink-0 p-1 text-ink-2 hover:text-ink"
             >
@@ -62,7 +61,7 @@ export function AttachmentChips(props: {
             title="Remove"
             onClick={() => {
               list.remove(upload.key);
-              onGone();
+              onRemoved();
             }}
             className="hit shrink-0 p-1 text-ink-3 hover:text-ink"
           >
@@ -76,8 +75,8 @@ export function AttachmentChips(props: {
 
 function Picture({ upload, sessionId }: { upload: Upload; sessionId: string }) {
   const { preview, state, mediaType } = upload;
-  const kept = state.kind === 'done' && isImageType(mediaType) ? state.attachment.hash : null;
-  const source = useSource(kept === null ? undefined : `${API_ADDRESS}${attachmentPath(kept, sessionId)}`);
+  const hash = state.kind === 'done' && isImageType(mediaType) ? state.attachment.hash : null;
+  const source = useSource(hash === null ? undefined : `${API_ADDRESS}${attachmentPath(hash, sessionId)}`);
   const src = preview ?? source;
   if (src === undefined) return <Icon of={FileText} size={16} strokeWidth={1.5} className="mx-1 shrink-0 text-ink-3" />;
   return (

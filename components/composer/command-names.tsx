@@ -3,6 +3,7 @@
 import { commandsOf, type NamedCommand } from '@interlude/protocol/agent-status-view';
 import { clsx } from 'clsx';
 import { type RefObject, useEffect, useEffectEvent, useId, useLayoutEffect, useMemo, useState } from 'react';
+import { plural } from '@/components/ui/duration';
 import { OVERLAY } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
 
@@ -29,7 +30,7 @@ export function CommandNames(props: {
   const [isClosed, setClosed] = useState(false);
   const at = chosen.typed === typed ? Math.min(chosen.at, found.length - 1) : 0;
   const isOpen = found.length > 0 && !isClosed;
-  const take = (command: NamedCommand) => onTake(`/${command.name} `);
+  const complete = (command: NamedCommand) => onTake(`/${command.name} `);
 
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     if (!isOpen || event.isComposing || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -48,7 +49,7 @@ export function CommandNames(props: {
       case 'Tab':
         // The name is complete: Enter sends the message.
         if (command === undefined || (event.key === 'Enter' && typed === `/${command.name}`)) return;
-        take(command);
+        complete(command);
         break;
       default:
         return;
@@ -76,7 +77,7 @@ export function CommandNames(props: {
   return (
     <>
       <p role="status" className="sr-only">
-        {isOpen ? `${found.length} ${found.length === 1 ? 'command' : 'commands'}, use the arrow keys to choose` : ''}
+        {isOpen ? `${plural(found.length, 'command')}, use the arrow keys to choose` : ''}
       </p>
       {isOpen && (
         <div
@@ -96,7 +97,7 @@ export function CommandNames(props: {
               aria-selected={place === at}
               // The field keeps the focus.
               onPointerDown={(event) => event.preventDefault()}
-              onClick={() => take(command)}
+              onClick={() => complete(command)}
               className={clsx(
                 'flex cursor-default items-baseline gap-3 px-2 py-1 text-xs',
                 place === at ? 'bg-raised' : 'hover:bg-raised/60',
@@ -118,8 +119,8 @@ export function CommandNames(props: {
 
 /** Commands whose names start with the text, then those that contain it. */
 function commandsWith(commands: readonly NamedCommand[], typed: string): NamedCommand[] {
-  const sought = typed.toLowerCase();
-  const names = commands.map((command) => ({ command, at: command.name.toLowerCase().indexOf(sought) }));
+  const query = typed.toLowerCase();
+  const names = commands.map((command) => ({ command, at: command.name.toLowerCase().indexOf(query) }));
   const [first, others] = [names.filter(({ at }) => at === 0), names.filter(({ at }) => at > 0)];
   return [...first, ...others].slice(0, MAX_COMMANDS).map(({ command }) => command);
 }

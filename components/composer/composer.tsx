@@ -26,7 +26,7 @@ export interface ComposerHandle {
   /** Makes the next message a reply to this one. */
   replyTo: (messageId: string) => void;
   /** Adds a message that was not sent to the end of the draft. */
-  takeBack: (message: Pick<OutgoingMessage, 'text' | 'replyTo' | 'attachments'>) => void;
+  restoreMessage: (message: Pick<OutgoingMessage, 'text' | 'replyTo' | 'attachments'>) => void;
 }
 
 export interface ComposerProps {
@@ -73,7 +73,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
       change({ replyTo: messageId });
       field.current?.focus();
     },
-    takeBack({ text, replyTo, attachments = [] }) {
+    restoreMessage({ text, replyTo, attachments = [] }) {
       const existing = draftNow();
       // A message without text was sent with the names of its attachments.
       const words = text === messageText('', attachments) ? '' : text;
@@ -131,7 +131,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
           <OnDemand
             code={chipsCode}
             name="The list of attachments"
-            props={{ sessionId: session.id, uploads, list, onGone: () => field.current?.focus() }}
+            props={{ sessionId: session.id, uploads, list, onRemoved: () => field.current?.focus() }}
           />
         )}
         <div className="flex items-end gap-1 sm:gap-2">
@@ -155,7 +155,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
               isRequested={interrupt.isRequested}
               describedBy={statusId}
               effect={effect}
-              onPress={interrupt.ask}
+              onPress={interrupt.request}
             />
           )}
           <button

@@ -26,7 +26,7 @@ export function useInterrupt(turnId: string | null): {
   turnId: string;
   isRequested: boolean;
   failure: string | null;
-  ask: () => void;
+  request: () => void;
   /** For the shortcut: ignores a press that may have been meant for the previous turn. */
   press: () => void;
 } | null {
@@ -38,15 +38,15 @@ export function useInterrupt(turnId: string | null): {
   const isOffered = actions !== null && turnId !== null && stopped === null && refusal === null;
   const isIntended = useShownLongEnough(isOffered ? turnId : null);
   if (!isOffered) return null;
-  const isRequested = state?.kind === 'sending' || state?.kind === 'asked';
-  const ask = () => void actions.ask(interruptKey(turnId), '/interrupt', { turnId });
+  const isRequested = state?.kind === 'sending' || state?.kind === 'accepted';
+  const request = () => void actions.request(interruptKey(turnId), '/interrupt', { turnId });
   return {
     turnId,
     isRequested,
     failure: state?.kind === 'failed' ? state.reason : null,
-    ask,
+    request,
     press: () => {
-      if (!isRequested && isIntended()) ask();
+      if (!isRequested && isIntended()) request();
     },
   };
 }
@@ -91,13 +91,13 @@ export function useShownLongEnough(of: string | null): () => boolean {
   // A layout effect, so that no key press falls between the paint and the update.
   useLayoutEffect(() => {
     if (of === null) return;
-    const look = () => {
+    const restart = () => {
       shownSince.current = document.visibilityState === 'visible' ? performance.now() : null;
     };
-    look();
-    document.addEventListener('visibilitychange', look);
+    restart();
+    document.addEventListener('visibilitychange', restart);
     return () => {
-      document.removeEventListener('visibilitychange', look);
+      document.removeEventListener('visibilitychange', restart);
       shownSince.current = null;
     };
   }, [of]);

@@ -198,7 +198,7 @@ export class OutgoingQueue extends Store {
 }
 
 /** Client error statuses that are worth a retry. */
-const PASSING = [408, 421, 429];
+const TRANSIENT = [408, 421, 429];
 
 /** One attempt to send. Only an error about the message itself is final. */
 export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
@@ -215,17 +215,17 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
     if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
     // The message waits for its author, and is never sent on behalf of the next user who signs in.
     if (error.status === 401 || error.code === 'other_principal') return { kind: 'signed-out', reason: error.message };
-    const passes = error.status >= 500 || PASSING.includes(error.status);
-    if (passes) return { kind: 'unreachable', reason: error.message };
-    const lack = error.status === 400 ? await lackOf(sessionId, attachments ?? []) : null;
-    return { kind: 'refused', reason: lack ?? error.message };
+    const isTransient = error.status >= 500 || TRANSIENT.includes(error.status);
+    if (isTransient) return { kind: 'unreachable', reason: error.message };
+    const removed = error.status === 400 ? await removedText(sessionId, attachments ?? []) : null;
+    return { kind: 'refused', reason: removed ?? error.message };
   }
 }
 
 /** Names the attachments that the server has removed. The server's own message is meant for programs. */
-async function lackOf(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
-  const kept = await Promise.all(attachments.map((attachment) => isKept(sessionId, attachment)));
-  const names = attachments.flatMap(({ name }, index) => (kept[index] === false ? [name] : []));
+async function removedText(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
+  const stored = await Promise.all(attachments.map((attachment) => isStored(sessionId, attachment)));
+  const names = attachments.flatMap(({ name }, index) => (stored[index] === false ? [name] : []));
   if (names.length === 0) return null;
   return `No longer on the server: ${names.join(', ')}. Edit the message and attach the files again.`;
 }
@@ -256,7 +256,7 @@ const WITHIN_MS = 30_000;
  *
  * @returns null if the server is unreachable
  */
-export async function isKept(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
+export async function isStored(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
   try {
     const { status, body } = await apiFetch(attachmentPath(hash, sessionId), {
       headers: { 'if-none-match': `"${hash}"` },

@@ -50,7 +50,7 @@ async function canBeRead(file: File): Promise<boolean> {
 }
 
 /** Reports no progress. For embeds, which replace `fetch`. */
-async function sendOwnWay(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
+async function sendWithoutProgress(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
   try {
     const init = { method: 'POST', body: file, headers: { 'content-type': claimedType(file.type) }, signal };
     const response = await apiFetch(path, init);
@@ -69,7 +69,7 @@ function sendBytes(
 ): Promise<UploadOutcome> {
   const query = new URLSearchParams({ name: file.name });
   const path = `/sessions/${encodeURIComponent(sessionId)}/attachments?${query}`;
-  if (page.way) return sendOwnWay(path, file, signal);
+  if (page.fetch) return sendWithoutProgress(path, file, signal);
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(AWAY);
     const request = new XMLHttpRequest();
@@ -97,12 +97,12 @@ function sendBytes(
 }
 
 function outcomeOf(status: number, text: string): UploadOutcome {
-  const answer = parseJson(text);
-  if (status === 201) return { kind: 'done', attachment: answer as Attachment };
-  const { code, message } = (fieldsOf(answer) as Partial<ErrorBody>).error ?? {};
+  const body = parseJson(text);
+  if (status === 201) return { kind: 'done', attachment: body as Attachment };
+  const { code, message } = (fieldsOf(body) as Partial<ErrorBody>).error ?? {};
   if (code === 'other_principal') leavePage();
   const canRetry = status >= 500 || status === 401 || status === 408 || status === 429;
-  return { kind: 'failed', reason: message ?? `The server answered ${status}.`, canRetry };
+  return { kind: 'failed', reason: message ?? `The server returned ${status}.`, canRetry };
 }
 
 /** Sends unknown types as text, which the server verifies: browsers know few text types and report TypeScript as video. */

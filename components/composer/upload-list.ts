@@ -8,7 +8,7 @@ import {
 import { Store } from '@/components/live/store';
 import { browserStorage } from '@/components/ui/browser-storage';
 import { type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
-import { isKept, outgoingQueues } from './outgoing-queue';
+import { isStored, outgoingQueues } from './outgoing-queue';
 import type { UploadOutcome } from './upload-attachment';
 
 export interface Upload {
@@ -35,8 +35,8 @@ interface UploadListUse {
 
 interface UploadListOptions {
   upload(file: File, onProgress: (share: number) => void, signal: AbortSignal): Promise<UploadOutcome>;
-  /** True if the server still has it; null if unknown. */
-  isKept(attachment: Attachment): Promise<boolean | null>;
+  /** True if the server still has the attachment; null if unknown. */
+  isStored(attachment: Attachment): Promise<boolean | null>;
   addresses: Pick<typeof URL, 'createObjectURL' | 'revokeObjectURL'>;
 }
 
@@ -73,7 +73,7 @@ export class UploadList extends Store {
   }
 
   /** Attachments to restore on the next page, including removed ones until the author has seen their removal. */
-  get #kept(): Attachment[] {
+  get #restorable(): Attachment[] {
     return this.#uploads.flatMap(({ state }) => {
       if (state.kind === 'done') return [state.attachment];
       return state.kind === 'failed' && state.was !== undefined ? [state.was] : [];
@@ -122,7 +122,7 @@ export class UploadList extends Store {
       this.#put([...this.#uploads, upload]);
       if (reason === null) void this.#check(upload.key, attachment);
     }
-    this.#use.onChange(this.#kept);
+    this.#use.onChange(this.#restorable);
   }
 
   add(files: Iterable<File>): void {
@@ -141,11 +141,11 @@ export class UploadList extends Store {
   }
 
   tryAgain(key: number): void {
-    const kept = this.#files.get(key);
+    const entry = this.#files.get(key);
     const upload = this.#uploads.find((one) => one.key === key);
-    if (kept === undefined || upload?.state.kind !== 'failed') return;
+    if (entry === undefined || upload?.state.kind !== 'failed') return;
     this.#set(key, { kind: 'sending', share: 0 });
-    void this.#send(key, kept.file);
+    void this.#send(key, entry.file);
   }
 
   remove(key: number): void {
@@ -154,7 +154,7 @@ export class UploadList extends Store {
     this.#isAwaited = false;
     this.#forget(upload);
     this.#put(this.#uploads.filter((one) => one !== upload));
-    this.#use.onChange(this.#kept);
+    this.#use.onChange(this.#restorable);
   }
 
   /** Called when the message was sent. */
@@ -177,9 +177,9 @@ export class UploadList extends Store {
   }
 
   async #check(key: number, attachment: Attachment): Promise<void> {
-    const isKept = await this.#options.isKept(attachment);
+    const isStored = await this.#options.isStored(attachment);
     const isHere = this.#uploads.some((one) => one.key === key && one.state.kind === 'done');
-    if (isKept !== false || !isHere) return;
+    if (isStored !== false || !isHere) return;
     const reason = 'No longer on the server. Attach it again.';
     this.#set(key, { kind: 'failed', reason, canRetry: false, was: attachment });
     this.#settle();
@@ -188,7 +188,7 @@ export class UploadList extends Store {
   /** Drops the removed attachment that a new upload of the same file replaces. */
   #dropRemoved({ hash }: Attachment): void {
     this.#put(this.#uploads.filter(({ state }) => state.kind !== 'failed' || state.was?.hash !== hash));
-    this.#use.onChange(this.#kept);
+    this.#use.onChange(this.#restorable);
   }
 
   /**
@@ -215,9 +215,9 @@ export class UploadList extends Store {
 
   /** Reason another attachment of this size can't be added; null if it fits the limits. */
   #excessOf(size: number): string | null {
-    const whole = this.#uploads.filter(({ state }) => state.kind !== 'failed');
-    const bytes = whole.reduce((sum, one) => sum + one.bytes, size);
-    if (whole.length >= MAX_MESSAGE_ATTACHMENTS)
+    const counted = this.#uploads.filter(({ state }) => state.kind !== 'failed');
+    const bytes = counted.reduce((sum, one) => sum + one.bytes, size);
+    if (counted.length >= MAX_MESSAGE_ATTACHMENTS)
       return `A message can have at most ${MAX_MESSAGE_ATTACHMENTS} attachments.`;
     if (bytes > MAX_MESSAGE_ATTACHMENT_BYTES) {
       return `Attachments of a message are limited to ${MAX_MESSAGE_ATTACHMENT_BYTES / MIB} MiB. Send this one separately.`;
@@ -274,7 +274,7 @@ class UploadLists {
         const { uploadAttachment } = await import('./upload-attachment');
         return uploadAttachment(sessionId, ...file);
       },
-      isKept: (attachment) => isKept(sessionId, attachment),
+      isStored: (attachment) => isStored(sessionId, attachment),
       addresses: URL,
     });
     // The server shares this module between users.
@@ -314,12 +314,12 @@ class UploadLists {
 
   #askBeforeUnload(): void {
     // A permanent `beforeunload` listener would keep the page out of the back/forward cache.
-    if ([...this.#lists.values()].some((list) => list.isSending)) addEventListener('beforeunload', ask);
-    else removeEventListener('beforeunload', ask);
+    if ([...this.#lists.values()].some((list) => list.isSending)) addEventListener('beforeunload', confirmLeave);
+    else removeEventListener('beforeunload', confirmLeave);
   }
 }
 
-function ask(event: BeforeUnloadEvent): void {
+function confirmLeave(event: BeforeUnloadEvent): void {
   event.preventDefault();
 }
 

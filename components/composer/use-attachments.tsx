@@ -134,8 +134,8 @@ export function useAttachments(options: {
 const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer.types.includes('Files');
 
 /**
- * True if a pasted image only depicts text that was copied from a table or a page. A copied file comes with plain text
- * only, its name.
+ * True if a pasted image only depicts text that was copied from a table or a page. A copied file comes with only
+ * its name as plain text.
  */
 function isPictureOfText(types: readonly string[]): boolean {
   return types.includes('text/plain') && (types.includes('text/html') || types.includes('text/rtf'));

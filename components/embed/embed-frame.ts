@@ -65,7 +65,7 @@ export class EmbedFrame extends Store {
       onFault: (why) => this.#refuse(why),
       now: () => Date.now() + offsetMs,
     });
-    page.way = this.#keeper.fetch;
+    page.fetch = this.#keeper.fetch;
   }
 
   get phase(): EmbedPhase {

@@ -39,12 +39,12 @@ export function followLinks(report: (to: EmbedPlace, path: string) => void): () 
 const KEPT_MS = 60_000;
 
 async function download({ pathname, search, download: name }: HTMLAnchorElement): Promise<void> {
-  const answer = await page.way?.(pathname + search).catch(() => null);
-  if (!answer?.ok) return;
-  const address = URL.createObjectURL(await answer.blob());
+  const response = await page.fetch?.(pathname + search).catch(() => null);
+  if (!response?.ok) return;
+  const address = URL.createObjectURL(await response.blob());
   const link = document.createElement('a');
   link.href = address;
-  link.download = name || nameIn(answer.headers.get('content-disposition')) || 'download';
+  link.download = name || nameIn(response.headers.get('content-disposition')) || 'download';
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), KEPT_MS);
 }

@@ -35,7 +35,7 @@ export type AnswerResult<Port> =
 /**
  * Validates a message to this window as the answer to its `ready`.
  *
- * Ordering: checks the source before the content, so other windows can't change or learn anything.
+ * Ordering: checks the source before the content, so other windows can neither change nor read anything.
  */
 export function validateAnswer<Port>(
   { source, origin, data, ports }: Message<Port>,

@@ -9,11 +9,11 @@ const COMES_WITHIN_MS = 15_000;
 const LONGEST_LEAD_MS = 30_000;
 /** Minimum pause between requests, for consoles that repeat the same token. */
 const SOONEST_MS = 1_000;
-/** Browsers fire longer timers at once. */
+/** Browsers fire longer timers immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const AGAIN = { firstMs: 500, longestMs: 10_000 };
 /** Number of consecutive refused tokens before giving up. */
-const MOST_REFUSED = 3;
+const MAX_REFUSED = 3;
 
 interface Options {
   /** Requests a token from the console. */
@@ -102,7 +102,7 @@ export class TokenKeeper {
 
   #refuse(): void {
     this.#refused += 1;
-    if (this.#refused < MOST_REFUSED) {
+    if (this.#refused < MAX_REFUSED) {
       this.#options.request('refused');
       return;
     }

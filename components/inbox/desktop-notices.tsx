@@ -18,18 +18,18 @@ import {
   canNotify,
   currentNotices,
   isQuiet,
-  LOOK_KEY,
-  lookOf,
+  LAST_CHECK_KEY,
   type Notice,
-  nextLook,
+  nextCheck,
   noteRefusal,
   noticeSettings,
   noticeText,
+  parseCheck,
   SETTINGS_KEY,
 } from './notices';
 
 /** Maximum number of notifications at once. More are merged into one. */
-const MOST_AT_ONCE = 3;
+const MAX_SHOWN = 3;
 
 /**
  * Shows desktop notifications for new items, once for all tabs, and closes them when an item is done. Only if the user
@@ -41,10 +41,10 @@ export function DesktopNotices() {
   const router = useRouter();
   const leads = useLeads();
   const [stored] = useStoredAnywhere(SETTINGS_KEY);
-  const isWhole = useLateItems(leads && noticeSettings(stored).isOn);
+  const isComplete = useLateItems(leads && noticeSettings(stored).isOn);
   const { status } = useConnectionState();
   // While the page is out of date, it neither shows nor records notifications.
-  const isKnown = isWhole && (status === 'live' || status === 'gap');
+  const isKnown = isComplete && (status === 'live' || status === 'gap');
   const shown = useRef(new Map<string, Notification>());
   const now = useServerNow((at) => at - (at % 1_000));
   const show = async (notice: Notice) => {
@@ -67,7 +67,7 @@ export function DesktopNotices() {
       for (const notice of shown.current.values()) notice.close();
       shown.current.clear();
       // items that exist when notifications are turned on are not new
-      if (readStored(LOOK_KEY)) writeStored(LOOK_KEY, '');
+      if (readStored(LAST_CHECK_KEY)) writeStored(LAST_CHECK_KEY, '');
       return;
     }
     // The current values, which may be newer than the render.
@@ -81,12 +81,12 @@ export function DesktopNotices() {
       notice.close();
       shown.current.delete(key);
     }
-    const { look, fresh } = nextLook(lookOf(readStored(LOOK_KEY)), current, now, upTo);
-    writeStored(LOOK_KEY, JSON.stringify(look));
+    const { check, fresh } = nextCheck(parseCheck(readStored(LAST_CHECK_KEY)), current, now, upTo);
+    writeStored(LAST_CHECK_KEY, JSON.stringify(check));
     const time = new Date().toTimeString().slice(0, 5);
     if (Notification.permission !== 'granted' || isQuiet(settings, time)) return;
     const unseen = fresh.filter(({ href }) => !isOnScreen(href));
-    if (unseen.length > MOST_AT_ONCE) void show(summaryOf(unseen));
+    if (unseen.length > MAX_SHOWN) void show(summaryOf(unseen));
     else for (const notice of unseen) void show(notice);
   });
   useEffect(
@@ -129,25 +129,25 @@ function useLeads(): boolean {
   const [leads, setLeads] = useState(false);
   useEffect(() => {
     if (!canNotify()) return;
-    const left = new AbortController();
+    const controller = new AbortController();
     const lead = async () => {
       try {
-        await navigator.locks.request(storageKey('notices'), { signal: left.signal }, async () => {
+        await navigator.locks.request(storageKey('notices'), { signal: controller.signal }, async () => {
           setLeads(true);
-          await new Promise((resolve) => left.signal.addEventListener('abort', resolve));
+          await new Promise((resolve) => controller.signal.addEventListener('abort', resolve));
         });
       } catch (error) {
-        if (!left.signal.aborted) noteRefusal(error);
+        if (!controller.signal.aborted) noteRefusal(error);
       }
     };
     void lead();
-    return () => left.abort();
+    return () => controller.abort();
   }, []);
   return leads;
 }
 
 /** Maximum number of pages, a thousand items each. */
-const MOST_PAGES = 10;
+const MAX_PAGES = 10;
 
 /**
  * Loads items that are newer than the last check but not among the loaded ones, which are the oldest of each kind. The
@@ -162,13 +162,13 @@ function useLateItems(isWanted: boolean): boolean {
   const late = useQuery({
     queryKey: ['late-items', resets],
     queryFn: async ({ signal }) => {
-      const since = lookOf(readStored(LOOK_KEY))?.upTo;
+      const since = parseCheck(readStored(LAST_CHECK_KEY))?.upTo;
       let after = since === undefined ? null : (next ?? null);
-      for (let page = 0; page < MOST_PAGES && after !== null; page++) {
+      for (let page = 0; page < MAX_PAGES && after !== null; page++) {
         const reading = fetchJson<InboxList>(`/inbox?${new URLSearchParams({ after })}`, signal);
         const list: InboxList = await applyUnlessReset(fleet, reading, (list) => {
           const items = list.items.filter((item) => comparePositions(item.updatedPosition, since ?? '') > 0);
-          itemsOf(fleet).takeFound({ ...list, items });
+          itemsOf(fleet).putFound({ ...list, items });
         });
         after = list.next;
       }

@@ -7,7 +7,7 @@ import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { useState } from 'react';
 import { postJson } from '@/components/live/fetch-json';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
-import { SOMETHING_NEW } from '@/components/live/mark-items';
+import { CHANGED_MEANWHILE } from '@/components/live/mark-items';
 import { RowCounts } from '@/components/live/row-counts';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useLiveList } from '@/components/live/use-list';
@@ -25,7 +25,7 @@ export interface ListedItems {
 }
 
 /** Dropped items remembered, so that a slow response can't restore them. */
-const MOST_DROPPED = 10_000;
+const MAX_DROPPED = 10_000;
 
 /**
  * The inbox of a page: the loaded items, and the counts of all.
@@ -63,35 +63,35 @@ class InboxItems {
   }
 
   /** Applies a page with its counts. */
-  take({ items, position, next, counts }: InboxList, after?: string): void {
+  putList({ items, position, next, counts }: InboxList, after?: string): void {
     const { inbox } = this.#fleet;
     const rows = this.#withoutDropped(items, position);
-    this.#fleet.read('inbox', ALL, position, () => inbox.takeList(ALL, { rows, position, next, after }));
-    this.takeCounts({ counts, position });
+    this.#fleet.put('inbox', ALL, position, () => inbox.putList(ALL, { rows, position, next, after }));
+    this.setCounts({ counts, position });
   }
 
   /** Applies counts. */
-  takeCounts({ counts, position }: Pick<InboxList, 'counts' | 'position'>): void {
+  setCounts({ counts, position }: Pick<InboxList, 'counts' | 'position'>): void {
     this.#handleResets();
-    this.#fleet.read('inbox', null, position, () => this.#counts.take(counts, position));
+    this.#fleet.put('inbox', null, position, () => this.#counts.set(counts, position));
     this.#listed = undefined;
   }
 
   /** Applies items from anywhere in the inbox; its cursor stays. */
-  takeFound({ items, position }: Pick<InboxList, 'items' | 'position'>): void {
+  putFound({ items, position }: Pick<InboxList, 'items' | 'position'>): void {
     const rows = this.#withoutDropped(items, position);
-    this.#fleet.read('inbox', ALL, position, () => this.#fleet.inbox.takeSome(ALL, rows, position));
+    this.#fleet.put('inbox', ALL, position, () => this.#fleet.inbox.putRows(ALL, rows, position));
   }
 
   /** Applies the result of a mark. */
-  takeMarked({ items, position }: InboxMarked): void {
-    this.#fleet.read('inbox', null, position, () => {
-      for (const item of this.#withoutDropped(items, position)) this.#fleet.inbox.take(item, position);
+  putMarked({ items, position }: InboxMarked): void {
+    this.#fleet.put('inbox', null, position, () => {
+      for (const item of this.#withoutDropped(items, position)) this.#fleet.inbox.put(item, position);
     });
   }
 
   /** Keeps items, even done ones, until the returned function is called. */
-  hold(ids: ReadonlySet<string>): () => void {
+  retain(ids: ReadonlySet<string>): () => void {
     this.#held.add(ids);
     // Deferred, so that the next list can hold them first.
     return () =>
@@ -106,9 +106,9 @@ class InboxItems {
     for (const id of ids) {
       const isDone = (inbox.get(id)?.doneAt ?? null) !== null;
       if (!isDone || [...this.#held].some((held) => held.has(id))) continue;
-      this.#dropped.set(id, inbox.letGo(id) ?? ORIGIN);
+      this.#dropped.set(id, inbox.remove(id) ?? ORIGIN);
       const [first] = this.#dropped.keys();
-      if (this.#dropped.size > MOST_DROPPED && first !== undefined) this.#dropped.delete(first);
+      if (this.#dropped.size > MAX_DROPPED && first !== undefined) this.#dropped.delete(first);
     }
   }
 
@@ -117,7 +117,7 @@ class InboxItems {
     return items.filter(({ id }) => comparePositions(position, this.#dropped.get(id) ?? ORIGIN) > 0);
   }
 
-  /** A new item may have been counted before it was loaded; then the server counts again. */
+  /** The server may have counted a new item before this page loaded it. In that case the server counts again. */
   #count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
     this.#handleResets();
     const { countedAt } = this.#counts;
@@ -170,7 +170,7 @@ export function useInbox() {
     table: 'inbox',
     path: '/inbox',
     next: list?.next,
-    take: (fleet, page, after) => itemsOf(fleet).take(page, after),
+    put: (fleet, page, after) => itemsOf(fleet).putList(page, after),
   });
   return { list, state };
 }
@@ -183,9 +183,9 @@ export function useMarks() {
     setFailure(null);
     try {
       const marked = await postJson<InboxMarked>('/inbox/marks', body);
-      itemsOf(fleet).takeMarked(marked);
-      const [left, of] = [marked.changed.length, body.items?.length ?? 0];
-      if (left > 0) setFailure(of === 1 ? SOMETHING_NEW : `${left} of ${of}: ${SOMETHING_NEW}`);
+      itemsOf(fleet).putMarked(marked);
+      const [changedCount, of] = [marked.changed.length, body.items?.length ?? 0];
+      if (changedCount > 0) setFailure(of === 1 ? CHANGED_MEANWHILE : `${changedCount} of ${of}: ${CHANGED_MEANWHILE}`);
     } catch (error) {
       setFailure((error as Error).message);
     }

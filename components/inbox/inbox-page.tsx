@@ -18,7 +18,7 @@ import { AnswerStoresProvider } from './item-request';
  */
 export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const { initial, requestCode } = props;
-  useInitialData((fleet) => itemsOf(fleet).take(initial));
+  useInitialData((fleet) => itemsOf(fleet).putList(initial));
   return (
     <AnswerStoresProvider>
       <RequestBoardProvider>

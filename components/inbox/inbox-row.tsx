@@ -24,7 +24,7 @@ const wakeCode = new CodeOnDemand(async () => (await import('@/components/tasks/
 const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
 
 /** Callbacks of a row. Stable, so rows stay memoized. */
-export interface RowActs {
+export interface RowActions {
   select: (id: string, isSelected: boolean) => void;
   unfold: (id: string, isUnfolded: boolean) => void;
   mark: (item: InboxItem, mark: Mark) => void;
@@ -39,7 +39,7 @@ export const InboxRow = memo(function InboxRow(props: {
   isSelected: boolean;
   isUnfolded: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
-  acts: RowActs;
+  acts: RowActions;
 }) {
   const { item, person, isSelected, isUnfolded, requestCode, acts } = props;
   const { sessionId, claim, seenAt, doneAt, kind } = item;

@@ -20,7 +20,7 @@ import { useLatest } from '@/components/ui/use-latest';
 import { useSelection } from '@/components/ui/use-selection';
 import { sumOfItems, useMarks } from './inbox-items';
 import { KIND_WORD } from './inbox-labels';
-import { InboxRow, type RowActs } from './inbox-row';
+import { InboxRow, type RowActions } from './inbox-row';
 import { InboxBulk, type Mark, snoozeForAnHour } from './item-actions';
 import type { RequestedItem } from './item-request';
 import { useInboxKeys } from './use-inbox-keys';
@@ -50,7 +50,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   // also called by keys, which don't check permission
   const one = (item: InboxItem, change: Mark) => void (mayAct && markItems([item], change));
   const newest = useLatest({ select, unfold: unfolded.select, mark: one });
-  const [acts] = useState<RowActs>(() => ({
+  const [actions] = useState<RowActions>(() => ({
     select: (...of) => newest.current.select(...of),
     unfold: (...of) => newest.current.unfold(...of),
     mark: (...of) => newest.current.mark(...of),
@@ -134,7 +134,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
                   isSelected={selected.has(item.id)}
                   isUnfolded={unfolded.selected.has(item.id)}
                   requestCode={requestCode}
-                  acts={acts}
+                  acts={actions}
                 />
               ))}
             </InboxGroup>

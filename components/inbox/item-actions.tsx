@@ -18,7 +18,6 @@ import { hasRequest, type RequestedItem } from './item-request';
 /** A mark on items. `taken-over` also claims items that someone else has claimed. */
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
 
-/** Actions on one item. */
 export function ItemActions(props: {
   item: InboxItem;
   person: string | null;

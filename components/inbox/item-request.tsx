@@ -6,7 +6,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
 import { ActionStore } from '@/components/live/actions';
 import { fetchJson } from '@/components/live/fetch-json';
-import { isAnswerPending, requestKey } from '@/components/requests/request-answer';
+import { isAnswering, requestKey } from '@/components/requests/request-answer';
 
 /** Actions taken on this page, by session. They outlive a folded row. */
 class AnswerStores {
@@ -65,7 +65,7 @@ export function useRequest({ sessionId, request, updatedPosition }: RequestedIte
     refetchInterval: ({ state: { data } }) => {
       const request = data === undefined ? null : data.request;
       const isOpen = request !== null && request.outcome === null;
-      return isOpen && isAnswerPending(request, actions.get(requestKey(request))) && POLL_MS;
+      return isOpen && isAnswering(request, actions.get(requestKey(request))) && POLL_MS;
     },
   });
 }

@@ -35,10 +35,10 @@ export function NoticePanel() {
     try {
       // Throws in browsers that never show page notifications; shows nothing before permission.
       if (permission !== 'granted') new Notification('').close();
-      const answer = permission === 'granted' ? permission : await Notification.requestPermission();
-      setPermission(answer);
+      const result = permission === 'granted' ? permission : await Notification.requestPermission();
+      setPermission(result);
       setRefusal('');
-      if (answer === 'granted') keep({ isOn: true });
+      if (result === 'granted') keep({ isOn: true });
     } catch (error) {
       noteRefusal(error);
     }

@@ -91,7 +91,7 @@ export interface Notice {
 
 /** Delay for everything but requests, until turns and tasks have settled. */
 const SETTLE_MS = 3_000;
-const AT_ONCE: ReadonlySet<InboxKind> = new Set(['permission', 'question']);
+const IMMEDIATE: ReadonlySet<InboxKind> = new Set(['permission', 'question']);
 
 /** All notifications for the current state, including those shown already. */
 export function currentNotices(
@@ -102,7 +102,7 @@ export function currentNotices(
   const found: Notice[] = [];
   for (const item of rows.items) {
     const { id, kind, since, agentId, claim } = item;
-    const isSettled = AT_ONCE.has(kind) || now - since >= SETTLE_MS;
+    const isSettled = IMMEDIATE.has(kind) || now - since >= SETTLE_MS;
     if (settings.off.includes(kind) || !isUnread(item, now) || claim !== null || !isSettled) continue;
     const title = titled(TITLE_WORD[kind], agentId);
     found.push({
@@ -167,10 +167,10 @@ function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: numb
 }
 
 /** Storage key of the last check. */
-export const LOOK_KEY = 'notices-look';
+export const LAST_CHECK_KEY = 'notices-look';
 
 /** The last check by any tab. Notifications newer than it are shown once. */
-interface Look {
+interface LastCheck {
   /** Epoch milliseconds on the server's clock. */
   at: number;
   /** Position up to which everything was known. */
@@ -179,10 +179,10 @@ interface Look {
   told: readonly string[];
 }
 
-/** Notifications without a position may appear this much later than their time, because they settle first. */
+/** Maximum delay between the time and the appearance of a notification without a position: it settles first. */
 const SETTLING_MS = 15_000;
 /** Maximum number of keys kept. Position and time identify older notifications. */
-const MOST_TOLD = 500;
+const MAX_KEYS = 500;
 
 /**
  * Finds new notifications. The first check, and the first after a server reset, finds none.
@@ -190,27 +190,27 @@ const MOST_TOLD = 500;
  * @param before the last check; null at the first one
  * @param upTo position up to which everything is known
  */
-export function nextLook(
-  before: Look | null,
+export function nextCheck(
+  before: LastCheck | null,
   current: readonly Notice[],
   now: number,
   upTo: Position,
-): { look: Look; fresh: Notice[] } {
+): { check: LastCheck; fresh: Notice[] } {
   const told = new Set(before?.told);
   const since = before !== null && comparePositions(before.upTo, upTo) <= 0 ? before : null;
-  const isAfter = ({ at, position }: Notice, { upTo, at: lookedAt }: Look) =>
+  const isAfter = ({ at, position }: Notice, { upTo, at: lookedAt }: LastCheck) =>
     (position !== null && comparePositions(position, upTo) > 0) || at > lookedAt - SETTLING_MS;
   const isFresh = (notice: Notice) => since !== null && !told.has(notice.key) && isAfter(notice, since);
-  const newestFirst = current.length <= MOST_TOLD ? current : current.toSorted((a, b) => b.at - a.at);
-  const kept = newestFirst.filter(({ at }, place) => place < MOST_TOLD || at > now - 2 * SETTLING_MS);
-  const keys = [...new Set([...kept.map(({ key }) => key), ...told])].slice(0, Math.max(MOST_TOLD, kept.length));
-  return { look: { at: now, upTo, told: keys }, fresh: current.filter(isFresh) };
+  const newestFirst = current.length <= MAX_KEYS ? current : current.toSorted((a, b) => b.at - a.at);
+  const kept = newestFirst.filter(({ at }, place) => place < MAX_KEYS || at > now - 2 * SETTLING_MS);
+  const keys = [...new Set([...kept.map(({ key }) => key), ...told])].slice(0, Math.max(MAX_KEYS, kept.length));
+  return { check: { at: now, upTo, told: keys }, fresh: current.filter(isFresh) };
 }
 
 /** @param stored JSON of a `Look`; anything else counts as null */
-export function lookOf(stored: string | null): Look | null {
+export function parseCheck(stored: string | null): LastCheck | null {
   try {
-    const { at, upTo, told } = JSON.parse(stored ?? '') as Look;
+    const { at, upTo, told } = JSON.parse(stored ?? '') as LastCheck;
     return typeof at === 'number' && typeof upTo === 'string' && Array.isArray(told) ? { at, upTo, told } : null;
   } catch {
     return null;

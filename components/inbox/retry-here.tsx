@@ -24,7 +24,7 @@ const TURNS = 20;
  */
 export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (sending: Sending) => void }) {
   const { data, error, isPending } = useQuery({
-    queryKey: ['asked-last', sessionId],
+    queryKey: ['last-user-message', sessionId],
     queryFn: async ({ signal }) =>
       lastUserMessage(
         await fetchJson<TranscriptPage>(`/sessions/${encodeURIComponent(sessionId)}/transcript?limit=${TURNS}`, signal),

@@ -8,7 +8,7 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 const ROW = '[data-inbox-row]';
 
 /** Actions of keys on the focused row. */
-interface RowActs {
+interface RowActions {
   unfold: (item: InboxItem) => void;
   select: (item: InboxItem) => void;
   seen: (item: InboxItem) => void;
@@ -22,7 +22,7 @@ interface RowActs {
 export function useInboxKeys(options: {
   list: RefObject<HTMLElement | null>;
   find: (id: string) => InboxItem | undefined;
-  acts: RowActs;
+  acts: RowActions;
   /** Unfolds the item. */
   open: (item: InboxItem) => void;
   /** Presses a button of the item's card. @returns false if there is no card */
@@ -41,7 +41,7 @@ export function useInboxKeys(options: {
     const index = all.indexOf(focusedRow() as HTMLElement);
     return go(index < 0 ? (step > 0 ? all[0] : all.at(-1)) : all[Math.min(all.length - 1, Math.max(0, index + step))]);
   };
-  const act = (what: keyof RowActs) => () => {
+  const act = (what: keyof RowActions) => () => {
     const item = find(focusedRow()?.dataset.inboxRow ?? '');
     if (item === undefined || item.doneAt !== null) return false;
     acts[what](item);

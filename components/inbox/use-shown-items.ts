@@ -21,7 +21,7 @@ const NOTHING: readonly InboxItem[] = [];
 export function useShownItems(box: RefObject<HTMLElement | null>) {
   const { fleet } = useFleetStores();
   const { list, state } = useInbox();
-  useListCounts<InboxList>('/inbox', list?.countsAreOld ?? false, (fleet, page) => itemsOf(fleet).takeCounts(page));
+  useListCounts<InboxList>('/inbox', list?.countsAreOld ?? false, (fleet, page) => itemsOf(fleet).setCounts(page));
   const params = useSearchParams();
   const wanted = INBOX_KINDS.filter((kind) => params.getAll('kind').includes(kind));
   const [text, setText] = useState('');
@@ -33,7 +33,7 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
   const search = useListSearch<InboxList>({
     path: '/inbox',
     query: serverQuery,
-    take: (fleet, page) => itemsOf(fleet).takeFound(page),
+    put: (fleet, page) => itemsOf(fleet).putFound(page),
     join: (found, page) => ({ ...found, items: [...found.items, ...page.items], next: page.next }),
   });
   const foundIds = useMemo(() => new Set(search.found?.items.map(({ id }) => id)), [search.found]);
@@ -43,21 +43,21 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
     JSON.stringify(open.filter((item) => isSnoozed(item, now)).map(({ id }) => id)),
   );
   const shown = wanted.join(' ');
-  const sought = useDeferredValue(text);
+  const query = useDeferredValue(text);
   const sessions = useFleet(({ sessions }) => sessions);
   const order = useMemo(() => {
-    const words = searchWords(sought);
+    const words = searchWords(query);
     const found = open.filter(
       (item) => foundIds.has(item.id) || isFound(words, item, sessions.get(item.sessionId ?? '')),
     );
     const kinds = INBOX_KINDS.filter((kind) => shown.split(' ').includes(kind));
     return inboxOrder(found, { kinds, snoozed: new Set<string>(JSON.parse(snoozed)) });
-  }, [open, snoozed, shown, sought, sessions, foundIds]);
+  }, [open, snoozed, shown, query, sessions, foundIds]);
   // Done items stay until the user has left, so the next row doesn't move under the pointer.
   const byId = useMemo(() => new Map(rows.map((item) => [item.id, item])), [rows]);
-  const held = useHeldOrder(box, order, `${shown} ${sought}`, (id) => byId.has(id));
+  const held = useHeldOrder(box, order, `${shown} ${query}`, (id) => byId.has(id));
   const shownIds = useMemo(() => new Set(held.order.flatMap(({ ids }) => ids)), [held.order]);
-  useEffect(() => itemsOf(fleet).hold(shownIds), [fleet, shownIds]);
+  useEffect(() => itemsOf(fleet).retain(shownIds), [fleet, shownIds]);
   const groups = held.order
     .map(({ name, ids }) => ({ name, items: ids.flatMap((id) => byId.get(id) ?? []) }))
     .filter(({ items }) => items.length > 0);

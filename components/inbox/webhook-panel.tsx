@@ -25,7 +25,6 @@ const STATE_WORD: Record<WebhookDeliveryState, string> = {
   'gave-up': 'gave up',
 };
 
-/** The webhook and its newest deliveries. */
 export function WebhookPanel() {
   const mayAct = useMayAct();
   const status = useQuery({
@@ -79,15 +78,15 @@ export function WebhookPanel() {
 }
 
 function TestCall() {
-  const [state, ask] = usePost<WebhookTest>();
-  const test = state.kind === 'answered' ? state.answer : null;
+  const [state, post] = usePost<WebhookTest>();
+  const test = state.kind === 'done' ? state.response : null;
   const failure = state.kind === 'failed' ? state.reason : test?.error;
   return (
     <p className="flex flex-wrap items-baseline gap-x-3">
       <button
         type="button"
         disabled={state.kind === 'sending'}
-        onClick={() => void ask('/webhook/test')}
+        onClick={() => void post('/webhook/test')}
         className="underline decoration-line-strong underline-offset-2 hover:text-accent"
       >
         {state.kind === 'sending' ? 'Sending…' : 'Send a test'}

@@ -6,10 +6,10 @@ import { useMayAct } from '@/components/access/may-act';
 import { IdempotentPost } from './idempotent-post';
 import { Store } from './store';
 
-/** `asked`: the server has accepted the request, and the agent has not acted on it as far as known. */
+/** `accepted`: the server has accepted the request, and the agent has not acted on it as far as known. */
 export type ActionState =
   | { kind: 'sending' }
-  | { kind: 'asked'; commandId: string }
+  | { kind: 'accepted'; commandId: string }
   | { kind: 'failed'; reason: string };
 
 /**
@@ -19,7 +19,7 @@ export type ActionState =
 export class ActionStore extends Store {
   readonly sessionId: string;
   readonly #states = new Map<string, ActionState>();
-  readonly #asks = new Map<string, IdempotentPost>();
+  readonly #posts = new Map<string, IdempotentPost>();
   #version = 0;
   readonly #onFailure: (key: string, reason: string) => void;
 
@@ -39,22 +39,22 @@ export class ActionStore extends Store {
   }
 
   /** Keys and commands of requests that the agent has not acted on. */
-  asked(): { key: string; commandId: string }[] {
+  accepted(): { key: string; commandId: string }[] {
     return [...this.#states].flatMap(([key, state]) =>
-      state.kind === 'asked' ? [{ key, commandId: state.commandId }] : [],
+      state.kind === 'accepted' ? [{ key, commandId: state.commandId }] : [],
     );
   }
 
   /** @param path below the session's URL */
-  async ask(key: string, path: string, body: object): Promise<void> {
+  async request(key: string, path: string, body: object): Promise<void> {
     if (this.get(key)?.kind === 'sending') return;
-    const ask = this.#asks.get(key) ?? new IdempotentPost();
-    this.#asks.set(key, ask);
+    const post = this.#posts.get(key) ?? new IdempotentPost();
+    this.#posts.set(key, post);
     this.#set(key, { kind: 'sending' });
     try {
       const url = `/sessions/${encodeURIComponent(this.sessionId)}${path}`;
-      const { commandId } = await ask.post<CommandResponse>(url, body);
-      this.#set(key, { kind: 'asked', commandId });
+      const { commandId } = await post.post<CommandResponse>(url, body);
+      this.#set(key, { kind: 'accepted', commandId });
     } catch (error) {
       this.fail(key, (error as Error).message);
     }

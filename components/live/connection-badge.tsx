@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { TimeOfDay, useFrozenAt, useTrueNow } from '@/components/ui/clock';
+import { TimeOfDay, useFrozenAt, useUnfrozenNow } from '@/components/ui/clock';
 import { formatAgoLong } from '@/components/ui/duration';
 import type { ConnectionStatus } from './connection-state';
 import { useConnectionState } from './live-provider';
@@ -38,7 +38,6 @@ const DOT: Record<ConnectionStatus, string> = {
   'signed-out': 'bg-current rounded-none!',
 };
 
-/** The state of the live connection. */
 export function ConnectionBadge() {
   const { status } = useConnectionState();
   const asOf = useFrozenAt();
@@ -61,7 +60,7 @@ export function ConnectionBadge() {
 
 /** `as of 12:03:20, 40 s ago`: announced once, not every second. */
 function Age({ asOf }: { asOf: number }) {
-  const age = useTrueNow((now) => formatAgoLong(now - asOf));
+  const age = useUnfrozenNow((now) => formatAgoLong(now - asOf));
   return (
     <span className="tabular">
       as of{' '}

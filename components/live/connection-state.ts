@@ -54,16 +54,16 @@ export function initialConnectionState(now: number): ConnectionState {
   return { status: 'connecting', since: now, attempt: 0, asOf: null };
 }
 
-/** @param wholeAt time at which the page was last complete, on the same clock as `now`; null if it never was */
+/** @param completeAt time at which the page was last complete, on the same clock as `now`; null if it never was */
 export function nextConnectionState(
   state: ConnectionState,
   event: ConnectionEvent,
   now: number,
-  wholeAt: number | null,
+  completeAt: number | null,
 ): ConnectionState {
   const status = AFTER[event](state.status);
   const attempt = event === 'cut' ? state.attempt + 1 : event === 'gap-shown' || event === 'retry' ? state.attempt : 0;
   if (status === state.status && attempt === state.attempt) return state;
-  const asOf = isStale(status) ? wholeAt : null;
+  const asOf = isStale(status) ? completeAt : null;
   return { status, since: status === state.status ? state.since : now, attempt, asOf };
 }

@@ -30,7 +30,7 @@ const STALE_WITHIN_MS = 5_000;
  * @throws RequestError, or TypeError if the server can't be reached
  */
 export function fetchJson<Body>(path: string, signal?: AbortSignal): Promise<Body> {
-  return ask(path, { headers: { accept: 'application/json' } }, READ_WITHIN_MS, signal);
+  return request(path, { headers: { accept: 'application/json' } }, READ_WITHIN_MS, signal);
 }
 
 /**
@@ -49,16 +49,16 @@ export function putJson<Body>(path: string, body: object): Promise<Body> {
 }
 
 export function deleteJson<Body>(path: string): Promise<Body> {
-  return ask(path, { method: 'DELETE', headers: { accept: 'application/json' } }, SENT_WITHIN_MS);
+  return request(path, { method: 'DELETE', headers: { accept: 'application/json' } }, SENT_WITHIN_MS);
 }
 
 function sendJson<Body>(method: string, path: string, body: object): Promise<Body> {
   const headers = { accept: 'application/json', 'content-type': 'application/json' };
-  return ask(path, { method, headers, body: JSON.stringify(body) }, SENT_WITHIN_MS);
+  return request(path, { method, headers, body: JSON.stringify(body) }, SENT_WITHIN_MS);
 }
 
 /** Browsers' error messages don't say what to do. */
-async function ask<Body>(
+async function request<Body>(
   path: string,
   init: { method?: string; headers: Record<string, string>; body?: string },
   withinMs: number,
@@ -85,7 +85,7 @@ async function bodyOf<Body>(response: Response): Promise<Body> {
   if (code === 'other_principal') leavePage();
   throw new RequestError(
     response.status,
-    message ?? `The server answered ${response.status}. Reload to try again.`,
+    message ?? `The server returned ${response.status}. Reload to try again.`,
     code,
   );
 }

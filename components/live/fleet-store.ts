@@ -70,7 +70,7 @@ export class FleetStore extends Store {
     listsOf: ({ agentId }) => [agentId],
     keepsAll: false,
   });
-  /** Items that need a person, and those handled since the page was opened. */
+  /** Items that need a person, and those done since the page was opened. */
   readonly inbox = new RowTable<InboxItem>({
     idOf: ({ id }) => id,
     listsOf: () => [ALL],
@@ -114,16 +114,16 @@ export class FleetStore extends Store {
     return this.#listed;
   }
 
-  takeFrames(frames: readonly RowFrame[]): void {
+  applyFrames(frames: readonly RowFrame[]): void {
     for (const { event, data, id } of frames) {
       this.#position = id;
       if (event === 'session') {
-        this.sessions.takeNews(data, id);
+        this.sessions.update(data, id);
         this.#streamed.add(data.id);
-      } else if (event === 'agent') this.agents.takeNews(data, id);
-      else if (event === 'task') this.tasks.takeNews(data, id);
-      else if (event === 'obligation') this.obligations.takeNews(data, id);
-      else if (event === 'inbox') this.inbox.takeNews(data, id);
+      } else if (event === 'agent') this.agents.update(data, id);
+      else if (event === 'task') this.tasks.update(data, id);
+      else if (event === 'obligation') this.obligations.update(data, id);
+      else if (event === 'inbox') this.inbox.update(data, id);
     }
     this.changed();
   }
@@ -146,77 +146,77 @@ export class FleetStore extends Store {
       if (row.stateDueAt === null || row.stateDueAt > now) continue;
       const next = stateAt(row, now);
       this.#serverStates.set(next, this.#serverStates.get(row) ?? row.state);
-      this.sessions.amend(next);
+      this.sessions.replace(next);
     }
     this.#listed = undefined;
     this.changed();
   }
 
-  /** Keeps rows of a list from now on, because it is about to be read. */
-  hold(table: Held, name: string): void {
-    this[table].hold(name, this.#position);
+  /** Retains the rows of a list that is about to be read. */
+  retain(table: TableName, name: string): void {
+    this[table].retain(name, this.#position);
   }
 
-  drop(table: Held, name: string): void {
+  drop(table: TableName, name: string): void {
     this[table].drop(name);
   }
 
-  takeSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
-    this.read('sessions', ALL, position, () => this.sessions.takeList(ALL, { rows, position, next, after }));
-    this.takeCounts(counts, position);
+  putSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
+    this.put('sessions', ALL, position, () => this.sessions.putList(ALL, { rows, position, next, after }));
+    this.setCounts(counts, position);
   }
 
   /** Adds sessions from anywhere in the list; its cursor stays. */
-  takeFoundSessions({ sessions: rows, position }: SessionList): void {
-    this.read('sessions', ALL, position, () => this.sessions.takeSome(ALL, rows, position));
+  putFoundSessions({ sessions: rows, position }: SessionList): void {
+    this.put('sessions', ALL, position, () => this.sessions.putRows(ALL, rows, position));
   }
 
-  takeFoundAgents({ agents: rows, position }: AgentList): void {
-    this.read('agents', ALL, position, () => this.agents.takeSome(ALL, rows, position));
+  putFoundAgents({ agents: rows, position }: AgentList): void {
+    this.put('agents', ALL, position, () => this.agents.putRows(ALL, rows, position));
   }
 
-  takeCounts(counts: CountsByState, position: Position): void {
-    this.#counts.take(counts, position);
+  setCounts(counts: CountsByState, position: Position): void {
+    this.#counts.set(counts, position);
     this.#listed = undefined;
     this.changed();
   }
 
-  takeSession({ session, position }: SessionDetail): void {
-    this.read('sessions', null, position, () => this.sessions.take(session, position));
+  putSession({ session, position }: SessionDetail): void {
+    this.put('sessions', null, position, () => this.sessions.put(session, position));
   }
 
-  takeAgentSessions(
+  putAgentSessions(
     agentId: string,
     { sessions: rows, position, next }: Pick<SessionList, 'sessions' | 'position' | 'next'>,
     after?: string,
   ): void {
     const list = { rows, position, next, after };
-    this.read('sessions', agentId, position, () => this.sessions.takeList(agentId, list));
+    this.put('sessions', agentId, position, () => this.sessions.putList(agentId, list));
   }
 
-  takeAgents({ agents: rows, position, next, count }: AgentList, after?: string): void {
+  putAgents({ agents: rows, position, next, count }: AgentList, after?: string): void {
     const list = { rows, position, next, count, after };
-    this.read('agents', ALL, position, () => this.agents.takeList(ALL, list));
+    this.put('agents', ALL, position, () => this.agents.putList(ALL, list));
   }
 
-  takeAgent({ agent, position }: Pick<AgentDetail, 'agent' | 'position'>): void {
-    this.read('agents', null, position, () => this.agents.take(agent, position));
+  putAgent({ agent, position }: Pick<AgentDetail, 'agent' | 'position'>): void {
+    this.put('agents', null, position, () => this.agents.put(agent, position));
   }
 
-  takeAgentDetail({ agent, sessions, nextSessions: next, position }: AgentDetail): void {
-    this.takeAgent({ agent, position });
-    this.takeAgentSessions(agent.id, { sessions, next, position });
+  putAgentDetail({ agent, sessions, nextSessions: next, position }: AgentDetail): void {
+    this.putAgent({ agent, position });
+    this.putAgentSessions(agent.id, { sessions, next, position });
   }
 
   /** @param isPart the part that the server rendered */
-  takeTasks(sessionId: string, { tasks: rows, position, omitted: count = 0 }: TaskList, isPart = false): void {
+  putTasks(sessionId: string, { tasks: rows, position, omitted: count = 0 }: TaskList, isPart = false): void {
     const list = { rows, position, count };
-    this.read('tasks', sessionId, position, () => this.tasks.takeList(sessionId, list, isPart));
+    this.put('tasks', sessionId, position, () => this.tasks.putList(sessionId, list, isPart));
   }
 
-  takeObligations(agentId: string, { obligations, position }: ObligationList): void {
+  putObligations(agentId: string, { obligations, position }: ObligationList): void {
     const rows = obligations.map((one) => ({ ...one, agentId, state: 'owed' as const }));
-    this.read('obligations', agentId, position, () => this.obligations.takeList(agentId, { rows, position }));
+    this.put('obligations', agentId, position, () => this.obligations.putList(agentId, { rows, position }));
   }
 
   /** Call after a gap. */
@@ -225,7 +225,7 @@ export class FleetStore extends Store {
     this.#start = null;
     this.#position = null;
     this.#counts.reset();
-    for (const table of HELD) this[table].reset();
+    for (const table of TABLES) this[table].reset();
     this.changed();
   }
 
@@ -249,20 +249,20 @@ export class FleetStore extends Store {
     return this.#serverStates.get(row) ?? row.state;
   }
 
-  /** @param take applies the rows. `name`: the list, or null */
-  read(table: Held, name: string | null, position: Position, take: () => void): void {
-    const since = (name === null ? null : this[table].hold(name, this.#position)) ?? this.#start?.after ?? null;
-    take();
+  /** @param name of the list, or null for a single row. `apply` stores the rows */
+  put(table: TableName, name: string | null, position: Position, apply: () => void): void {
+    const since = (name === null ? null : this[table].retain(name, this.#position)) ?? this.#start?.after ?? null;
+    apply();
     if (since === null || comparePositions(position, since) < 0) {
       this.#start = { after: position };
       this.#position = position;
       this.#streamed.clear();
-      for (const one of HELD) this[one].rewind(position);
+      for (const one of TABLES) this[one].rewind(position);
     }
     this.changed();
   }
 }
 
-const HELD = ['sessions', 'agents', 'tasks', 'obligations', 'inbox'] as const;
+const TABLES = ['sessions', 'agents', 'tasks', 'obligations', 'inbox'] as const;
 /** The tables with lists. */
-export type Held = (typeof HELD)[number];
+export type TableName = (typeof TABLES)[number];

@@ -27,7 +27,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
   #resets = 0;
   /** Frames received during a read. */
   #meanwhile: RowFrame[] | null = null;
-  #lastInLine: Promise<unknown> = Promise.resolve();
+  #lastRequest: Promise<unknown> = Promise.resolve();
 
   constructor(folding: Folding<Snapshot>) {
     super();
@@ -46,7 +46,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     return this.#isCurrent ? (this.#value?.position ?? null) : null;
   }
 
-  takeFrames(frames: readonly RowFrame[]): void {
+  applyFrames(frames: readonly RowFrame[]): void {
     if (!this.#isCurrent || this.#value === undefined) return;
     const fresh = framesAfter(frames, this.#value.position);
     if (fresh.length === 0) return;
@@ -56,7 +56,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
 
   /** @throws the errors of `Folding.read` */
   read(signal: AbortSignal): Promise<Position> {
-    return this.inLine(async () => {
+    return this.inOrder(async () => {
       const { read } = this.#folding;
       const known = this.position ?? ORIGIN;
       const resets = this.#resets;
@@ -95,10 +95,10 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
   }
 
   /** Runs one request at a time, because each result replaces the whole snapshot. */
-  protected inLine<Result>(ask: () => Promise<Result>): Promise<Result> {
-    const asked = this.#lastInLine.then(ask);
-    this.#lastInLine = asked.catch(() => undefined);
-    return asked;
+  protected inOrder<Result>(read: () => Promise<Result>): Promise<Result> {
+    const request = this.#lastRequest.then(read);
+    this.#lastRequest = request.catch(() => undefined);
+    return request;
   }
 }
 

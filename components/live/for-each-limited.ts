@@ -1,5 +1,5 @@
 /** Browsers allow six connections per server, and the page needs some of them. */
-const AT_ONCE = 4;
+const MAX_PARALLEL = 4;
 
 /** Runs a job for each item in order, a few at a time. */
 export async function forEachLimited<Item>(items: Iterable<Item>, job: (item: Item) => Promise<void>): Promise<void> {
@@ -7,5 +7,5 @@ export async function forEachLimited<Item>(items: Iterable<Item>, job: (item: It
   const worker = async () => {
     for (let step = next.next(); !step.done; step = next.next()) await job(step.value);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: MAX_PARALLEL }, worker));
 }

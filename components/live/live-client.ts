@@ -36,7 +36,7 @@ export class LiveClient {
   constructor() {
     this.#port = openPort((port) => this.#attach(port));
     this.#attach(this.#port);
-    if (!page.way) this.#holdLock();
+    if (!page.fetch) this.#holdLock();
     addEventListener('online', this.wake);
     addEventListener('offline', () => this.#post({ type: 'doubt' }));
     document.addEventListener('visibilitychange', () => {
@@ -48,7 +48,7 @@ export class LiveClient {
     addEventListener('pagehide', () => this.#post({ type: 'close' }));
   }
 
-  /** Retries at once, because a refused or dropped connection may work again. */
+  /** Retries immediately: a refused or dropped connection may work again. */
   readonly wake = (): void => this.#post({ type: 'wake' });
 
   get state(): ConnectionState {
@@ -150,7 +150,7 @@ const LOAD_AGAIN_MS = 3_000;
  * Failure: if the worker script can't be loaded (an old page after an upgrade), a hub in this page replaces it.
  */
 function openPort(replace: (port: Port) => void): Port {
-  if (page.way || typeof SharedWorker === 'undefined') return portOfThisPage();
+  if (page.fetch || typeof SharedWorker === 'undefined') return portOfThisPage();
   try {
     const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
       type: 'module',

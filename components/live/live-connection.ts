@@ -61,7 +61,7 @@ export class LiveConnection {
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
   /** Time at which the page was last complete, on the wall clock and on the monotonic clock. */
-  #whole: { at: number; steady: number } | null = null;
+  #asOf: { at: number; steady: number } | null = null;
   readonly #silence = new SilenceWatch(() => {
     this.#stream?.abort.abort();
     this.#stream = null;
@@ -111,7 +111,7 @@ export class LiveConnection {
 
   /** Called when the network is back or the page is visible again: retries without delay. */
   wake(): void {
-    this.#silence.look();
+    this.#silence.check();
     const isHopeless = isStale(this.#state.status) && this.#silence.silentMs >= HOPELESS_MS;
     if ((!this.#stream || isHopeless) && this.#subscriptions.size > 0) this.#openSoon(0);
   }
@@ -204,7 +204,7 @@ export class LiveConnection {
   #noteActivity(): void {
     this.#silence.reset();
     const { status } = this.#state;
-    if (status === 'live' || status === 'gap') this.#whole = { at: this.#options.now(), steady: performance.now() };
+    if (status === 'live' || status === 'gap') this.#asOf = { at: this.#options.now(), steady: performance.now() };
   }
 
   #receive(received: readonly ReceivedFrame[]): void {
@@ -212,7 +212,7 @@ export class LiveConnection {
     const fresh = new Map<string, RowFrame[]>();
     for (const { frame, chars } of received) {
       const topic = topicOf(frame);
-      if (!streamed.has(topic) || !this.#buffers.get(topic)?.take(frame, chars)) continue;
+      if (!streamed.has(topic) || !this.#buffers.get(topic)?.add(frame, chars)) continue;
       const list = fresh.get(topic);
       if (list) list.push(frame);
       else fresh.set(topic, [frame]);
@@ -245,8 +245,8 @@ export class LiveConnection {
   #transition(event: ConnectionEvent): void {
     const now = this.#options.now();
     // Keeps the age if the wall clock was set back.
-    const wholeAt = this.#whole && Math.min(this.#whole.at, now - (performance.now() - this.#whole.steady));
-    const next = nextConnectionState(this.#state, event, now, wholeAt);
+    const completeAt = this.#asOf && Math.min(this.#asOf.at, now - (performance.now() - this.#asOf.steady));
+    const next = nextConnectionState(this.#state, event, now, completeAt);
     if (next === this.#state) return;
     this.#state = next;
     this.#options.onState(next);
@@ -258,10 +258,10 @@ export class LiveConnection {
  * check interval this stays below 25 s.
  */
 const SILENCE_MS = HEARTBEAT_MS + 7_000;
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 
 /**
- * Calls back once after too long a silence.
+ * Calls back once when the silence exceeds `SILENCE_MS`.
  *
  * Failure: after the machine slept, the wall clock shows the silence; after the wall clock was set back, the monotonic
  * clock does.
@@ -279,7 +279,7 @@ class SilenceWatch {
   start(): void {
     if (this.#timer !== null) return;
     this.reset();
-    this.#timer = setInterval(() => this.look(), LOOK_MS);
+    this.#timer = setInterval(() => this.check(), CHECK_MS);
   }
 
   stop(): void {
@@ -295,8 +295,8 @@ class SilenceWatch {
     return Math.max(Date.now() - this.#lastActive.wall, performance.now() - this.#lastActive.steady);
   }
 
-  /** Checks at once, for example when a sleeping page becomes visible. */
-  look(): void {
+  /** Checks immediately, for example when a sleeping page becomes visible. */
+  check(): void {
     if (this.#timer === null || this.silentMs < SILENCE_MS) return;
     this.stop();
     this.#onSilent();
@@ -304,8 +304,8 @@ class SilenceWatch {
 }
 
 /** Limits of a topic's buffer. A view that is reopened soon needs no new connection. */
-const MOST_FRAMES = 2_000;
-const MOST_CHARS = 4_000_000;
+const MAX_FRAMES = 2_000;
+const MAX_CHARS = 4_000_000;
 
 /**
  * The received frames of one topic.
@@ -317,7 +317,7 @@ export class TopicBuffer {
   position: Position;
   /** Everything after this position is buffered. */
   #coveredFrom: Position;
-  #kept: ReceivedFrame[] = [];
+  #frames: ReceivedFrame[] = [];
   #chars = 0;
 
   constructor(after: Position) {
@@ -326,12 +326,12 @@ export class TopicBuffer {
   }
 
   /** @returns true if the frame is new. A stream opened further back for another topic repeats some. */
-  take(frame: RowFrame, chars: number): boolean {
+  add(frame: RowFrame, chars: number): boolean {
     if (comparePositions(frame.id, this.position) <= 0) return false;
     this.position = frame.id;
-    this.#kept.push({ frame, chars });
+    this.#frames.push({ frame, chars });
     this.#chars += chars;
-    if (this.#kept.length > MOST_FRAMES || this.#chars > MOST_CHARS) this.#forgetHalf();
+    if (this.#frames.length > MAX_FRAMES || this.#chars > MAX_CHARS) this.#evict();
     return true;
   }
 
@@ -345,23 +345,23 @@ export class TopicBuffer {
   }
 
   since(after: Position): RowFrame[] {
-    return this.#kept.flatMap(({ frame }) => (comparePositions(frame.id, after) > 0 ? frame : []));
+    return this.#frames.flatMap(({ frame }) => (comparePositions(frame.id, after) > 0 ? frame : []));
   }
 
   /** Starts again at `after`. */
   rewind(after: Position): void {
     this.position = after;
     this.#coveredFrom = after;
-    this.#kept = [];
+    this.#frames = [];
     this.#chars = 0;
   }
 
-  #forgetHalf(): void {
+  #evict(): void {
     let count = 0;
-    while (this.#kept.length - count > MOST_FRAMES / 2 || this.#chars > MOST_CHARS / 2) {
-      this.#chars -= this.#kept[count]?.chars ?? 0;
+    while (this.#frames.length - count > MAX_FRAMES / 2 || this.#chars > MAX_CHARS / 2) {
+      this.#chars -= this.#frames[count]?.chars ?? 0;
       count += 1;
     }
-    this.#coveredFrom = this.#kept.splice(0, count).at(-1)?.frame.id ?? this.#coveredFrom;
+    this.#coveredFrom = this.#frames.splice(0, count).at(-1)?.frame.id ?? this.#coveredFrom;
   }
 }

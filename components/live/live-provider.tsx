@@ -5,7 +5,7 @@ import { createContext, type ReactNode, useContext, useEffect, useRef, useState,
 import { clocksFrozenAt, freezeClocks, useServerNow } from '@/components/ui/clock';
 import { type ConnectionState, initialConnectionState, isStale } from './connection-state';
 import { RequestError } from './fetch-json';
-import { FleetStore, type Held } from './fleet-store';
+import { FleetStore, type TableName } from './fleet-store';
 import { LiveClient } from './live-client';
 import { FleetContext } from './use-fleet';
 
@@ -70,7 +70,7 @@ function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient
   useEffect(() => {
     if (start === null) return;
     return live().subscribe('fleet', start.after, {
-      frames: (frames) => fleet.takeFrames(frames),
+      frames: (frames) => fleet.applyFrames(frames),
       reset: () => {
         fleet.reset();
         void queryClient.invalidateQueries({ queryKey: ['fleet'] });
@@ -83,7 +83,7 @@ function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient
     () =>
       queryClient.getQueryCache().subscribe(({ type, query }) => {
         const [scope, kind, table, name] = query.queryKey;
-        if (type === 'removed' && scope === 'fleet' && kind === 'list') fleet.drop(table as Held, name as string);
+        if (type === 'removed' && scope === 'fleet' && kind === 'list') fleet.drop(table as TableName, name as string);
       }),
     [fleet, queryClient],
   );

@@ -11,7 +11,7 @@ interface Change<Name> {
 }
 
 /** Maximum number of changes kept for older counts. */
-const MOST_CHANGES = 1_000;
+const MAX_CHANGES = 1_000;
 
 /** Counts of rows by state: the server's counts and the changes since. */
 export class RowCounts<Name extends string> {
@@ -21,7 +21,7 @@ export class RowCounts<Name extends string> {
   #changes: Change<Name>[] = [];
   #isOld = false;
 
-  /** @param none all counts zero */
+  /** @param none returns a count of zero for every state */
   constructor(none: () => Record<Name, number>) {
     this.#none = none;
   }
@@ -42,7 +42,7 @@ export class RowCounts<Name extends string> {
     return this.#countedAt;
   }
 
-  take(counted: Record<Name, number>, at: Position): void {
+  set(counted: Record<Name, number>, at: Position): void {
     if (this.#counted !== null && comparePositions(at, this.#countedAt) < 0) return;
     this.#counted = { ...counted };
     this.#countedAt = at;
@@ -55,8 +55,8 @@ export class RowCounts<Name extends string> {
     if (change.from === change.to || comparePositions(change.at, this.#countedAt) <= 0) return;
     this.#isOld ||= change.from === undefined;
     this.#changes.push(change);
-    if (this.#changes.length <= MOST_CHANGES || this.#counted === null) return;
-    for (const old of this.#changes.splice(0, MOST_CHANGES / 2)) {
+    if (this.#changes.length <= MAX_CHANGES || this.#counted === null) return;
+    for (const old of this.#changes.splice(0, MAX_CHANGES / 2)) {
       apply(this.#counted, old);
       this.#countedAt = old.at;
     }

@@ -65,19 +65,19 @@ export class RowTable<Row extends object> {
   }
 
   /** Removes a row. @returns its position */
-  letGo(id: string): Position | undefined {
-    const held = this.#rows.get(id);
-    if (held === undefined) return undefined;
-    for (const list of this.#listsOf(held.row)) if (list.ids.delete(id)) list.shown = null;
+  remove(id: string): Position | undefined {
+    const entry = this.#rows.get(id);
+    if (entry === undefined) return undefined;
+    for (const list of this.#listsOf(entry.row)) if (list.ids.delete(id)) list.shown = null;
     this.#rows.delete(id);
-    return held.at;
+    return entry.at;
   }
 
   /** Replaces a row that changed without an update from the server. */
-  amend(row: Row): void {
-    const held = this.#rows.get(this.#kind.idOf(row));
-    if (held === undefined) return;
-    held.row = row;
+  replace(row: Row): void {
+    const entry = this.#rows.get(this.#kind.idOf(row));
+    if (entry === undefined) return;
+    entry.row = row;
     for (const list of this.#listsOf(row)) list.shown = null;
   }
 
@@ -98,9 +98,9 @@ export class RowTable<Row extends object> {
   }
 
   /**
-   * Keeps a list's rows from now on. @returns the position since which rows are kept; null: since the stream started
+   * Retains a list's rows from now on. @returns the position from which they are retained; null: the stream's start
    */
-  hold(name: string, since: Position | null): Position | null {
+  retain(name: string, since: Position | null): Position | null {
     return this.#list(name, since).since;
   }
 
@@ -120,15 +120,15 @@ export class RowTable<Row extends object> {
 
   /** After a gap: the next read replaces what is shown. */
   reset(): void {
-    for (const held of this.#rows.values()) held.at = ORIGIN;
+    for (const entry of this.#rows.values()) entry.at = ORIGIN;
     for (const list of this.#lists.values()) Object.assign(list, { isRead: false, since: null });
   }
 
   /** Applies an update and adds the row to its lists. */
-  takeNews(row: Row, at: Position): void {
+  update(row: Row, at: Position): void {
     const lists = this.#listsOf(row);
     if (!this.#kind.keepsAll && lists.length === 0) return;
-    this.take(row, at);
+    this.put(row, at);
     const id = this.#kind.idOf(row);
     for (const list of lists) {
       if (list.ids.has(id)) continue;
@@ -138,7 +138,7 @@ export class RowTable<Row extends object> {
   }
 
   /** Applies a row unless a later version is known. */
-  take(row: Row, at: Position): void {
+  put(row: Row, at: Position): void {
     const id = this.#kind.idOf(row);
     const known = this.#rows.get(id);
     if (known !== undefined && comparePositions(at, known.at) <= 0) return;
@@ -152,30 +152,30 @@ export class RowTable<Row extends object> {
   }
 
   /** @param isPart only the part that the server rendered; the list is still to be read */
-  takeList(name: string, { rows, position, next, after, count }: ReadList<Row>, isPart = false): void {
+  putList(name: string, { rows, position, next, after, count }: ReadList<Row>, isPart = false): void {
     const list = this.#list(name, null);
     const ids = rows.map(this.#kind.idOf);
     if (list.isRead) {
       for (const id of ids) list.ids.add(id);
       if (after === list.next && next !== undefined) list.next = next;
     } else {
-      const come = [...list.ids].filter((id) => comparePositions(this.#rows.get(id)?.at ?? ORIGIN, position) > 0);
-      list.ids = new Set([...ids, ...come]);
+      const newer = [...list.ids].filter((id) => comparePositions(this.#rows.get(id)?.at ?? ORIGIN, position) > 0);
+      list.ids = new Set([...ids, ...newer]);
       list.isRead = !isPart;
       list.next = next ?? null;
     }
     list.isShown = true;
     list.count = count ?? list.count;
     list.shown = null;
-    for (const row of rows) this.take(row, position);
+    for (const row of rows) this.put(row, position);
   }
 
   /** Adds rows from anywhere in a list, if the list has been read. */
-  takeSome(name: string, rows: readonly Row[], position: Position): void {
+  putRows(name: string, rows: readonly Row[], position: Position): void {
     const list = this.#list(name, null);
     for (const row of rows) {
       if (list.isRead) list.ids.add(this.#kind.idOf(row));
-      this.take(row, position);
+      this.put(row, position);
     }
     list.shown = null;
   }

@@ -19,7 +19,7 @@ export abstract class Store {
     });
   }
 
-  /** Notifies at once, for text fields: React restores their value after the event. */
+  /** Notifies immediately, for text fields: React restores their value after the event. */
   protected changedNow(): void {
     for (const listener of this.#listeners) listener();
   }

@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { createContext, useContext, useState, useSyncExternalStore } from 'react';
 import { useHydrated } from '@/components/ui/clock';
-import type { FleetStore, Held } from './fleet-store';
+import type { FleetStore, TableName } from './fleet-store';
 
 interface FleetStores {
   fleet: FleetStore;
@@ -40,29 +40,29 @@ export function useInitialData(start: (fleet: FleetStore) => void): void {
 }
 
 /** A fleet list or row that is read if unknown, and again after a gap. */
-interface FleetQuery<Answer> {
+interface FleetQuery<Body> {
   kind: 'list' | 'row';
-  table: Held;
+  table: TableName;
   /** Name of the list or id of the row. */
   of: string;
-  load: (signal: AbortSignal) => Promise<Answer>;
-  /** Puts the response into the store. */
-  take: (fleet: FleetStore, answer: Answer) => void;
+  load: (signal: AbortSignal) => Promise<Body>;
+  /** Stores the response. */
+  put: (fleet: FleetStore, response: Body) => void;
   enabled?: boolean;
 }
 
-export function fleetQueryKey(kind: FleetQuery<unknown>['kind'], table: Held, of: string) {
+export function fleetQueryKey(kind: FleetQuery<unknown>['kind'], table: TableName, of: string) {
   return ['fleet', kind, table, of] as const;
 }
 
 /** State of the request; the rows are in the store. */
-export function useFleetQuery<Answer>({ kind, table, of, load, take, enabled = true }: FleetQuery<Answer>) {
+export function useFleetQuery<Body>({ kind, table, of, load, put, enabled = true }: FleetQuery<Body>) {
   const { fleet } = useFleetStores();
   return useQuery({
     queryKey: fleetQueryKey(kind, table, of),
     queryFn: async ({ signal }) => {
-      if (kind === 'list') fleet.hold(table, of);
-      await applyUnlessReset(fleet, load(signal), (answer) => take(fleet, answer));
+      if (kind === 'list') fleet.retain(table, of);
+      await applyUnlessReset(fleet, load(signal), (response) => put(fleet, response));
       return fleet.resets;
     },
     initialData: () => {
@@ -74,14 +74,14 @@ export function useFleetQuery<Answer>({ kind, table, of, load, take, enabled = t
 }
 
 /** @throws if the request was sent before a gap */
-export async function applyUnlessReset<Answer>(
+export async function applyUnlessReset<Body>(
   fleet: FleetStore,
-  asked: Promise<Answer>,
-  take: (answer: Answer) => void,
-): Promise<Answer> {
+  request: Promise<Body>,
+  put: (response: Body) => void,
+): Promise<Body> {
   const { resets } = fleet;
-  const answer = await asked;
+  const response = await request;
   if (resets !== fleet.resets) throw new Error('Connection interrupted. Retry.');
-  take(answer);
-  return answer;
+  put(response);
+  return response;
 }

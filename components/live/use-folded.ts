@@ -25,8 +25,8 @@ export function useFolded<Snapshot extends { position: Position }, Folded extend
   make: () => Folded & FoldedSnapshot<Snapshot>,
 ) {
   const live = useLiveClient();
-  const kept = useQuery<unknown>({ queryKey: ['store', ...key], queryFn: skipToken, initialData: make });
-  const store = kept.data as Folded;
+  const { data } = useQuery<unknown>({ queryKey: ['store', ...key], queryFn: skipToken, initialData: make });
+  const store = data as Folded;
   const query = useQuery({
     queryKey: key,
     queryFn: ({ signal }) => store.read(signal),
@@ -37,7 +37,7 @@ export function useFolded<Snapshot extends { position: Position }, Folded extend
   useEffect(() => {
     if (!isCurrent) return;
     return live().subscribe(topic, store.position as Position, {
-      frames: (frames) => store.takeFrames(frames),
+      frames: (frames) => store.applyFrames(frames),
       reset: () => {
         store.reset();
         readAgain();

@@ -4,13 +4,13 @@ import type { Position } from '@interlude/protocol/position';
 import { type UseQueryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { fetchJson } from './fetch-json';
-import { ALL, type FleetStore, type Held } from './fleet-store';
+import { ALL, type FleetStore, type TableName } from './fleet-store';
 import { applyUnlessReset, fleetQueryKey, useFleetStores } from './use-fleet';
 
 /** Number of rows in a page. */
 export const PAGE = 100;
 /** Maximum number of rows in a response. */
-const MOST_AT_ONCE = 1_000;
+const MAX_PAGE = 1_000;
 /** Delay between the last key and the request. */
 const TYPED_MS = 200;
 const COUNT_AGAIN_MS = 5_000;
@@ -93,24 +93,24 @@ export function useMorePage(
 
 /** Reads a list into the fleet store, which keeps it current. After a gap, it is read again. */
 export function useLiveList<Page>(options: {
-  table: Held;
+  table: TableName;
   path: '/sessions' | '/agents' | '/inbox';
   next: string | null | undefined;
   /** Number of rows in a page; by default the server's own limit. */
   limit?: number;
   /** Number of rows that are loaded already: after a gap, the first page has as many rows. */
   listed?: number | undefined;
-  take: (fleet: FleetStore, page: Page, after?: string) => void;
+  put: (fleet: FleetStore, page: Page, after?: string) => void;
 }) {
-  const { table, path, next, limit, listed = 0, take } = options;
+  const { table, path, next, limit, listed = 0, put } = options;
   const { fleet } = useFleetStores();
   return useList<number>({
     key: fleetQueryKey('list', table, ALL),
     read: async (after, signal) => {
-      if (after === null) fleet.hold(table, ALL);
-      const rows = after === null && limit !== undefined ? Math.min(MOST_AT_ONCE, Math.max(limit, listed)) : limit;
+      if (after === null) fleet.retain(table, ALL);
+      const rows = after === null && limit !== undefined ? Math.min(MAX_PAGE, Math.max(limit, listed)) : limit;
       const page = fetchJson<Page>(pagePath(path, after, rows), signal);
-      await applyUnlessReset(fleet, page, (page) => take(fleet, page, after ?? undefined));
+      await applyUnlessReset(fleet, page, (page) => put(fleet, page, after ?? undefined));
       return fleet.resets;
     },
     initialData: () => (fleet[table].isRead(ALL) ? fleet.resets : undefined),
@@ -127,17 +127,17 @@ export function useLiveList<Page>(options: {
 export function useListSearch<Page extends { next: string | null }>(options: {
   path: '/sessions' | '/agents' | '/inbox';
   query: string;
-  take: (fleet: FleetStore, page: Page) => void;
+  put: (fleet: FleetStore, page: Page) => void;
   join?: (found: Page, page: Page) => Page;
 }) {
-  const { path, take, join = (found, { next }) => ({ ...found, next }) } = options;
+  const { path, put, join = (found, { next }) => ({ ...found, next }) } = options;
   const { fleet } = useFleetStores();
   const query = useDebounced(options.query);
   const isNow = query === options.query;
   const search = useList<Page>({
     key: ['search', path, query],
     read: (after, signal) =>
-      applyUnlessReset(fleet, fetchJson<Page>(pagePath(path, after, PAGE, query), signal), (page) => take(fleet, page)),
+      applyUnlessReset(fleet, fetchJson<Page>(pagePath(path, after, PAGE, query), signal), (page) => put(fleet, page)),
     next: (found) => found?.next,
     join,
     enabled: query !== '',
@@ -163,14 +163,14 @@ export function useListSearch<Page extends { next: string | null }>(options: {
 export function useListCounts<Page extends { position: Position }>(
   path: '/sessions' | '/inbox',
   areOld: boolean,
-  take: (fleet: FleetStore, page: Page) => void,
+  put: (fleet: FleetStore, page: Page) => void,
 ): void {
   const { fleet } = useFleetStores();
   useQuery({
     queryKey: ['counts', path],
     queryFn: async ({ signal }) => {
       const page = await fetchJson<Page>(pagePath(path, null, 1), signal);
-      take(fleet, page);
+      put(fleet, page);
       return page.position;
     },
     enabled: areOld,
@@ -185,7 +185,7 @@ function pagePath(path: string, after: string | null, limit?: number, query = ''
   return `${path}?${params}`;
 }
 
-/** The text once typing pauses; an empty text applies at once. */
+/** The text once typing pauses; an empty text applies immediately. */
 function useDebounced(text: string): string {
   const [typed, setTyped] = useState(text);
   useEffect(() => {

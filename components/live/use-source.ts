@@ -9,26 +9,26 @@ import { page } from './api-fetch';
  * @returns undefined until the bytes are loaded, and after a failure
  */
 export function useSource(href: string | undefined): string | undefined {
-  const [given, setGiven] = useState<string>();
+  const [blobUrl, setBlobUrl] = useState<string>();
   useEffect(() => {
-    const { way } = page;
-    if (way === null || href === undefined) return;
+    const { fetch } = page;
+    if (fetch === null || href === undefined) return;
     let address: string | null = null;
-    const left = new AbortController();
+    const controller = new AbortController();
     void (async () => {
-      const response = await way(href, { signal: left.signal });
+      const response = await fetch(href, { signal: controller.signal });
       if (!response.ok) return;
       const bytes = await response.blob();
-      if (left.signal.aborted) return;
+      if (controller.signal.aborted) return;
       address = URL.createObjectURL(bytes);
-      setGiven(address);
+      setBlobUrl(address);
     })().catch(() => {
       // The image stays empty.
     });
     return () => {
-      left.abort();
+      controller.abort();
       if (address !== null) URL.revokeObjectURL(address);
     };
   }, [href]);
-  return page.way === null ? href : given;
+  return page.fetch === null ? href : blobUrl;
 }

@@ -9,7 +9,7 @@ import { useAddressAnchor } from '@/components/ui/jump';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { FirstLines } from './first-lines';
 import { LogList, type LogSpan } from './log-list';
-import { EVERYTHING, type FirstLog, type LogQuery, narrows, withoutText } from './log-query';
+import { type FirstLog, isFiltered, type LogQuery, UNFILTERED, withoutText } from './log-query';
 import { useLogSettings } from './log-settings';
 import { type LogAnchor, type LogStore, useLogStore } from './log-store';
 import { LogToolbar } from './log-toolbar';
@@ -106,7 +106,7 @@ export function AgentLog(props: AgentLogProps) {
     (line: LogLine) => {
       leadTo(line.position);
       // The browser's Back button returns to the search.
-      if (compact) setQuery(EVERYTHING);
+      if (compact) setQuery(UNFILTERED);
       else history.pushState(null, '', `${location.pathname}#${line.position}`);
     },
     [compact, leadTo, setQuery],
@@ -184,7 +184,7 @@ export function AgentLog(props: AgentLogProps) {
             unfolded={unfolded}
             onLine={onLine}
             onUnfold={onUnfold}
-            onContext={narrows(store.query) ? onContext : null}
+            onContext={isFiltered(store.query) ? onContext : null}
             hasLinks={!compact}
           />
         ) : (
@@ -205,11 +205,11 @@ function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQuery: (qu
   if (store.isLoading() || store.window.hasMore) {
     return <Over>Searching the log…</Over>;
   }
-  if (narrows(query)) {
+  if (isFiltered(query)) {
     return (
       <Over>
         No lines match.{' '}
-        <button type="button" onClick={() => onQuery(EVERYTHING)} className="underline hover:text-ink">
+        <button type="button" onClick={() => onQuery(UNFILTERED)} className="underline hover:text-ink">
           Clear filters
         </button>
       </Over>
@@ -256,11 +256,11 @@ function useLineFocus(options: {
     if (activeElement === body || activeElement === box.current) toLines();
   }, [store, box, toLines]);
   useEffect(() => {
-    const goneElsewhere = ({ target }: FocusEvent) => {
+    const onFocusIn = ({ target }: FocusEvent) => {
       if (!box.current?.contains(target as Node)) isWanted.current = false;
     };
-    document.addEventListener('focusin', goneElsewhere);
-    return () => document.removeEventListener('focusin', goneElsewhere);
+    document.addEventListener('focusin', onFocusIn);
+    return () => document.removeEventListener('focusin', onFocusIn);
   }, [box]);
 
   return useCallback(() => {

@@ -85,8 +85,8 @@ function useRequestMany() {
     const ids = agents.map(({ id }) => id);
     set(ids, 'sending');
     await forEachLimited(ids, async (id) => {
-      const answer = await requestLevel(id, level);
-      set([id], answer.kind === 'sent' ? 'sent' : { failure: answer.reason });
+      const result = await requestLevel(id, level);
+      set([id], result.kind === 'sent' ? 'sent' : { failure: result.reason });
     });
   };
   return {

@@ -6,12 +6,12 @@ import { LineSearch } from './line-search';
 import { SCROLLER } from './log-list';
 import { type FirstLog, filterOf, LINES_IN_MARKUP } from './log-query';
 import { LogRow, MarkerRow } from './log-row';
-import { type LogSettings, USUAL } from './log-settings';
+import { DEFAULT_SETTINGS, type LogSettings } from './log-settings';
 import { previewOf } from './message-pieces';
 
 /** The server doesn't know the reader's settings. CSS decides between cut and wrapped lines on a phone. */
-const WRAPPED = { ...USUAL, wraps: true };
-/** Lines near the end that a phone may show, even if some are long. */
+const WRAPPED = { ...DEFAULT_SETTINGS, wraps: true };
+/** Number of lines near the end that a phone may show, even if some are long. */
 const NEAR = 30;
 const nothing = (_line: LogLine) => {};
 
@@ -35,7 +35,7 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
         {page.lines.slice(-LINES_IN_MARKUP).map((line, index, { length }) => (
           <div key={line.position} data-painted={line.position} className="shrink-0">
             {line.marker ? (
-              <MarkerRow line={{ ...line, marker: line.marker }} style={USUAL} isTarget={false} />
+              <MarkerRow line={{ ...line, marker: line.marker }} style={DEFAULT_SETTINGS} isTarget={false} />
             ) : (
               <FirstLine line={line} search={search} isNear={length - index <= NEAR} />
             )}
@@ -50,11 +50,11 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
 function FirstLine(props: { line: LogLine; search: LineSearch | null; isNear: boolean }) {
   const { line, search, isNear } = props;
   const [cut, wrapped] = [false, true].map((wraps) => previewOf(line.message, wraps));
-  if (!isNear || cut?.text === wrapped?.text) return <Line line={line} search={search} settings={USUAL} />;
+  if (!isNear || cut?.text === wrapped?.text) return <Line line={line} search={search} settings={DEFAULT_SETTINGS} />;
   return (
     <>
       <div className="only-where-cut">
-        <Line line={line} search={search} settings={USUAL} />
+        <Line line={line} search={search} settings={DEFAULT_SETTINGS} />
       </div>
       <div className="only-where-wrapped">
         <Line line={line} search={search} settings={WRAPPED} />

@@ -1,7 +1,7 @@
 import { isJson } from '@interlude/protocol/fields';
 
 /** Deeper levels are not indented further. */
-const MOST_INDENT = 40;
+const MAX_INDENT = 40;
 /** Number of candidates tried as the start. */
 const TRIES = 4;
 
@@ -32,7 +32,7 @@ export function indentJson(json: string): string {
   let depth = 0;
   /** True after a token that opens an object or an array. */
   let opens = false;
-  const newLine = () => `\n${'  '.repeat(Math.min(depth, MOST_INDENT))}`;
+  const newLine = () => `\n${'  '.repeat(Math.min(depth, MAX_INDENT))}`;
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s"[\]{},:]+/g)) {
     if (token === '}' || token === ']') {
       depth -= 1;

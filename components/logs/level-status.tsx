@@ -75,10 +75,10 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
     };
   }
   if (desired.state === 'requested') {
-    const why = isAway ? `; waiting: ${awayText(agent, clock)}` : ', the agent has not answered yet';
-    const left =
+    const why = isAway ? `; waiting: ${awayText(agent, clock)}` : ', not confirmed by the runner yet';
+    const remaining =
       desired.expiresAt === null ? [] : [plain('; expires in '), ticks(formatClock(desired.expiresAt - now))];
-    return { tone: 'waiting', parts: [...requested, plain(why), ...left] };
+    return { tone: 'waiting', parts: [...requested, plain(why), ...remaining] };
   }
   if (level === desired.level && since !== null) {
     const end = desired.expiresAt === null ? [plain(', until it is changed')] : back(base, desired.expiresAt - now);
@@ -98,8 +98,8 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
 function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
   const { level, since, by, until, base } = agent.logLevel;
   if (level === null) return [plain('the runner has not reported its level')];
-  const isGone = agent.connection === 'away' && agent.connectedSince !== null;
-  const away = isGone ? [plain(`; ${awayText(agent, clock)}`)] : [];
+  const isAway = agent.connection === 'away' && agent.connectedSince !== null;
+  const away = isAway ? [plain(`; ${awayText(agent, clock)}`)] : [];
   if (by === null)
     return [plain(base === null ? `${level}, reported by the runner` : `${level}, its default`), ...away];
   const from = since === null ? '' : ` since ${clock(since)}`;

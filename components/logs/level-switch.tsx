@@ -71,8 +71,8 @@ function useRequestLevel(agent: AgentSummary) {
   const request = async (choice: LevelChoice) => {
     const serial = (pendingRequest?.serial ?? 0) + 1;
     setAsking({ serial, choice, before: agent, isAnswered: false, failure: null });
-    const answer = await requestLevel(agent.id, choice);
-    const failure = answer.kind === 'failed' ? answer.reason : null;
+    const result = await requestLevel(agent.id, choice);
+    const failure = result.kind === 'failed' ? result.reason : null;
     // Ignores the response if a newer request was sent.
     setAsking((latest) => (latest?.serial === serial ? { ...latest, isAnswered: true, failure } : latest));
   };

@@ -4,7 +4,7 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { hasTime, inSlice } from '@/components/ui/idle-queue';
 
 /** The result of a search for one line. */
-export interface LineAnswer {
+export interface LineResult {
   /** Null while unknown, or without a search. */
   isFound: boolean | null;
   /** Ranges to mark in the shown text, as far as they are known. */
@@ -13,19 +13,19 @@ export interface LineAnswer {
   isDone: boolean;
 }
 
-export const UNSEARCHED: LineAnswer = { isFound: null, hits: [], isDone: true };
+export const UNSEARCHED: LineResult = { isFound: null, hits: [], isDone: true };
 
 interface Progress {
   text: string;
-  answer: LineAnswer;
+  result: LineResult;
   found: Hit[];
   rest: Iterator<Hit | null>;
 }
 
-/** A longer line is searched in the idle queue. */
-const MOST_AT_ONCE = 4_000;
+/** Longer lines, in UTF-16 units, are searched in the idle queue. */
+const MAX_IMMEDIATE_LENGTH = 4_000;
 /** Size of the cache: more lines than are ever laid out. */
-const MOST_LINES = 1_000;
+const MAX_LINES = 1_000;
 
 /**
  * A search, and its results for the lines that are laid out. A regular expression may take tens of milliseconds on one
@@ -43,22 +43,22 @@ export class LineSearch {
   }
 
   /** @param text the shown part of the line */
-  answer(line: LogLine, text: string): LineAnswer {
-    const { answer } = this.#of(line, text);
-    if (answer.isDone) return answer;
+  result(line: LogLine, text: string): LineResult {
+    const { result } = this.#of(line, text);
+    if (result.isDone) return result;
     // Cheap without a regular expression, and the server's markup includes it.
     if (this.filter.regex === null && !this.#dims) return this.#work(line, text, () => true);
-    return line.message.length <= MOST_AT_ONCE && hasTime() ? this.goOn(line, text) : answer;
+    return line.message.length <= MAX_IMMEDIATE_LENGTH && hasTime() ? this.advance(line, text) : result;
   }
 
   /** Continues the search for one slice of time. */
-  goOn(line: LogLine, text: string): LineAnswer {
-    return inSlice((goesOn) => this.#work(line, text, goesOn));
+  advance(line: LogLine, text: string): LineResult {
+    return inSlice((hasTimeLeft) => this.#work(line, text, hasTimeLeft));
   }
 
-  #work(line: LogLine, text: string, goesOn: () => boolean): LineAnswer {
+  #work(line: LogLine, text: string, hasTimeLeft: () => boolean): LineResult {
     const progress = this.#of(line, text);
-    let { isFound, isDone } = progress.answer;
+    let { isFound, isDone } = progress.result;
     while (!isDone) {
       if (this.#dims && isFound === null) {
         isFound = matchesText(this.filter, line.message);
@@ -68,25 +68,25 @@ export class LineSearch {
         if (value) progress.found.push(value);
         isDone = done === true;
       }
-      if (!goesOn()) break;
+      if (!hasTimeLeft()) break;
     }
-    progress.answer = { isFound, isDone, hits: joinHits(progress.found) };
-    return progress.answer;
+    progress.result = { isFound, isDone, hits: joinHits(progress.found) };
+    return progress.result;
   }
 
   #of({ position }: LogLine, text: string): Progress {
     const known = this.#progress.get(position);
     if (known?.text === text) return known;
-    const isFound = known?.answer.isFound ?? null;
+    const isFound = known?.result.isFound ?? null;
     const progress: Progress = {
       text,
-      answer: { isFound, hits: [], isDone: isFound === false },
+      result: { isFound, hits: [], isDone: isFound === false },
       found: [],
       rest: findHits(this.filter, text),
     };
     this.#progress.set(position, progress);
     const oldest = this.#progress.keys().next().value;
-    if (this.#progress.size > MOST_LINES && oldest !== undefined) this.#progress.delete(oldest);
+    if (this.#progress.size > MAX_LINES && oldest !== undefined) this.#progress.delete(oldest);
     return progress;
   }
 }

@@ -1,7 +1,8 @@
 import type { LogMarker } from '@interlude/protocol/envelope';
 import type { LogLine } from '@interlude/protocol/read-models';
 import type { LogLevel } from '@interlude/protocol/vocabulary';
-import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
+import { plural } from '@/components/ui/duration';
+import { formatBinaryBytes } from '@/components/ui/format-size';
 
 export const LEVEL_COLOUR: Record<LogLevel, string> = {
   debug: 'text-ink-3',
@@ -14,7 +15,7 @@ export const LEVEL_COLOUR: Record<LogLevel, string> = {
 /** The text of a marker. */
 export function markerText(marker: LogMarker): string {
   if (marker.kind === 'retention') {
-    return `${countOf(marker.lines, 'older line')} removed by retention (${formatBinaryBytes(marker.bytes)})`;
+    return `${plural(marker.lines, 'older line')} removed by retention (${formatBinaryBytes(marker.bytes)})`;
   }
   const { level, previous, by } = marker;
   const who = by === 'time-limit' ? 'because its time limit expired' : `by ${by}`;

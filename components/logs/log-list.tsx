@@ -16,7 +16,7 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
-import { countOf } from '@/components/ui/format-size';
+import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { useFollow } from '@/components/ui/row-window';
 import { LineSearch } from './line-search';
@@ -197,7 +197,7 @@ function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
       className="-translate-x-1/2 absolute bottom-3 left-1/2 flex items-center gap-1.5 rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
     >
       <Icon of={ArrowDown} size={13} />
-      <span className="tabular">{count > 0 ? countOf(count, 'new line') : 'Jump to the end'}</span>
+      <span className="tabular">{count > 0 ? plural(count, 'new line') : 'Jump to the end'}</span>
     </button>
   );
 }

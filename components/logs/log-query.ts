@@ -18,7 +18,7 @@ export interface LogQuery {
   to: number | null;
 }
 
-export const EVERYTHING: LogQuery = {
+export const UNFILTERED: LogQuery = {
   level: null,
   components: [],
   text: '',
@@ -67,7 +67,7 @@ export function withoutText(query: LogQuery): LogQuery {
 }
 
 /** True if the query may exclude lines. */
-export function narrows(query: LogQuery): boolean {
+export function isFiltered(query: LogQuery): boolean {
   return paramsFromQuery(query.text === '' ? withoutText(query) : query).size > 0;
 }
 

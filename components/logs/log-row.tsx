@@ -8,7 +8,7 @@ import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState 
 import { page } from '@/components/live/api-fetch';
 import { useHydrated, useNow } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { formatAgo } from '@/components/ui/duration';
+import { formatAgo, plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { enqueueIdle } from '@/components/ui/idle-queue';
 import { longRunClass } from '@/components/ui/line-breaks';
@@ -16,7 +16,7 @@ import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import { useVisibleRow } from '@/components/ui/visible-rows';
 import { indentJson, jsonTailAt } from './json-tail';
-import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
+import { type LineResult, type LineSearch, UNSEARCHED } from './line-search';
 import { failedHook, LEVEL_COLOUR, markerText, plainLine } from './log-format';
 import { formatLogTime, fullLogTime, type LogSettings, type TimeStyle } from './log-settings';
 import { previewOf } from './message-pieces';
@@ -159,7 +159,7 @@ function unfolded(message: string, jsonAt: number | null) {
 function Redacted({ count }: { count: number }) {
   return (
     <span className="h-4 shrink-0 self-center rounded-sm bg-waiting-soft px-1 text-2xs text-waiting @max-2xl:ml-[1ch]">
-      {count === 1 ? '1 secret removed' : `${count} secrets removed`}
+      {plural(count, 'secret')} removed
     </span>
   );
 }
@@ -198,27 +198,27 @@ function FoldButton(props: {
 }
 
 /**
- * The search result for a line: at once while there is time, else step by step.
+ * The search result for a line: immediately if there is time, else in steps.
  *
  * @param search null while nothing is searched for
  * @param text the shown part of the line
  */
-function useLineSearch(search: LineSearch | null, line: LogLine, text: string): LineAnswer {
+function useLineSearch(search: LineSearch | null, line: LogLine, text: string): LineResult {
   const [steps, draw] = useReducer((count: number) => count + 1, 0);
-  const answer = search === null ? UNSEARCHED : search.answer(line, text);
-  const { isDone } = answer;
+  const result = search === null ? UNSEARCHED : search.result(line, text);
+  const { isDone } = result;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: after each step, the next
   useEffect(() => {
     if (search === null || isDone) return;
     const turn = enqueueIdle(() => {
-      search.goOn(line, text);
+      search.advance(line, text);
       draw();
     });
     return () => turn.cancel();
   }, [search, line, text, isDone, steps]);
 
-  return answer;
+  return result;
 }
 
 /** Buttons at the end of a line. */
@@ -243,7 +243,7 @@ function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void
         </button>
       )}
       {/* The URL of an iframe can't be opened on its own. */}
-      {hasLink && page.way === null && (
+      {hasLink && page.fetch === null && (
         <CopyButton
           label="Copy link to line"
           icon="link"

@@ -14,13 +14,13 @@ export interface LogSettings extends TimeStyle {
 export type ChangeLogSettings = (change: Partial<LogSettings>) => void;
 
 /** Settings in the server's markup. */
-export const USUAL: LogSettings = { isRelative: false, isUtc: false, wraps: false, dims: false };
+export const DEFAULT_SETTINGS: LogSettings = { isRelative: false, isUtc: false, wraps: false, dims: false };
 
 export function useLogSettings(): [LogSettings, ChangeLogSettings] {
   const [stored, store] = useStored('log-settings');
   // A cut line is hardly readable on a phone.
   const wraps = useMedia('(max-width: 640px)');
-  const settings = useMemo(() => settingsOf(stored, { ...USUAL, wraps }), [stored, wraps]);
+  const settings = useMemo(() => settingsOf(stored, { ...DEFAULT_SETTINGS, wraps }), [stored, wraps]);
   const change = useCallback<ChangeLogSettings>(
     (some) => store(JSON.stringify({ ...settings, ...some })),
     [settings, store],

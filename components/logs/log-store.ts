@@ -8,7 +8,7 @@ import { fetchJson } from '@/components/live/fetch-json';
 import type { RowFrame } from '@/components/live/row-frame';
 import { inSlice } from '@/components/ui/idle-queue';
 import { whenIdle } from '@/components/ui/when-idle';
-import { FIRST_LINES, type FirstLog, filterOf, type LogQuery, narrows, paramsFromQuery } from './log-query';
+import { FIRST_LINES, type FirstLog, filterOf, isFiltered, type LogQuery, paramsFromQuery } from './log-query';
 import { type Gap, LogWindow, type MissingRow, type Run } from './log-window';
 
 /** The place at which a store opens. */
@@ -19,7 +19,7 @@ const NEXT_PAGE = 500;
 /** Minimum time between renders, however fast lines arrive. */
 const RENDER_EVERY_MS = 80;
 /** Maximum size of the live text waiting to be matched, in UTF-16 code units. */
-const MOST_WAITING = 16 * 1024 * 1024;
+const MAX_WAITING = 16 * 1024 * 1024;
 
 /**
  * One view of an agent's log: one filter, kept current.
@@ -62,8 +62,8 @@ export class LogStore {
     this.agentId = agentId;
     this.query = query;
     this.filter = filter;
-    this.window = new LogWindow(!narrows(query));
-    this.#live = new LiveMatcher(filter, MOST_WAITING, {
+    this.window = new LogWindow(!isFiltered(query));
+    this.#live = new LiveMatcher(filter, MAX_WAITING, {
       matched: (lines, to) => this.#addLive(lines, to),
       skipped: (to) => this.#skipLive(to),
     });
@@ -84,7 +84,7 @@ export class LogStore {
   /** Changes with every update. */
   readonly version = (): number => this.#version;
 
-  /** @param line number of the line the reader is at; lines far from it are evicted. Null while they follow the end */
+  /** @param line number of the reader's line; null at the followed end. Lines far from it are evicted */
   readAt(line: number | null): void {
     this.#reader = line;
   }
@@ -146,7 +146,7 @@ export class LogStore {
    * Continues a search that timed out before the first page was full. Call it after every change. After a failure it
    * waits for `retry`.
    */
-  goOn(): void {
+  continueSearch(): void {
     const { older, lineCount } = this.window;
     if (older === null || lineCount >= FIRST_LINES || this.error !== null || this.isLoading()) return;
     void this.fillGap(older, 'below');
@@ -157,7 +157,7 @@ export class LogStore {
     for (const again of this.#failed.values()) void again();
   }
 
-  takeFrames(frames: readonly RowFrame[]): void {
+  applyFrames(frames: readonly RowFrame[]): void {
     const lines: LogLine[] = [];
     for (const frame of frames) {
       if (frame.event !== 'log') continue;
@@ -295,7 +295,7 @@ interface LiveMatcherListener {
  */
 export class LiveMatcher {
   readonly #filter: LogFilter;
-  readonly #mostChars: number;
+  readonly #maxChars: number;
   readonly #listener: LiveMatcherListener;
   #waiting: LogLine[] = [];
   /** Number of lines that have been matched. */
@@ -303,10 +303,10 @@ export class LiveMatcher {
   #chars = 0;
   #turn: { cancel(): void } | null = null;
 
-  /** @param mostChars maximum size of the waiting text, in UTF-16 units */
-  constructor(filter: LogFilter, mostChars: number, listener: LiveMatcherListener) {
+  /** @param maxChars maximum size of the waiting text, in UTF-16 units */
+  constructor(filter: LogFilter, maxChars: number, listener: LiveMatcherListener) {
     this.#filter = filter;
-    this.#mostChars = mostChars;
+    this.#maxChars = maxChars;
     this.#listener = listener;
   }
 
@@ -316,8 +316,8 @@ export class LiveMatcher {
       this.#chars += line.message.length;
     }
     // A cheap filter leaves no line waiting.
-    if (this.#turn === null) this.#goOn();
-    if (this.#chars > this.#mostChars) this.#skip();
+    if (this.#turn === null) this.#advance();
+    if (this.#chars > this.#maxChars) this.#skip();
   }
 
   close(): void {
@@ -326,20 +326,20 @@ export class LiveMatcher {
     this.#forget();
   }
 
-  #goOn(): void {
+  #advance(): void {
     this.#turn = null;
     const matching: LogLine[] = [];
-    inSlice((goesOn) => {
+    inSlice((hasTimeLeft) => {
       do {
         const line = this.#waiting[this.#seen];
         if (line === undefined) return;
         this.#seen += 1;
         this.#chars -= line.message.length;
         if (matchesLine(this.#filter, line)) matching.push(line);
-      } while (goesOn());
+      } while (hasTimeLeft());
     });
     const last = this.#waiting[this.#seen - 1];
-    if (this.#seen < this.#waiting.length) this.#turn = whenIdle(() => this.#goOn());
+    if (this.#seen < this.#waiting.length) this.#turn = whenIdle(() => this.#advance());
     else this.#forget();
     if (last !== undefined) this.#listener.matched(matching, last.position);
   }

@@ -10,7 +10,8 @@ import { Popover, RadioGroup } from 'radix-ui';
 import type { ReactNode, RefObject } from 'react';
 import { fetchJson, RequestError } from '@/components/live/fetch-json';
 import { CopyButton } from '@/components/ui/copy-button';
-import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
+import { plural } from '@/components/ui/duration';
+import { formatBinaryBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { PopoverPanel } from '@/components/ui/popover';
@@ -45,12 +46,11 @@ function LogSize({ store }: { store: LogStore | null }) {
   if (extent === null || extent.lines === 0) return null;
   return (
     <span title={formatBinaryBytes(extent.bytes)} className="tabular hidden text-2xs text-ink-3 xl:inline">
-      {countOf(extent.lines, 'line')}
+      {plural(extent.lines, 'line')}
     </span>
   );
 }
 
-/** The log's filters and display settings. */
 export function LogToolbar(props: LogToolbarProps) {
   const { agentId, query, onQuery, settings, search, hits, isBusy, error, onRetry, store, follows, onFollow } = props;
   return (
@@ -130,7 +130,7 @@ function whyNot(error: Error): string {
   return isMissing ? 'This agent doesn’t exist, or you don’t have access to its log.' : error.message;
 }
 
-const WAYS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+const DIRECTIONS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 /** Minimum level of the lines that are shown. The runner's own level is separate. */
 export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: LogLevel | null) => void }) {
@@ -144,12 +144,12 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
       value={current}
       onValueChange={(value) => choose(value as LogLevel)}
       onKeyDownCapture={(event) => {
-        const way = WAYS[event.key];
-        if (way === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+        const step = DIRECTIONS[event.key];
+        if (step === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
         // The radio group moves the focus in a timer, when the reader may already be elsewhere.
         event.preventDefault();
         const radios = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="radio"]')];
-        const to = (radios.indexOf(event.target as HTMLElement) + way) % radios.length;
+        const to = (radios.indexOf(event.target as HTMLElement) + step) % radios.length;
         radios.at(to)?.focus();
         choose(LOG_LEVELS.at(to) ?? lowest);
       }}
@@ -173,7 +173,6 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
   );
 }
 
-/** Selects components. */
 function ComponentFilter(props: {
   agentId: string;
   components: readonly string[];
@@ -194,7 +193,7 @@ function ComponentFilter(props: {
   const chosen = first === undefined ? null : `${first || '(none)'}${others.length > 0 ? ` +${others.length}` : ''}`;
   return (
     <FilterPopover label="Component" chosen={chosen} onOpen={() => void list.refetch()}>
-      {list.isError && <p className="text-failed">{list.error.message}</p>}
+      {list.isError && <p className="text-failed">The components could not be loaded: {list.error.message}</p>}
       {list.isFetching && rows.length === 0 && <p className="text-ink-3">Loading…</p>}
       {list.data !== undefined && rows.length === 0 && <p className="text-ink-3">No lines yet.</p>}
       <ul>
@@ -328,7 +327,7 @@ function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings;
       />
       {store !== null && store.window.heldCount > 0 && (
         <CopyButton
-          label={`Copy ${countOf(store.window.heldCount, 'loaded line')}`}
+          label={`Copy ${plural(store.window.heldCount, 'loaded line')}`}
           withLabel
           text={() => [...store.window.lines()].map(plainLine).join('\n')}
           className="mt-2"

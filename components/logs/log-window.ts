@@ -162,7 +162,7 @@ export class LogWindow {
   /**
    * Evicts lines far from the reader, except the newest.
    *
-   * @param reader number of the line they are at; null while they follow the end
+   * @param reader number of the reader's line; null while following the end
    */
   trim(reader: number | null): void {
     const { reach, tail, margin } = this.#limits;
@@ -290,15 +290,15 @@ export class LogWindow {
     }
   }
 
-  /** @returns the index that `most` lines reach, fewer if they are long */
-  #reached(lines: readonly LogLine[], from: number, way: 1 | -1, most: number): number {
+  /** @returns the index after up to `max` lines; fewer lines if they are long */
+  #reached(lines: readonly LogLine[], from: number, direction: 1 | -1, max: number): number {
     let [at, chars] = [from, 0];
-    for (let count = 0; count < most; count++) {
-      const line = lines[way > 0 ? at : at - 1];
+    for (let count = 0; count < max; count++) {
+      const line = lines[direction > 0 ? at : at - 1];
       if (line === undefined) break;
       chars += line.message.length;
       if (chars > this.#limits.chars && count >= this.#limits.margin) break;
-      at += way;
+      at += direction;
     }
     return at;
   }

@@ -1,4 +1,5 @@
 import { ansiPieces } from '@/components/ui/ansi';
+import { plural } from '@/components/ui/duration';
 import { countLines } from '@/components/ui/format-size';
 
 /** A part of a message as shown. */
@@ -26,12 +27,12 @@ const isUnsafe = new RegExp(UNSAFE.source);
  * A log message in pieces: colours applied, other controls shown as symbols (`␛`, `␀`, `⟨202E⟩`), hits marked.
  *
  * @param hits ranges `[start, end)`, ascending and disjoint
- * @param mostElements the rest becomes one plain piece
+ * @param maxElements the rest becomes one plain piece
  */
 export function messagePieces(
   message: string,
   hits: readonly (readonly [number, number])[] = [],
-  mostElements = ELEMENTS_UNFOLDED,
+  maxElements = ELEMENTS_UNFOLDED,
 ): MessagePiece[] {
   const pieces: MessagePiece[] = [];
   /** Index of the first hit that may overlap the following text. */
@@ -43,14 +44,14 @@ export function messagePieces(
   };
   const add = (text: string, className: string | null, isHit: boolean) => {
     if (text === '') return;
-    if (elements >= mostElements) return addPlain(pieces, text);
+    if (elements >= maxElements) return addPlain(pieces, text);
     pieces.push({ text, className, isControl: false, isHit });
     elements += 1;
   };
   const addText = (text: string, from: number, className: string | null) => {
     while ((hits[hit]?.[1] ?? Number.POSITIVE_INFINITY) <= from) hit += 1;
     let index = 0;
-    for (let next = hit; next < hits.length && elements < mostElements; next++) {
+    for (let next = hit; next < hits.length && elements < maxElements; next++) {
       const [start, end] = hits[next] as [number, number];
       if (start >= from + text.length) break;
       const [begin, stop] = [Math.max(0, start - from), Math.min(text.length, end - from)];
@@ -66,7 +67,7 @@ export function messagePieces(
   }
   for (const { from, to, className, isEscape } of ansiPieces(message)) {
     const raw = message.slice(from, to);
-    if (elements >= mostElements) {
+    if (elements >= maxElements) {
       addPlain(pieces, raw.replace(UNSAFE, signOf));
       continue;
     }
@@ -76,14 +77,14 @@ export function messagePieces(
     }
     let index = 0;
     for (const match of raw.matchAll(UNSAFE)) {
-      if (elements >= mostElements) break;
+      if (elements >= maxElements) break;
       addText(raw.slice(index, match.index), from + index, className);
       index = match.index + match[0].length;
       // Skips the carriage return of a Windows line break.
       if (match[0] === '\r' && (raw[index] === '\n' || from + index === message.length)) continue;
       addSigns(signOf(match[0]));
     }
-    if (elements >= mostElements) addPlain(pieces, raw.slice(index).replace(UNSAFE, signOf));
+    if (elements >= maxElements) addPlain(pieces, raw.slice(index).replace(UNSAFE, signOf));
     else addText(raw.slice(index), from + index, className);
   }
   return pieces;
@@ -103,13 +104,13 @@ function signOf(character: string): string {
 }
 
 /** Limits of a folded line. */
-const MOST_LINES = 12;
-const MOST_CHARACTERS = { cut: 1_000, wrapped: 4_000 };
+const MAX_LINES = 12;
+const MAX_CHARACTERS = { cut: 1_000, wrapped: 4_000 };
 /** Control characters are slow to lay out. A page shows up to a hundred cut lines, or fifty that wrap. */
-const MOST_CONTROLS = { cut: 16, wrapped: 80 };
+const MAX_CONTROLS = { cut: 16, wrapped: 80 };
 /** Runs outside of ASCII: each usually changes the font, which costs as much as a hundred characters. */
 const NOT_ASCII = /[^\0-\x7f]+/g;
-const MOST_STRETCHES = { cut: 30, wrapped: 120 };
+const MAX_STRETCHES = { cut: 30, wrapped: 120 };
 
 interface MessagePreview {
   text: string;
@@ -120,13 +121,13 @@ interface MessagePreview {
 /** The beginning of a long message. */
 export function previewOf(message: string, wraps: boolean): MessagePreview {
   const width = wraps ? 'wrapped' : 'cut';
-  const beginning = message.slice(0, MOST_CHARACTERS[width]);
-  const most = Math.min(
-    placeOf(UNSAFE, MOST_CONTROLS[width], beginning),
-    placeOf(NOT_ASCII, MOST_STRETCHES[width], beginning),
+  const beginning = message.slice(0, MAX_CHARACTERS[width]);
+  const max = Math.min(
+    placeOf(UNSAFE, MAX_CONTROLS[width], beginning),
+    placeOf(NOT_ASCII, MAX_STRETCHES[width], beginning),
   );
   let end = 0;
-  for (let line = 0; line < MOST_LINES; line++) {
+  for (let line = 0; line < MAX_LINES; line++) {
     const next = message.indexOf('\n', end);
     if (next === -1) {
       end = message.length;
@@ -134,14 +135,17 @@ export function previewOf(message: string, wraps: boolean): MessagePreview {
     }
     end = next + 1;
   }
-  const isCutInLine = end > most;
+  const isCutInLine = end > max;
   // Keeps surrogate pairs together.
-  const cut = isCutInLine ? most - (/[\ud800-\udbff]/.test(message.charAt(most - 1)) ? 1 : 0) : end;
+  const cut = isCutInLine ? max - (/[\ud800-\udbff]/.test(message.charAt(max - 1)) ? 1 : 0) : end;
   const text = message.slice(0, cut).trimEnd();
   const rest = message.slice(cut).trim();
   if (rest === '') return { text, rest: null };
   const lines = countLines(rest);
-  return { text, rest: isCutInLine && lines === 1 ? `${rest.length} more characters` : `${lines} more lines` };
+  return {
+    text,
+    rest: isCutInLine && lines === 1 ? plural(rest.length, 'more character') : plural(lines, 'more line'),
+  };
 }
 
 /** Index of the match number `count`; the text's length if there are fewer. */

@@ -3,7 +3,6 @@ import { Fragment } from 'react';
 import { needsBreaks, withBreaks } from '@/components/ui/line-breaks';
 import { ELEMENTS_FOLDED, ELEMENTS_UNFOLDED, type MessagePiece, messagePieces } from './message-pieces';
 
-/** A message with its colours, control symbols and hits. */
 export function MessageText(props: {
   message: string;
   hits: readonly (readonly [number, number])[];
@@ -44,11 +43,11 @@ const NAMES = (
 ).split(' ');
 
 /** Longer runs are plain characters. */
-const MOST_SIGNS = 200;
+const MAX_SIGNS = 200;
 
 /** Control characters by name (`ESC`), followed by the rest of the escape. */
 function ControlCharacters({ text }: { text: string }) {
-  if (text.length > MOST_SIGNS) return text;
+  if (text.length > MAX_SIGNS) return text;
   return [...text].map((character, index) => {
     const name = NAMES[character.charCodeAt(0) - 0x2400];
     if (name === undefined) return character;

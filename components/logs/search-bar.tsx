@@ -4,7 +4,7 @@ import type { Position } from '@interlude/protocol/position';
 import { clsx } from 'clsx';
 import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide';
 import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
-import { countOf } from '@/components/ui/format-size';
+import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import type { LogQuery } from './log-query';
 import { type LogStore, useLogStore } from './log-store';
@@ -116,7 +116,7 @@ export function SearchBar(props: {
 function hitText({ count, number, hasMore }: ReturnType<typeof useHits>): string {
   const all = `${count.toLocaleString('en')}${hasMore ? '+' : ''}`;
   if (number !== null) return `${number.toLocaleString('en')} of ${all}`;
-  return hasMore ? `${all} hits` : count === 0 ? 'No hits' : countOf(count, 'hit');
+  return hasMore ? `${all} hits` : count === 0 ? 'No hits' : plural(count, 'hit');
 }
 
 function Toggle(props: { label: string; isOn: boolean; onClick: () => void; children: React.ReactNode }) {
@@ -155,7 +155,7 @@ function Step(props: { label: string; isDisabled: boolean; onClick: () => void; 
 }
 
 /** Maximum number of pages without a hit that one key press searches. */
-const MOST_PAGES = 50;
+const MAX_PAGES = 50;
 
 /**
  * Steps from hit to hit.
@@ -170,27 +170,27 @@ export function useHits(store: LogStore | null, at: Position | null, onHit: (pos
   const isHit = at !== null && (store?.window.indexOf(at) ?? -1) >= 0;
   const number = isHit ? (store?.window.rankOf(at) ?? 0) + 1 : null;
 
-  const step = async (way: 1 | -1) => {
+  const step = async (direction: 1 | -1) => {
     if (store === null || isSeeking) return;
     setIsSeeking(true);
-    const found = await nextHit(store, at, way);
+    const found = await nextHit(store, at, direction);
     setIsSeeking(false);
     if (found !== null) onHit(found);
   };
   return { count, number, hasMore: store?.window.hasMore ?? false, isSeeking, step };
 }
 
-async function nextHit(store: LogStore, at: Position | null, way: 1 | -1): Promise<Position | null> {
+async function nextHit(store: LogStore, at: Position | null, direction: 1 | -1): Promise<Position | null> {
   const { window } = store;
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const index = rowBeside(store, at, way);
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const index = rowBeside(store, at, direction);
     store.readAt(window.numberAt(Math.max(0, index)));
     const row = window.rowAt(index);
     if (row?.kind === 'line') return row.line.position;
     // The current hit may have been evicted too.
     if (row?.kind === 'missing' && at !== null && page === 0) await store.open({ kind: 'line', position: at });
-    else if (row !== null) await store.fill(row, way > 0 ? 'above' : 'below');
-    else if (way < 0 && window.older !== null) await store.fillGap(window.older, 'below');
+    else if (row !== null) await store.fill(row, direction > 0 ? 'above' : 'below');
+    else if (direction < 0 && window.older !== null) await store.fillGap(window.older, 'below');
     else return null;
     if (store.error !== null) return null;
   }
@@ -198,10 +198,10 @@ async function nextHit(store: LogStore, at: Position | null, way: 1 | -1): Promi
 }
 
 /** Starts at the newest hit. */
-function rowBeside({ window }: LogStore, at: Position | null, way: 1 | -1): number {
+function rowBeside({ window }: LogStore, at: Position | null, direction: 1 | -1): number {
   if (at === null) return window.rowCount - 1;
   const index = window.indexFrom(at);
-  if (index < 0) return way < 0 ? window.rowCount - 1 : window.rowCount;
+  if (index < 0) return direction < 0 ? window.rowCount - 1 : window.rowCount;
   const isThere = window.lineAt(index)?.position === at;
-  return way < 0 ? index - 1 : isThere ? index + 1 : index;
+  return direction < 0 ? index - 1 : isThere ? index + 1 : index;
 }

@@ -24,7 +24,7 @@ export interface LogHandle {
   /** The line that the reader is at: `chosen` if it is in view, else the first one fully in view. */
   seen(chosen?: Position | null): Position | null;
   /** Moves to the line below or above, or to one in view. */
-  beside(position: Position | null, way: 1 | -1): LogLine | null;
+  beside(position: Position | null, direction: 1 | -1): LogLine | null;
 }
 
 export function useLogHandle(
@@ -84,8 +84,8 @@ export function useLogHandle(
     const positionOf = ({ index }: VirtualItem) => window.lineAt(rows.begin + index)?.position ?? null;
     const inView = rows.items.filter(({ start, end }) => end > scrollTop && start < scrollTop + clientHeight);
     if (chosen !== null && inView.some((item) => positionOf(item) === chosen)) return chosen;
-    const whole = inView.filter(({ start, end }) => start >= scrollTop && end <= scrollTop + clientHeight);
-    return whole.map(positionOf).find((position) => position !== null) ?? null;
+    const complete = inView.filter(({ start, end }) => start >= scrollTop && end <= scrollTop + clientHeight);
+    return complete.map(positionOf).find((position) => position !== null) ?? null;
   };
 
   useImperativeHandle(ref, () => ({
@@ -115,12 +115,12 @@ export function useLogHandle(
     },
     focus: () => scroller.current?.focus({ preventScroll: true }),
     seen,
-    beside(position, way) {
+    beside(position, direction) {
       const held = position === null ? -1 : window.indexFrom(position);
       const from = seen();
-      const next = held >= 0 ? held + way : from === null ? window.rowCount - 1 : window.indexOf(from);
+      const next = held >= 0 ? held + direction : from === null ? window.rowCount - 1 : window.indexOf(from);
       // Skips a gap.
-      const index = window.lineAt(next) === null ? next + way : next;
+      const index = window.lineAt(next) === null ? next + direction : next;
       const line = window.lineAt(index);
       if (line !== null) {
         onFollow(false);

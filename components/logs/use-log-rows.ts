@@ -10,11 +10,11 @@ import type { LogWindow } from './log-window';
 /* oxlint-disable react-compiler/exhaustive-deps -- the window object is mutable: its version stands for its rows */
 
 /** Estimate for a wrapped line until it is measured. */
-const WRAPPED = { columns: 200, mostLines: 5 };
+const WRAPPED = { columns: 200, maxLines: 5 };
 /** Number of rows laid out beyond either edge of the box. */
 const OVERSCAN = 12;
 /** Maximum number of heights kept for rows that differ from a plain line. */
-const MOST_HEIGHTS = 20_000;
+const MAX_HEIGHTS = 20_000;
 
 type LogVirtualizer = Virtualizer<HTMLDivElement, HTMLDivElement>;
 type Align = 'center' | 'start' | 'auto';
@@ -70,7 +70,7 @@ export function useLogRows(options: {
         const known = line === null ? LINE_PX : painted.get(line.position);
         if (line === null || known !== undefined || !wraps) return known ?? LINE_PX;
         const lines = Math.floor(line.message.length / WRAPPED.columns);
-        return LINE_PX * Math.min(Math.max(lines, 1), WRAPPED.mostLines);
+        return LINE_PX * Math.min(Math.max(lines, 1), WRAPPED.maxLines);
       },
       [window, begin, wraps, painted, version],
     ),
@@ -100,7 +100,7 @@ export function useLogRows(options: {
   useLayoutEffect(() => {
     // oxlint-disable-next-line react-compiler/set-state-in-effect -- follows what the virtualizer has measured
     if (follows) keepUp();
-    if (virtualizer.itemSizeCache.size > MOST_HEIGHTS) forgetHeights(virtualizer);
+    if (virtualizer.itemSizeCache.size > MAX_HEIGHTS) forgetHeights(virtualizer);
   }, [version, follows, virtualizer]);
 
   // The segment includes the row at this point.
@@ -161,7 +161,7 @@ function heightOf(
 /** Evicts the oldest heights. A row is measured again when it is laid out again. */
 function forgetHeights({ itemSizeCache, getVirtualItems }: LogVirtualizer): void {
   const seen = new Set(getVirtualItems().map(({ key }) => key));
-  let surplus = itemSizeCache.size - MOST_HEIGHTS / 2;
+  let surplus = itemSizeCache.size - MAX_HEIGHTS / 2;
   for (const key of itemSizeCache.keys()) {
     if (surplus <= 0) return;
     surplus -= 1;
@@ -173,7 +173,7 @@ export const LINE_PX = 20;
 export const TOP_PX = 32;
 export const BOTTOM_PX = 8;
 /** Browsers limit a box to some 17 million pixels. In a longer log, rows far from the reader count as less. */
-const MOST_PX = 12_000_000;
+const MAX_PX = 12_000_000;
 /** Rows on either side of the reader in a new segment. */
 const REACH = 400;
 /**
@@ -232,5 +232,5 @@ function segmentFrom(window: LogWindow, begin: number): LogSegment {
 }
 
 function farPxOf(rowCount: number): number {
-  return Math.min(LINE_PX, MOST_PX / rowCount);
+  return Math.min(LINE_PX, MAX_PX / rowCount);
 }

@@ -15,13 +15,13 @@ import {
 import { useLiveClient } from '@/components/live/live-provider';
 import { useHydrated } from '@/components/ui/clock';
 import {
-  EVERYTHING,
   type FirstLog,
   filterOf,
   isFresh,
   type LogQuery,
   paramsFromQuery,
   queryFromParams,
+  UNFILTERED,
   withQuery,
 } from './log-query';
 import { type LogAnchor, LogStore, useLogStore } from './log-store';
@@ -71,13 +71,13 @@ export function useLog(agentId: string, query: LogQuery | null, place: () => Log
   useEffect(() => {
     if (store === null || position === null) return;
     const unsubscribe = live().subscribe(formatTopic({ kind: 'logs', agentId }), position, {
-      frames: (frames) => store.takeFrames(frames),
+      frames: (frames) => store.applyFrames(frames),
       reset: () => setResets((count) => count + 1),
     });
-    const rest = store.subscribe(() => store.goOn());
-    store.goOn();
+    const stopWatching = store.subscribe(() => store.continueSearch());
+    store.continueSearch();
     return () => {
-      rest();
+      stopWatching();
       unsubscribe();
       store.close();
     };
@@ -110,9 +110,9 @@ function sameQuery(a: LogQuery, b: LogQuery): boolean {
 /** The log query. The log's own page keeps it in the URL. */
 export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) => void] {
   const params = useSearchParams();
-  const [own, setOwn] = useState(EVERYTHING);
+  const [own, setOwn] = useState(UNFILTERED);
   const fromAddress = useMemo(() => queryFromParams(new URLSearchParams(params)), [params]);
-  // The router updates later, and a ticked box must be ticked at once.
+  // The router updates later, and a box must look ticked immediately.
   const [current, setCurrent] = useOptimistic(fromAddress);
   const change = useCallback(
     (query: LogQuery) =>

@@ -11,9 +11,9 @@ import { toPlainText } from '@/components/ui/plain-text';
 
 /** “No reply needed”, with confirmation. The live update removes the row. */
 export function WaiveReply({ sessionId, messageId }: { sessionId: string; messageId: string }) {
-  const [state, ask] = usePost<WaiveResponse>();
+  const [state, post] = usePost<WaiveResponse>();
   const mayAct = useMayAct();
-  const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
+  const isPending = state.kind === 'sending' || state.kind === 'done';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/waive`;
   if (!mayAct) return null;
   return (
@@ -25,12 +25,12 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
       )}
       <ConfirmButton
         of={messageId}
-        disabled={isOnItsWay}
-        onPress={() => ask(path)}
+        disabled={isPending}
+        onPress={() => post(path)}
         className="whitespace-nowrap disabled:cursor-default disabled:no-underline"
         looks={['text-ink-3 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
       >
-        {(isPressed) => (isOnItsWay ? 'Saving…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
+        {(isPressed) => (isPending ? 'Saving…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
       </ConfirmButton>
     </span>
   );
@@ -39,9 +39,9 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
 /** A message that may be the reply, with a button to accept exactly this text. */
 export function AcceptReply(props: { sessionId: string; messageId: string; candidate: ReplyCandidate }) {
   const { sessionId, messageId, candidate } = props;
-  const [state, ask] = usePost<AcceptReplyResponse>();
+  const [state, post] = usePost<AcceptReplyResponse>();
   const mayAct = useMayAct();
-  const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
+  const isPending = state.kind === 'sending' || state.kind === 'done';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;
   return (
     <div className="border-line-strong border-l-2 pl-2 text-xs">
@@ -53,11 +53,11 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
         {mayAct && (
           <SettledButton
             of={`${messageId} ${candidate.messageId} ${candidate.position}`}
-            disabled={isOnItsWay}
-            onPress={() => void ask(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
+            disabled={isPending}
+            onPress={() => void post(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
             className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
           >
-            {isOnItsWay ? 'Accepting…' : 'Accept as reply'}
+            {isPending ? 'Accepting…' : 'Accept as reply'}
           </SettledButton>
         )}
         {state.kind === 'failed' && (

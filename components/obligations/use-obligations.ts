@@ -15,7 +15,7 @@ export function useOpenObligations({ agentId, id }: Pick<SessionSummary, 'agentI
     kind: 'list',
     of: agentId,
     load: (signal) => fetchJson<ObligationList>(`/agents/${encodeURIComponent(agentId)}/reply-obligations`, signal),
-    take: (fleet, list) => fleet.takeObligations(agentId, list),
+    put: (fleet, list) => fleet.putObligations(agentId, list),
     enabled,
   });
   const list = useFleet((fleet) => fleet.obligations.list(agentId));

@@ -136,7 +136,7 @@ function Choice(props: {
         {label === null ? word : `${word}: `}
         {label !== null && (
           <span className={clsx('font-normal', !isOff && QUOTED[look])}>
-            <Quoted text={label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
+            <Quoted text={label} max={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
           </span>
         )}
       </span>

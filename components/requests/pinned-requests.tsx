@@ -25,24 +25,24 @@ export function PinnedRequests(props: {
   const actions = useActions();
   const { hasFocus, leave, handlers } = useFocusWithin();
   const group = useRef<HTMLDivElement>(null);
-  const [held, setHeld] = useState<RequestItem | null>(null);
-  const found = held === null ? null : find(held);
+  const [pinned, setPinned] = useState<RequestItem | null>(null);
+  const found = pinned === null ? null : find(pinned);
   const over = useServerNow((now) => keysOver(found === null ? requests : [...requests, found], now));
   const overKeys = useMemo(() => new Set(JSON.parse(over) as string[]), [over]);
   const now = (item: RequestItem) =>
     withExpiry(item, overKeys.has(requestKey(item)), actions?.get(requestKey(item)) ?? null);
   const hidden = requests.filter((item) => now(item).outcome === null && !visible.has(requestKey(item)));
   const current = found === null ? null : now(found);
-  const stays = current !== null && closedText(current, actions?.get(requestKey(current)) ?? null) !== null;
+  const isClosedElsewhere = current !== null && closedText(current, actions?.get(requestKey(current)) ?? null) !== null;
   const [settledKey, setSettledKey] = useState<string | null>(null);
   const isSettled = current !== null && settledKey === requestKey(current);
-  const shown = nextPinned({ current, hidden, hasFocus, isSettled, stays });
-  if (shown !== held) setHeld(shown);
-  const isGone = shown !== null && shown.outcome !== null;
+  const shown = nextPinned({ current, hidden, hasFocus, isSettled, isClosedElsewhere });
+  if (shown !== pinned) setPinned(shown);
+  const isClosed = shown !== null && shown.outcome !== null;
   const key = shown === null ? null : requestKey(shown);
   const dismiss = () => {
     leave();
-    setHeld(null);
+    setPinned(null);
   };
 
   useEffect(() => {
@@ -51,14 +51,14 @@ export function PinnedRequests(props: {
   }, [key]);
   // A reader who moves on has seen the outcome.
   useEffect(() => {
-    if (!isGone) return;
+    if (!isClosed) return;
     const listen = ({ target }: Event) => {
-      if (target instanceof Node && group.current?.contains(target) === false) afterPress(() => setHeld(null));
+      if (target instanceof Node && group.current?.contains(target) === false) afterPress(() => setPinned(null));
     };
     const listening = new AbortController();
     for (const type of ['focusin', 'pointerdown']) document.addEventListener(type, listen, listening);
     return () => listening.abort();
-  }, [isGone]);
+  }, [isClosed]);
 
   if (shown === null) return null;
   const others = hidden.filter((item) => requestKey(item) !== key).length;
@@ -100,12 +100,12 @@ export function nextPinned(state: {
   hidden: readonly RequestItem[];
   hasFocus: boolean;
   isSettled: boolean;
-  stays: boolean;
+  isClosedElsewhere: boolean;
 }): RequestItem | null {
-  const { current, hidden, hasFocus, isSettled, stays } = state;
+  const { current, hidden, hasFocus, isSettled, isClosedElsewhere } = state;
   if (current !== null) {
     const isHidden = hidden.some((item) => requestKey(item) === requestKey(current));
-    if (current.outcome === null ? hasFocus || (isHidden && isSettled) : stays) return current;
+    if (current.outcome === null ? hasFocus || (isHidden && isSettled) : isClosedElsewhere) return current;
   }
   return hidden[0] ?? null;
 }

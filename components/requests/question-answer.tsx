@@ -148,7 +148,7 @@ const MAX_CHARACTERS = 10_000;
 function Whole({ text }: { text: string }) {
   return (
     <bdi>
-      <Words text={text} most={MAX_CHARACTERS} signs={Number.POSITIVE_INFINITY} strict />
+      <Words text={text} max={MAX_CHARACTERS} signs={Number.POSITIVE_INFINITY} strict />
     </bdi>
   );
 }
@@ -199,9 +199,9 @@ export function answersOf(
   const answers: [string, string | string[]][] = [];
   for (const [index, question] of questions.entries()) {
     const { labels = [], other = '' } = choices[index] ?? {};
-    const given = [...labels, ...(other.trim() === '' ? [] : [other.trim()])];
-    if (given.length === 0) return null;
-    answers.push([question.text, question.multiSelect ? given : (given.at(-1) as string)]);
+    const chosen = [...labels, ...(other.trim() === '' ? [] : [other.trim()])];
+    if (chosen.length === 0) return null;
+    answers.push([question.text, question.multiSelect ? chosen : (chosen.at(-1) as string)]);
   }
   // `fromEntries`, because assignment would fail for a question called `__proto__`.
   return Object.fromEntries(answers);

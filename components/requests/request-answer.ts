@@ -4,9 +4,9 @@ import type { ActionState } from '@/components/live/actions';
 import { quoted } from '@/components/ui/verbatim';
 
 /** True if an answer was given and has not failed. */
-export function isAnswerPending({ answer }: RequestItem, asked: ActionState | null): boolean {
-  if (asked?.kind === 'sending') return true;
-  if (asked?.kind === 'asked' && answer?.commandId !== asked.commandId) return true;
+export function isAnswering({ answer }: RequestItem, action: ActionState | null): boolean {
+  if (action?.kind === 'sending') return true;
+  if (action?.kind === 'accepted' && answer?.commandId !== action.commandId) return true;
   return answer !== null && answer.state !== 'failed';
 }
 
@@ -31,20 +31,20 @@ const CLOSED: Record<NonNullable<RequestItem['outcome']>, string> = {
  *
  * @returns null if it is open, or if this page answered it
  */
-export function closedText({ outcome }: Pick<RequestItem, 'outcome'>, asked: ActionState | null): string | null {
-  if (outcome === null || asked?.kind === 'sending' || asked?.kind === 'asked') return null;
+export function closedText({ outcome }: Pick<RequestItem, 'outcome'>, action: ActionState | null): string | null {
+  if (outcome === null || action?.kind === 'sending' || action?.kind === 'accepted') return null;
   return `${CLOSED[outcome]}. Nothing was sent.`;
 }
 
 /** Answers to a permission request that has no options of its own. The empty id marks them. */
 const YES: RequestOption = { id: '', label: 'Allow', kind: 'allow' };
-export const NO: RequestOption = { id: '', label: 'Deny', kind: 'deny' };
+export const DENY: RequestOption = { id: '', label: 'Deny', kind: 'deny' };
 
 /** Options that allow, then options that deny, each in the agent's order. At least one option denies. */
 export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>): readonly RequestOption[] {
   const allowing = options.filter(({ kind }) => kind === 'allow');
   const denying = options.filter(({ kind }) => kind === 'deny');
-  return [...allowing, ...(denying.length > 0 ? denying : [NO])];
+  return [...allowing, ...(denying.length > 0 ? denying : [DENY])];
 }
 
 /**
@@ -83,8 +83,8 @@ const expired = new WeakMap<RequestItem, RequestItem>();
  * Marks a request as expired once its `expiresAt` has passed, even if the agent has not reported that. A pending answer
  * takes precedence. Returns the same object for the same request.
  */
-export function withExpiry(item: RequestItem, isOver: boolean, asked: ActionState | null): RequestItem {
-  if (!isOver || item.outcome !== null || isAnswerPending(item, asked)) return item;
+export function withExpiry(item: RequestItem, isOver: boolean, action: ActionState | null): RequestItem {
+  if (!isOver || item.outcome !== null || isAnswering(item, action)) return item;
   const found = expired.get(item) ?? { ...item, outcome: 'expired' };
   expired.set(item, found);
   return found;

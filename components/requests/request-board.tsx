@@ -15,7 +15,7 @@ interface RequestDraft {
 const NO_DRAFT: RequestDraft = { reason: null, choices: [] };
 
 /** @param whole parts of the card that must be completely in sight; without any, part of the card suffices */
-type Watch = (key: string, card: Element, whole?: readonly Element[]) => () => void;
+type Watch = (key: string, card: Element, parts?: readonly Element[]) => () => void;
 
 /** Visible share that counts as completely in sight, because browsers round. */
 const WHOLE = 0.9;
@@ -34,20 +34,20 @@ export class RequestBoard extends Store {
     return this.#visible;
   }
 
-  readonly watch: Watch = (key, card, whole = []) => {
+  readonly watch: Watch = (key, card, parts = []) => {
     const inSight = new Map<Element, boolean>();
     // On a busy page entries arrive in batches; the last one is current. One observer watches all parts, so that their
     // states are consistent.
     const observer = new IntersectionObserver(
       (entries) => {
         for (const { target, isIntersecting, intersectionRatio } of entries) {
-          inSight.set(target, isIntersecting && (whole.length === 0 || intersectionRatio >= WHOLE));
+          inSight.set(target, isIntersecting && (parts.length === 0 || intersectionRatio >= WHOLE));
         }
         this.#see(key, [...inSight.values()].every(Boolean));
       },
       { threshold: [0, WHOLE] },
     );
-    for (const element of whole.length === 0 ? [card] : whole) observer.observe(element);
+    for (const element of parts.length === 0 ? [card] : parts) observer.observe(element);
     // Assumes that a new card is in sight until observed, or its pinned copy would flash.
     this.#see(key, true);
     return () => {
@@ -130,14 +130,14 @@ export function useAllowable(): ReadonlyMap<string, () => void> {
 }
 
 /** Registers a card's permission for bulk approval. Null while it can't be allowed. */
-export function useOffer(digest: string | null, allow: () => void): void {
+export function useOfferAllow(digest: string | null, allow: () => void): void {
   const { offer } = useBoard();
   const give = useEffectEvent(allow);
   useEffect(() => (digest === null ? undefined : offer(digest, () => give())), [offer, digest]);
 }
 
 /** Read state of a request's input. */
-export function useRead(key: string): { isRead: boolean; markRead: () => void } {
+export function useReadState(key: string): { isRead: boolean; markRead: () => void } {
   const board = useBoard();
   const isRead = useSelected(board, () => board.isRead(key));
   return { isRead, markRead: useCallback(() => board.markRead(key), [board, key]) };

@@ -25,8 +25,8 @@ import { isPress, isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
-import { closedText, decisionOf, isAnswerPending, NO, offeredOptions, requestKey, withExpiry } from './request-answer';
-import { useCardKeys, useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
+import { closedText, DENY, decisionOf, isAnswering, offeredOptions, requestKey, withExpiry } from './request-answer';
+import { useCardKeys, useOfferAllow, useReadState, useRequestDraft, useWatchedRequests } from './request-board';
 import { RequestHead, unseenReason } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
 import { AnswerElsewhere, AnswerStatus, CannotAnswer, ClosedNotice, RequestOutcome } from './request-outcome';
@@ -52,14 +52,14 @@ export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
   // The key keeps read state, draft and focus with their request.
   const { item } = props;
   const isOver = useHasPassed(item.expiresAt);
-  const asked = useActionState(requestKey(item));
-  const current = useMemo(() => withExpiry(item, isOver, asked), [item, isOver, asked]);
-  return <Card key={requestKey(item)} {...props} item={current} asked={asked} />;
+  const state = useActionState(requestKey(item));
+  const current = useMemo(() => withExpiry(item, isOver, state), [item, isOver, state]);
+  return <Card key={requestKey(item)} {...props} item={current} state={state} />;
 });
 
-/** @param asked state of an answer given on this page */
-function Card(props: RequestCardProps & { asked: ActionState | null }) {
-  const { item, asked, input, size, pinned = false, onDismiss } = props;
+/** @param state of an answer given on this page */
+function Card(props: RequestCardProps & { state: ActionState | null }) {
+  const { item, state, input, size, pinned = false, onDismiss } = props;
   const key = requestKey(item);
   const actions = useActions();
   const box = useRef<HTMLElement>(null);
@@ -68,14 +68,14 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const buttons = useRef<HTMLDivElement>(null);
   const { stopped } = useLiveness();
   const { hasFocus, leave, handlers } = useFocusWithin();
-  const { isRead, markRead } = useRead(key);
+  const { isRead, markRead } = useReadState(key);
   const [draft, change] = useRequestDraft(key);
   const [gate, setGate] = useState<InputGate>('scroll');
   const open = item.outcome === null;
-  const gone = open ? null : closedText(item, asked);
-  const stays = gone !== null && (pinned || hasFocus);
+  const notice = open ? null : closedText(item, state);
+  const isNotice = notice !== null && (pinned || hasFocus);
   const isQuestion = item.requestKind === 'question';
-  const isBusy = isAnswerPending(item, asked);
+  const isBusy = isAnswering(item, state);
   const refusal = useRefusal(isQuestion ? 'question.answer' : 'permission.decision');
   const { may, answersHere } = useActing();
   const isAnswerable = open && actions !== null && !isBusy && stopped === null && refusal === null;
@@ -86,14 +86,14 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const give = (body: object) => {
     if (!canAnswer) return;
     const digest = item.digest === null ? {} : { digest: item.digest };
-    actions.ask(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
+    actions.request(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
   };
   const answer = (body: object) => isIntended() && give(body);
   const options = offeredOptions(item);
   const first = defaultOption(options, 'allow');
-  const deny = defaultOption(options, 'deny') ?? NO;
+  const deny = defaultOption(options, 'deny') ?? DENY;
   const isFree = !isQuestion && canAnswer && unseen === null && first !== null;
-  useOffer(isFree ? item.digest : null, () => first !== null && give(decisionOf(first)));
+  useOfferAllow(isFree ? item.digest : null, () => first !== null && give(decisionOf(first)));
   const choose = (option: RequestOption | null, reason: string | null = null) => {
     if (option === null || (option.kind === 'allow' && unseen !== null)) return;
     const message = option.kind === 'deny' ? reason?.trim() : '';
@@ -102,9 +102,9 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const keys = { allow: () => choose(first), deny: () => choose(deny) };
   useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, keys);
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);
-  useKeptFocus(stays && hasFocus, box);
+  useKeptFocus(isNotice && hasFocus, box);
 
-  if (!open && !stays) return <RequestOutcome item={item} />;
+  if (!open && !isNotice) return <RequestOutcome item={item} />;
   const onKeyDown = (event: KeyboardEvent) => {
     if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
     if (isPress('request.allow', event)) keys.allow();
@@ -112,13 +112,13 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
     else return;
     event.preventDefault();
   };
-  const failure = asked?.kind === 'failed' ? asked.reason : item.answer?.state === 'failed' ? item.answer.reason : null;
+  const failure = state?.kind === 'failed' ? state.reason : item.answer?.state === 'failed' ? item.answer.reason : null;
   return (
     <section
       ref={box}
       id={pinned ? undefined : `request-${item.id}`}
       data-action={key}
-      data-gone={stays || undefined}
+      data-gone={isNotice || undefined}
       // The transcript may have a card with the same title.
       aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${quoted(item.title)}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: needs the focus for its keys
@@ -127,7 +127,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
       {...handlers}
       className={clsx(
         'group/answer border-l-2 px-3 py-2 -outline-offset-2',
-        stays ? 'border-line-strong border-dashed bg-raised/60' : 'border-waiting bg-waiting-soft',
+        isNotice ? 'border-line-strong border-dashed bg-raised/60' : 'border-waiting bg-waiting-soft',
         !pinned && 'my-3',
       )}
     >
@@ -172,7 +172,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
       <AnswerStatus item={item} isPending={open && isBusy} failure={open ? failure : null} />
       <ClosedNotice
         of={key}
-        words={stays ? gone : null}
+        words={isNotice ? notice : null}
         onDismiss={() => {
           leave();
           onDismiss?.();

@@ -23,19 +23,19 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
         {tool !== null && (
           // Set as code, because a tool may be called “Allowed”.
           <code className="mr-2 font-medium text-ink">
-            <Name text={tool} most={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} layout="tool" />
+            <Name text={tool} max={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} layout="tool" />
           </code>
         )}
         <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
           {isAll && item.requestKind === 'permission' ? (
-            <Quoted text={item.title} most={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
+            <Quoted text={item.title} max={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
           ) : (
             <>
               “
               <bdi>
                 <Words
                   text={withoutQuotes(item.title)}
-                  most={TITLE_CHARACTERS}
+                  max={TITLE_CHARACTERS}
                   {...(isAll && { signs: Number.POSITIVE_INFINITY })}
                   strict
                 />
@@ -48,7 +48,7 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
       {isOpen && (
         <span className="tabular flex shrink-0 gap-2 text-2xs text-waiting max-sm:pl-5">
           <span>
-            waiting <RunningClock since={item.at} goesOn />
+            waiting <RunningClock since={item.at} alwaysRuns />
           </span>
           {item.expiresAt !== null && stopped === null && <TimeLimit at={item.expiresAt} />}
         </span>

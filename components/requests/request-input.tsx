@@ -30,7 +30,7 @@ export function RequestInput(props: {
   const [scrolls, setScrolls] = useState(false);
   useExclusiveKeys(box, scrolls);
   const { parts, isAnyFolded } = useFoldedParts(box);
-  const onLook = useCallback(
+  const onCheck = useCallback(
     (isAllSeen: boolean) => {
       const { scrollHeight = 0, clientHeight = 0 } = box.current ?? {};
       setScrolls(scrollHeight > clientHeight + 1);
@@ -41,7 +41,7 @@ export function RequestInput(props: {
     },
     [parts, isAnyFolded, onGate, onRead],
   );
-  useSeenInFull(shown, onLook);
+  useSeenInFull(shown, onCheck);
 
   useEffect(() => {
     onGate(isAnyFolded ? 'folded' : 'scroll');
@@ -73,64 +73,64 @@ export function RequestInput(props: {
   );
 }
 
-const LOOK_AGAIN_MS = 100;
+const RECHECK_MS = 100;
 
 /**
  * Reports, on every change of visibility, whether all of an element has been in sight at some time. Seeing its end is not
  * enough, because a page that follows its end shows it without its beginning.
  */
-function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen: boolean) => void): void {
+function useSeenInFull(shown: RefObject<HTMLElement | null>, onCheck: (isAllSeen: boolean) => void): void {
   const [seen] = useState(() => new SeenRanges());
 
   useEffect(() => {
     const element = shown.current;
     if (element === null) return;
-    let soon: ReturnType<typeof setTimeout> | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     // No event fires when an overlay disappears.
     const lookSoon = () => {
-      clearTimeout(soon);
-      soon = setTimeout(look, LOOK_AGAIN_MS);
+      clearTimeout(timer);
+      timer = setTimeout(check, RECHECK_MS);
     };
     const note = (entries: readonly IntersectionObserverEntry[]) => {
       if (entries.length === 0) return;
       const { width, height, top } = element.getBoundingClientRect();
       // Opening the first fold moves everything below it, so only the part above counts.
       const fold = element.querySelector(`[${UNFOLDS}]`)?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
-      for (const { boundingClientRect: whole, intersectionRect: part } of entries) {
-        const isAsItIs = Math.abs(whole.height - height) <= 1 && Math.abs(whole.width - width) <= 1;
+      for (const { boundingClientRect: box, intersectionRect: part } of entries) {
+        const isAsItIs = Math.abs(box.height - height) <= 1 && Math.abs(box.width - width) <= 1;
         if (!isAsItIs) continue;
         let hidden = part.height;
         for (const [from, to] of rowsInView(element, part)) {
-          seen.see(from - whole.top, Math.min(to - whole.top, fold - top), width);
+          seen.see(from - box.top, Math.min(to - box.top, fold - top), width);
           hidden -= to - from;
         }
         if (hidden > 1) lookSoon();
       }
-      onLook(seen.isAllSeen(height));
+      onCheck(seen.isAllSeen(height));
     };
     const sight = new IntersectionObserver(note, { threshold: [0, 0.25, 0.5, 0.75, 1] });
     // IntersectionObserver reports changes of the visible share only, not which part of a tall element is visible.
-    const look = () => {
+    const check = () => {
       // `unobserve` would drop pending entries.
       note(sight.takeRecords());
       sight.unobserve(element);
       sight.observe(element);
     };
-    const size = new ResizeObserver(look);
+    const size = new ResizeObserver(check);
     size.observe(element);
     const listening = new AbortController();
     const { signal } = listening;
     // Captures the scroll events of all ancestors, which don't bubble.
-    document.addEventListener('scroll', look, { capture: true, passive: true, signal });
-    window.addEventListener('resize', look, { signal });
-    for (const type of ['resize', 'scroll']) visualViewport?.addEventListener(type, look, { signal });
+    document.addEventListener('scroll', check, { capture: true, passive: true, signal });
+    window.addEventListener('resize', check, { signal });
+    for (const type of ['resize', 'scroll']) visualViewport?.addEventListener(type, check, { signal });
     return () => {
       sight.disconnect();
       size.disconnect();
       listening.abort();
-      clearTimeout(soon);
+      clearTimeout(timer);
     };
-  }, [shown, seen, onLook]);
+  }, [shown, seen, onCheck]);
 }
 
 /** Browsers round to whole pixels. */

@@ -62,7 +62,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         {chosen !== null && (
           <span className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
             {chosen.isLasting && `${optionText(chosen).word}: `}
-            <Quoted text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
+            <Quoted text={chosen.label} max={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
           </span>
         )}
         <span className="tabular ml-auto flex shrink-0 gap-2 text-2xs text-ink-3">
@@ -78,7 +78,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
       </p>
       {item.message !== null && (
         <p dir="auto" className="mt-0.5 ml-5 max-w-prose text-ink-2 text-xs [overflow-wrap:anywhere]">
-          <Words text={item.message} most={MAX_CHARACTERS} />
+          <Words text={item.message} max={MAX_CHARACTERS} />
         </p>
       )}
     </section>
@@ -116,7 +116,7 @@ export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; r
   );
 }
 
-/** State of a given answer: pending, or failed with the reason. */
+/** State of the submitted answer: pending, or failed with the reason. */
 export function AnswerStatus(props: { item: RequestItem; isPending: boolean; failure: string | null }) {
   const { item, isPending, failure } = props;
   return (

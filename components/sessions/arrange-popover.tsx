@@ -112,7 +112,7 @@ export function ArrangePopover(props: {
   );
 }
 
-/** Wakes the agent when a background command ends, for agents that are not notified otherwise. */
+/** Toggles waking the agent when a background command ends. Offered for agents that get no notification. */
 export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | 'wakeRule'> }) {
   const { id, wakeRule } = session;
   /** The requested rule, until the session's row changes. */
@@ -167,14 +167,14 @@ const END_ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disab
 /** Ends the session with its agent and runner, after a confirmation in place. */
 export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded: () => void }) {
   const [isSure, setSure] = useState<boolean | null>(null);
-  const [state, ask] = usePost<CommandResponse>();
+  const [state, post] = usePost<CommandResponse>();
   const button = useRef<HTMLButtonElement>(null);
   // The pressed button is gone; its replacement takes the focus.
   useEffect(() => {
     if (isSure !== null) button.current?.focus();
   }, [isSure]);
   useEffect(() => {
-    if (state.kind === 'answered') onEnded();
+    if (state.kind === 'done') onEnded();
   }, [state, onEnded]);
   const isSending = state.kind === 'sending';
   return (
@@ -187,7 +187,7 @@ export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded:
               ref={button}
               type="button"
               disabled={isSending}
-              onClick={() => void ask(`/sessions/${encodeURIComponent(sessionId)}/end`)}
+              onClick={() => void post(`/sessions/${encodeURIComponent(sessionId)}/end`)}
               className={`${END_ACTION} text-failed`}
             >
               End it now

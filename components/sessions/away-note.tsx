@@ -37,7 +37,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
           <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2 pl-5 text-ink-2">
             {away.agentGoesOn ? 'To watch it again' : 'To continue'}, run this on its machine, in Interlude’s folder:
             <code className="min-w-0 break-all font-mono text-2xs text-ink">
-              <Name text={command} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
+              <Name text={command} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
             </code>
             <CopyButton label="Copy command" text={() => command} className="self-center" />
           </p>

@@ -11,7 +11,7 @@ export function CommandSettingProvider(props: { setting: string | null; children
   return <SettingContext value={props.setting}>{props.children}</SettingContext>;
 }
 
-/** Prefix for Interlude’s commands; empty if they find this server by themselves. */
+/** Prefix for Interlude’s commands; empty if they find this server without one. */
 export function useCommandSetting(): string {
   const setting = useContext(SettingContext);
   const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';

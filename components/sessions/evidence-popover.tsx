@@ -227,17 +227,19 @@ function DeliveryVerdict({ session }: { session: SessionSummary }) {
   if (error !== null) return <p className="text-failed">{error.message}</p>;
   if (data === undefined) return <p className="text-ink-3">Loading delivery…</p>;
   const { producers, missing, lostCount, quarantinedCount, unnamedCount, waiting } = data;
-  const isWhole = lostCount === 0 && quarantinedCount === 0;
+  const isComplete = lostCount === 0 && quarantinedCount === 0;
   return (
     <>
       <p className="flex items-baseline gap-1.5">
         <Glyph
-          name={isWhole && unnamedCount === 0 ? 'completed' : 'lost'}
-          className={isWhole && unnamedCount === 0 ? 'relative top-[1.5px] text-working' : 'relative top-[1.5px]'}
+          name={isComplete && unnamedCount === 0 ? 'completed' : 'lost'}
+          className={isComplete && unnamedCount === 0 ? 'relative top-[1.5px] text-working' : 'relative top-[1.5px]'}
         />
         <span>
           {completeTo(producers)}
-          {isWhole ? unnamedCount === 0 && ', nothing missing' : `, ${lackOf(lostCount, quarantinedCount)} missing`}
+          {isComplete
+            ? unnamedCount === 0 && ', nothing missing'
+            : `, ${missingText(lostCount, quarantinedCount)} missing`}
         </span>
       </p>
       {unnamedCount > 0 && (
@@ -277,7 +279,7 @@ function completeTo(producers: readonly ProducerSummary[]): string {
   return `Complete to ${producers.map(({ lastSeq }) => `#${lastSeq.toLocaleString('en')}`).join(', ')}`;
 }
 
-function lackOf(lost: number, quarantined: number): string {
+function missingText(lost: number, quarantined: number): string {
   const parts = [lost > 0 && `${plural(lost, 'record')} lost`, quarantined > 0 && `${quarantined} rejected`];
   return parts.filter(Boolean).join(' and ');
 }

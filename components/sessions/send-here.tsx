@@ -21,9 +21,9 @@ export function SendHere(props: {
 }) {
   const { sessionId, label, results, warning = null, onSent } = props;
   const [typed, setTyped] = useState<string | null>(null);
-  const [state, ask] = usePost<MessageResponse>();
+  const [state, post] = usePost<MessageResponse>();
   const sent = useEffectEvent(onSent);
-  const sending = state.kind === 'answered' ? state.answer.sending : null;
+  const sending = state.kind === 'done' ? state.response.sending : null;
   useEffect(() => {
     if (sending !== null) sent(sending);
   }, [sending]);
@@ -35,7 +35,7 @@ export function SendHere(props: {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isOff) void ask(`/sessions/${encodeURIComponent(sessionId)}/messages`, { text, results });
+        if (!isOff) void post(`/sessions/${encodeURIComponent(sessionId)}/messages`, { text, results });
       }}
       className="flex flex-col gap-2 py-2 text-xs"
     >

@@ -82,7 +82,7 @@ interface SessionQuery {
   agentId: string | null;
 }
 
-export const EVERY_SESSION: SessionQuery = { text: '', states: [], agentId: null };
+export const UNFILTERED: SessionQuery = { text: '', states: [], agentId: null };
 
 /** The query string for `GET /sessions` and the start page; empty without a filter. */
 export function paramsOf({ text, states, agentId }: SessionQuery): string {
@@ -106,7 +106,7 @@ function queryOf(params: URLSearchParams): SessionQuery {
 }
 
 /** True if a session matches the filter, apart from its text. */
-export function passes({ state, agentId }: SessionSummary, query: SessionQuery): boolean {
+export function matchesFilter({ state, agentId }: SessionSummary, query: SessionQuery): boolean {
   return (
     (query.states.length === 0 || query.states.includes(state)) && (query.agentId === null || query.agentId === agentId)
   );
@@ -117,7 +117,7 @@ export function passes({ state, agentId }: SessionSummary, query: SessionQuery):
  * filter, not each typed letter.
  */
 export function useSessionQuery(home: boolean, first: URLSearchParams) {
-  const [query, setQuery] = useState(() => (home ? queryOf(first) : EVERY_SESSION));
+  const [query, setQuery] = useState(() => (home ? queryOf(first) : UNFILTERED));
   const params = paramsOf(query);
   useEffect(() => {
     if (!home) return;

@@ -147,7 +147,7 @@ export function describeState(
 }
 
 /** The reason for silence, in two words. */
-export function goneWord({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
+export function awayLabel({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
   if (isUnreachable) return UNREACHABLE;
   if (agentGoesOn) return 'Not watched';
   return isSilent ? 'Silent' : 'Runner gone';
@@ -199,7 +199,7 @@ export function marksOf(session: SessionSummary): SessionMark[] {
 }
 
 /** @param now by the server's clock, because failures age */
-export function needsLook(session: Arranged, now: number): boolean {
+export function needsAttention(session: Arranged, now: number): boolean {
   const listedState = listedStateOf(session);
   if (listedState === 'needs-input') return true;
   return (listedState === 'failed' || listedState === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
@@ -209,7 +209,7 @@ export function groupOf(session: Arranged, now: number): Group {
   const { archivedAt, pinnedAt } = session.arrangement;
   if (archivedAt !== null) return 'archived';
   const listedState = listedStateOf(session);
-  if (needsLook(session, now)) return listedState;
+  if (needsAttention(session, now)) return listedState;
   if (pinnedAt !== null) return 'pinned';
   return listedState === 'failed' || listedState === 'lost' ? 'seen' : listedState;
 }

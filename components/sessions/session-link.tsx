@@ -14,7 +14,7 @@ export function SessionLink(props: { id: string; anchor?: string; className?: st
       title={`Session ${nameText(id)}`}
       className={clsx('wrap-anywhere underline underline-offset-2 hover:text-ink', className)}
     >
-      session <Name text={id} most={24} />
+      session <Name text={id} max={24} />
     </Link>
   );
 }

@@ -10,7 +10,6 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const menuCode = new CodeOnDemand(async () => (await import('./arrange-popover')).ArrangePopover);
 
-/** Opens the menu to rename, pin, archive or end a session. */
 export function SessionMenu({ session }: { session: SessionSummary }) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);

@@ -16,7 +16,7 @@ import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { toPlainText } from '@/components/ui/plain-text';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { EVERY_SESSION, paramsOf, passes, SessionFilter, searchQueryOf, useSessionQuery } from './session-filter';
+import { matchesFilter, paramsOf, SessionFilter, searchQueryOf, UNFILTERED, useSessionQuery } from './session-filter';
 import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-labels';
 import { SessionRow } from './session-row';
 import { useSessions } from './use-sessions';
@@ -43,25 +43,25 @@ export function SessionNav(props: {
   const box = useRef<HTMLElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [query, setQuery] = useSessionQuery(keysEverywhere, useSearchParams());
-  const wanted = useDeferredValue(query);
+  const deferred = useDeferredValue(query);
   const isFiltered = paramsOf(query) !== '';
   const search = useListSearch<SessionList>({
     path: '/sessions',
     query: searchQueryOf(query),
-    take: (fleet, page) => fleet.takeFoundSessions(page),
+    put: (fleet, page) => fleet.putFoundSessions(page),
   });
   const sessions = list?.sessions;
   const minute = useServerNow((now) => Math.floor(now / 60_000));
   const groups = useMemo(() => {
-    const passing = (sessions ?? []).filter((session) => passes(session, wanted));
-    return groupSessions(passing, wanted.text, minute * 60_000);
-  }, [sessions, wanted, minute]);
+    const matching = (sessions ?? []).filter((session) => matchesFilter(session, deferred));
+    return groupSessions(matching, deferred.text, minute * 60_000);
+  }, [sessions, deferred, minute]);
   const ids = useMemo(
     () => groups.map((group) => ({ name: group.group, ids: group.sessions.map(({ id }) => id) })),
     [groups],
   );
   const byId = useMemo(() => new Map(sessions?.map((session) => [session.id, session])), [sessions]);
-  const { order, moved, added, release } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(wanted)}`, (id) =>
+  const { order, moved, added, release } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(deferred)}`, (id) =>
     byId.has(id),
   );
   const counts = isFiltered ? search.found?.counts : list?.counts;
@@ -76,7 +76,7 @@ export function SessionNav(props: {
     const { activeElement } = document;
     if (activeElement === field.current) box.current?.focus({ preventScroll: true });
     else if (event.repeat) return;
-    else if (isFiltered) setQuery(EVERY_SESSION);
+    else if (isFiltered) setQuery(UNFILTERED);
     else if (keysEverywhere && activeElement !== box.current) box.current?.focus({ preventScroll: true });
     else return;
     event.preventDefault();
@@ -134,7 +134,7 @@ export function SessionNav(props: {
                 0,
               ),
               what: 'sessions',
-              search: isFiltered ? { text: query.text, onClear: () => setQuery(EVERY_SESSION) } : undefined,
+              search: isFiltered ? { text: query.text, onClear: () => setQuery(UNFILTERED) } : undefined,
               className: 'px-4 pt-4 pb-3',
             }}
           />
@@ -147,8 +147,8 @@ export function SessionNav(props: {
 /** Size of a group, including sessions that are not loaded; null if the server doesn’t count it. */
 function countOf({ group, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {
   // The server counts by state. Other groups contain only part of a state.
-  const isWhole = group === 'needs-input' || group === 'working' || group === 'idle' || group === 'complete';
-  return counts === undefined || !isWhole ? null : Math.max(sessions.length, counts[group]);
+  const isCounted = group === 'needs-input' || group === 'working' || group === 'idle' || group === 'complete';
+  return counts === undefined || !isCounted ? null : Math.max(sessions.length, counts[group]);
 }
 
 function GroupSection(props: {

@@ -3,7 +3,7 @@
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { Fragment, memo } from 'react';
-import { Ago, RunningClock, TimeOfDay, useLastHeard, useServerNow } from '@/components/ui/clock';
+import { Ago, RunningClock, TimeOfDay, useLastSignal, useServerNow } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
@@ -14,7 +14,7 @@ import {
   lastLine,
   listedStateOf,
   marksOf,
-  needsLook,
+  needsAttention,
   type SessionMark,
   sessionTitle,
 } from './session-labels';
@@ -30,10 +30,10 @@ export const SessionRow = memo(function SessionRow({
   current: boolean;
 }) {
   const marks = marksOf(session);
-  const silence = useLastHeard(session.lastHeardAt);
-  const lastHeard = session.state === 'working' ? silence : '';
-  const isUrgent = useServerNow((now) => needsLook(session, now));
-  const isAlone = marks.length === 0 && lastHeard === '';
+  const silence = useLastSignal(session.lastHeardAt);
+  const lastSignal = session.state === 'working' ? silence : '';
+  const isUrgent = useServerNow((now) => needsAttention(session, now));
+  const isAlone = marks.length === 0 && lastSignal === '';
   return (
     <Link
       href={`/sessions/${encodeURIComponent(session.id)}`}
@@ -75,7 +75,7 @@ export const SessionRow = memo(function SessionRow({
           <Name text={session.agentId} />
         </span>
         <span className="sr-only">, {describeState(session)}</span>
-        {!isAlone && <Marks marks={marks} lastHeard={lastHeard} />}
+        {!isAlone && <Marks marks={marks} lastSignal={lastSignal} />}
       </span>
       {/* The height stays when the first text arrives: rows below must not move under the pointer. */}
       <span
@@ -89,11 +89,11 @@ export const SessionRow = memo(function SessionRow({
 });
 
 /** The marks in one line; the title has them in full. */
-function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard: string }) {
+function Marks({ marks, lastSignal }: { marks: readonly SessionMark[]; lastSignal: string }) {
   return (
     <span
       className="min-w-0 flex-1 truncate"
-      title={[...marks.map(({ text }) => text), lastHeard].filter(Boolean).join(', ')}
+      title={[...marks.map(({ text }) => text), lastSignal].filter(Boolean).join(', ')}
     >
       {marks.map(({ kind, text, title, since }) => (
         <Fragment key={kind}>
@@ -112,7 +112,7 @@ function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard:
           </span>{' '}
         </Fragment>
       ))}
-      {lastHeard}
+      {lastSignal}
     </span>
   );
 }

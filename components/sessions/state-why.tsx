@@ -10,7 +10,6 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const popoverCode = new CodeOnDemand(async () => (await import('./evidence-popover')).EvidencePopover);
 
-/** Opens the evidence for a session's state. */
 export function StateWhy({ session }: { session: SessionSummary }) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);

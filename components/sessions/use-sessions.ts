@@ -14,10 +14,10 @@ export function useSessions() {
     next: list?.next,
     limit: PAGE,
     listed: list?.sessions.length,
-    take: (fleet, page, after) => fleet.takeSessions(page, after),
+    put: (fleet, page, after) => fleet.putSessions(page, after),
   });
   useListCounts<SessionList>('/sessions', list?.countsAreOld ?? false, (fleet, { counts, position }) =>
-    fleet.takeCounts(counts, position),
+    fleet.setCounts(counts, position),
   );
   return { list, state };
 }
@@ -29,7 +29,7 @@ export function useSession(sessionId: string): SessionSummary {
     kind: 'row',
     of: sessionId,
     load: (signal) => fetchJson<SessionDetail>(`/sessions/${encodeURIComponent(sessionId)}`, signal),
-    take: (fleet, detail) => fleet.takeSession(detail),
+    put: (fleet, detail) => fleet.putSession(detail),
   });
   const session = useFleet(({ sessions }) => sessions.get(sessionId));
   if (session === undefined) throw new Error('The session’s row is not loaded');

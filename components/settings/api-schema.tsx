@@ -62,8 +62,8 @@ function choicesOf({ anyOf, oneOf, allOf }: JsonSchema): JsonSchema[] | undefine
 }
 
 /** ` (1 to 200 items)`; empty if there is no limit besides that of JSON's numbers. */
-function range(least: unknown, most: unknown, unit = ''): string {
-  const to = typeof most === 'number' && most < Number.MAX_SAFE_INTEGER ? most.toLocaleString('en') : null;
+function range(least: unknown, max: unknown, unit = ''): string {
+  const to = typeof max === 'number' && max < Number.MAX_SAFE_INTEGER ? max.toLocaleString('en') : null;
   const from = typeof least === 'number' && least > Number.MIN_SAFE_INTEGER ? String(least) : null;
   const words = from === null ? to && `at most ${to}` : to === null ? `at least ${from}` : `${from} to ${to}`;
   return words === null ? '' : ` (${`${words} ${unit}`.trim()})`;

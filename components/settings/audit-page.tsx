@@ -19,7 +19,7 @@ import { AuditRow } from './audit-row';
 import { useAct } from './confirm-button';
 
 const PAGE = 50;
-const MOST_AT_ONCE = 1_000;
+const MAX_PAGE = 1_000;
 const LINK = 'underline decoration-line-strong underline-offset-2 hover:text-ink';
 const BUTTON = 'flex h-8 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised';
 
@@ -129,7 +129,7 @@ function useAudit(query: string, first: { query: string; page: Page }) {
     read: (before, signal) => {
       const params = new URLSearchParams(query);
       const loaded = before === null ? (queries.getQueryData<Page>(key)?.entries.length ?? 0) : 0;
-      params.set('limit', String(Math.min(MOST_AT_ONCE, Math.max(PAGE, loaded))));
+      params.set('limit', String(Math.min(MAX_PAGE, Math.max(PAGE, loaded))));
       if (before !== null) params.set('before', before);
       return fetchJson(`/audit?${params}`, signal);
     },

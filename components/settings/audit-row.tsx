@@ -13,7 +13,6 @@ import type { AuditField } from './audit-filter';
 import { resultWord } from './audit-filter';
 import { ROLE_WORD } from './role-labels';
 
-/** An audit entry as one line, with its details below. */
 export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
   const { number, at, actor, action, agentId, sessionId, target, result, times } = entry;
   const isDone = result === 'done';

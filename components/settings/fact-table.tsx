@@ -85,7 +85,6 @@ function Fact<Row>(props: { column: Column<Row>; row: Row; isFirst: boolean; isL
   );
 }
 
-/** A section of a settings page. */
 export function Section(props: { title: string; count?: number | undefined; about?: ReactNode; children: ReactNode }) {
   const { title, count, about, children } = props;
   return (

@@ -11,7 +11,7 @@ export const ROLE_WORD: Record<Role, string> = {
   monitor: 'Monitor',
 };
 
-/** Permissions of a role, as they follow “can”. */
+/** Permissions of a role, worded to follow “can”. */
 export const ROLE_CAN: Record<Role, string> = {
   viewer: 'read everything, but change nothing',
   operator: 'read everything, write to agents and answer their requests',

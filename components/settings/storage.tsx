@@ -5,6 +5,7 @@ import type { RetentionRules, Storage, StoragePartName } from '@interlude/protoc
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Moment } from '@/components/ui/day';
+import { plural } from '@/components/ui/duration';
 import { formatBytes } from '@/components/ui/format-size';
 import { type Column, FactTable, Section } from './fact-table';
 
@@ -18,7 +19,6 @@ interface Part {
   share: number;
 }
 
-/** The size of the database and of its parts. */
 export function DatabaseSize({ initial }: { initial: Storage | null }) {
   const { storage, error, isLooking, again } = useStorage(initial);
   return (
@@ -142,17 +142,17 @@ function Share({ share }: { share: number }) {
 const MIB = 1024 * 1024;
 
 /** A retention limit with its setting. */
-export interface KeptRule {
+export interface RetentionRow {
   /** The setting's name, or the states that the limit applies to. */
   id: string;
   setting: string;
   name: string;
   about: string;
-  kept: string;
+  limit: string;
 }
 
 /** One row per retention limit. */
-export function keptRules({ days, elsewhereDays, auditDays, maxBytes, logs }: RetentionRules): KeptRule[] {
+export function retentionRows({ days, elsewhereDays, auditDays, maxBytes, logs }: RetentionRules): RetentionRow[] {
   const own = SESSION_STATES.filter((state) => days[state] !== elsewhereDays);
   const byState = [...new Set(own.map((state) => days[state]))].map((limit) => ({
     limit,
@@ -181,14 +181,14 @@ export function keptRules({ days, elsewhereDays, auditDays, maxBytes, logs }: Re
   ];
 }
 
-function rule(name: string, what: string, about: string, kept: string): KeptRule {
+function rule(name: string, what: string, about: string, limit: string): RetentionRow {
   const setting = `INTERLUDE_${name}`;
-  return { id: setting, setting, name: what, about, kept };
+  return { id: setting, setting, name: what, about, limit };
 }
 
 function forDays(days: number | null): string {
   if (days === null) return 'forever';
-  return days === 1 ? '1 day' : `${days.toLocaleString('en')} days`;
+  return plural(days, 'day');
 }
 
 function upTo(bytes: number | null): string {
@@ -237,7 +237,7 @@ export function DatabaseCommands() {
 const RULE_WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,3.4fr)_80px]';
 
 /** Retention limits with their settings. @param initial null if measuring took too long for the page */
-export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial: Storage | null }) {
+export function RetentionTable({ rules, initial }: { rules: RetentionRules; initial: Storage | null }) {
   const { storage } = useStorage(initial);
   return (
     <Section
@@ -251,9 +251,9 @@ export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial:
       }
     >
       {rules.maxBytes !== null && storage !== null && <Fullness storage={storage} maxBytes={rules.maxBytes} />}
-      <FactTable<KeptRule>
+      <FactTable<RetentionRow>
         label="Retention"
-        rows={keptRules(rules)}
+        rows={retentionRows(rules)}
         widths={RULE_WIDTHS}
         columns={[
           { name: 'Data', cell: ({ name }) => name },
@@ -263,7 +263,7 @@ export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial:
             before: 'set by',
             cell: ({ setting }) => <code className="text-2xs [overflow-wrap:anywhere]">{setting}</code>,
           },
-          { name: 'Kept', className: 'tabular text-right', cell: ({ kept }) => kept },
+          { name: 'Kept', className: 'tabular text-right', cell: ({ limit }) => limit },
         ]}
       />
     </Section>

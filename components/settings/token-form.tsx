@@ -38,7 +38,7 @@ export const TOKEN_ROLES: readonly { role: TokenRole; word: string }[] = [
 ];
 
 /** Scopes that a role allows, most common first. */
-export const REACHES: Record<TokenRole, readonly [Reach, ...Reach[]]> = {
+export const ROLE_SCOPES: Record<TokenRole, readonly [Reach, ...Reach[]]> = {
   runner: ['agent', 'prefix'],
   viewer: ['everything', 'agent', 'prefix'],
   operator: ['everything', 'agent', 'prefix'],
@@ -47,7 +47,7 @@ export const REACHES: Record<TokenRole, readonly [Reach, ...Reach[]]> = {
 };
 
 function withRole(draft: TokenDraft, role: TokenRole): TokenDraft {
-  return { ...draft, role, reach: REACHES[role][0] };
+  return { ...draft, role, reach: ROLE_SCOPES[role][0] };
 }
 
 const EXPIRIES: readonly { expiry: Expiry; word: string }[] = [
@@ -92,7 +92,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
     );
   }
   const set = (fields: Partial<TokenDraft>) => setDraft({ ...draft, ...fields });
-  const reaches = REACHES[draft.role];
+  const reaches = ROLE_SCOPES[draft.role];
   const { reach } = draft;
   return (
     <form
@@ -277,6 +277,6 @@ export function tokenCommands(
     return [keep, { what: 'Start a runner with it, for Claude Code or another agent:', command: run }];
   }
   const path = role === 'issuer' ? 'me' : role === 'admin' ? 'credentials' : 'sessions';
-  const ask = `(printf 'Authorization: Bearer '; cat ${file}) | curl -H @- ${origin}/api/v1/${path}`;
-  return [keep, { what: 'Call the API with it:', command: ask }];
+  const call = `(printf 'Authorization: Bearer '; cat ${file}) | curl -H @- ${origin}/api/v1/${path}`;
+  return [keep, { what: 'Call the API with it:', command: call }];
 }

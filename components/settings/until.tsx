@@ -4,7 +4,7 @@ import { useHydrated, useServerNow } from '@/components/ui/clock';
 
 /** Time left, by the server’s clock. */
 export function Until({ at, className }: { at: number; className?: string }) {
-  const words = useServerNow((now) => inWords(at - now));
+  const words = useServerNow((now) => remainingTime(at - now));
   const isKnown = useHydrated();
   return (
     <time
@@ -22,7 +22,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /** Time left: `in 12 s`, `in 4 min`, `in 5 h`, `in 29 d`. */
-export function inWords(ms: number): string {
+export function remainingTime(ms: number): string {
   const span = Math.max(0, ms);
   if (span < MINUTE) return `in ${Math.ceil(span / 1_000)} s`;
   if (span < HOUR) return `in ${Math.floor(span / MINUTE)} min`;

@@ -16,8 +16,7 @@ import { spanInWords, Until } from './until';
 
 const REFRESH_MS = 10_000;
 
-/** The signed-in user: role, sign-ins and sign-out. */
-export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask: string }) {
+export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hint: string }) {
   const { list: { signIns } = initial, update } = useList<OwnSignIns>({
     key: ['access', 'own'],
     read: (_, signal) => fetchJson('/me/sign-ins', signal),
@@ -28,8 +27,8 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
   const { isSending, failure, act } = useAct();
   const endOthers = () =>
     act(async () => {
-      const left = await deleteJson<OwnSignIns>('/me/sign-ins');
-      update(() => left);
+      const remaining = await deleteJson<OwnSignIns>('/me/sign-ins');
+      update(() => remaining);
     });
   const here = signIns.find(({ id }) => id === me.credentialId);
   const others = signIns.filter(({ id }) => id !== me.credentialId);
@@ -43,7 +42,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
           </bdi>
         </h2>
         <p className="mt-1 max-w-prose text-ink-2">
-          <span className="text-ink">{ROLE_WORD[me.role]}</span>: can {ROLE_CAN[me.role]}.{!isAdmin && ` ${ask}`}
+          <span className="text-ink">{ROLE_WORD[me.role]}</span>: can {ROLE_CAN[me.role]}.{!isAdmin && ` ${hint}`}
         </p>
         {here !== undefined && <Since signIn={here} />}
         <div className="mt-4">

@@ -16,32 +16,32 @@ export interface OutputHit {
 }
 
 /** Longer lines continue in another row: browsers are slow with very long lines. */
-const MOST_OF_ROW = 2_000;
+const MAX_OF_ROW = 2_000;
 /** Maximum number of colour changes per row; the rest of the row is plain. */
-const MOST_SPANS = 300;
+const MAX_SPANS = 300;
 /** Maximum number of lines shown, the newest. */
-const MOST_ROWS = 20_000;
+const MAX_ROWS = 20_000;
 /** Maximum number of hits counted. */
-export const MOST_HITS = 5_000;
+export const MAX_HITS = 5_000;
 
 /** A line, parsed only when it is shown or searched. */
 export class OutputLine {
   readonly kind = 'line';
   /** True if the line continues in the next row. */
-  readonly goesOn: boolean;
+  readonly isContinued: boolean;
   readonly #written: string;
   readonly #begin: AnsiStyle;
   #spans: readonly AnsiSpan[] | null = null;
   #text: string | null = null;
 
-  constructor(written: string, begin: AnsiStyle, goesOn: boolean) {
+  constructor(written: string, begin: AnsiStyle, isContinued: boolean) {
     this.#written = written;
     this.#begin = begin;
-    this.goesOn = goesOn;
+    this.isContinued = isContinued;
   }
 
   get spans(): readonly AnsiSpan[] {
-    this.#spans ??= parseAnsi(this.#written, MOST_SPANS, this.#begin);
+    this.#spans ??= parseAnsi(this.#written, MAX_SPANS, this.#begin);
     return this.#spans;
   }
 
@@ -59,8 +59,8 @@ export function outputRows({ parts }: TaskOutput): OutputRow[] {
     for (const row of linesOf(text)) rows.push(row);
     index = to;
   }
-  if (rows.length <= MOST_ROWS) return rows;
-  return [{ kind: 'hole', bytes: null }, ...rows.slice(-MOST_ROWS)];
+  if (rows.length <= MAX_ROWS) return rows;
+  return [{ kind: 'hole', bytes: null }, ...rows.slice(-MAX_ROWS)];
 }
 
 function linesOf(text: string): OutputRow[] {
@@ -109,8 +109,8 @@ export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; char
 function piecesOf(line: string): string[] {
   const pieces: string[] = [];
   let index = 0;
-  while (line.length - index > MOST_OF_ROW) {
-    let end = index + MOST_OF_ROW;
+  while (line.length - index > MAX_OF_ROW) {
+    let end = index + MAX_OF_ROW;
     const sequence = line.lastIndexOf('\u001b', end - 1);
     if (sequence > index && end - sequence < LONGEST_ESCAPE) end = sequence;
     if (/[\udc00-\udfff]/.test(line.charAt(end))) end -= 1;
@@ -122,17 +122,17 @@ function piecesOf(line: string): string[] {
 
 const LONGEST_ESCAPE = 32;
 
-/** Case-insensitive hits, at most the newest `MOST_HITS`. */
+/** Case-insensitive hits, at most the newest `MAX_HITS`. */
 export function findInOutput(rows: readonly OutputRow[], query: string): OutputHit[] {
   if (query === '') return [];
   const pattern = new RegExp(query.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
   const hits: OutputHit[] = [];
-  for (let row = rows.length - 1; row >= 0 && hits.length < MOST_HITS; row--) {
+  for (let row = rows.length - 1; row >= 0 && hits.length < MAX_HITS; row--) {
     const line = rows[row];
     if (line?.kind !== 'line') continue;
     // A hit that continues in the next row belongs to this one.
     const next = rows[row + 1];
-    const rest = line.goesOn && next?.kind === 'line' ? next.text.slice(0, query.length - 1) : '';
+    const rest = line.isContinued && next?.kind === 'line' ? next.text.slice(0, query.length - 1) : '';
     const inLine = [...(line.text + rest).matchAll(pattern)].map(({ 0: found, index }) => ({
       row,
       start: index,
@@ -140,7 +140,7 @@ export function findInOutput(rows: readonly OutputRow[], query: string): OutputH
     }));
     hits.push(...inLine.reverse());
   }
-  return hits.slice(0, MOST_HITS).reverse();
+  return hits.slice(0, MAX_HITS).reverse();
 }
 
 /** A part of a row with one style. */

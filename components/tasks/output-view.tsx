@@ -9,7 +9,7 @@ import { formatBinaryBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
 import { useFollow, useRowWindow } from '@/components/ui/row-window';
 import { useExclusiveKeys } from '@/components/ui/shortcuts/use-shortcuts';
-import { findInOutput, MOST_HITS, type OutputHit, type OutputRow, outputRows } from './output-rows';
+import { findInOutput, MAX_HITS, type OutputHit, type OutputRow, outputRows } from './output-rows';
 import { OutputText } from './output-text';
 
 /**
@@ -75,7 +75,6 @@ export function OutputView({ output, name, isLive }: { output: TaskOutput; name:
   );
 }
 
-/** The search field, with buttons for the next and previous hit. */
 function OutputSearch(props: {
   name: string;
   query: string;
@@ -132,7 +131,7 @@ function OutputSearch(props: {
 
 function hitWords(hits: number, at: number | null): string {
   if (at === null) return 'No hits';
-  return `${(at + 1).toLocaleString('en')} of ${hits.toLocaleString('en')}${hits === MOST_HITS ? '+' : ''}`;
+  return `${(at + 1).toLocaleString('en')} of ${hits.toLocaleString('en')}${hits === MAX_HITS ? '+' : ''}`;
 }
 
 function Step(props: { label: string; isDisabled: boolean; onClick: () => void; children: ReactNode }) {

@@ -16,7 +16,7 @@ import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
+import { ShowInLog, useIsLocked } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { ErrorText } from '@/components/ui/verbatim-text';
@@ -53,19 +53,19 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   // TaskWake covers runners that can start a turn with the result.
   const isWoken = useSupportsCommand('task.wake') && task.kind !== 'subagent';
   const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
-  const held = useIsHeld(taskAnchor(task));
+  const held = useIsLocked(taskAnchor(task));
   const { stopped } = useLiveness();
-  const isUnheard = stopped !== null && task.status === 'running';
+  const isSilent = stopped !== null && task.status === 'running';
   return (
     // biome-ignore lint/a11y/useSemanticElements: not a form group
     <div
       role="group"
       id={taskAnchor(task)}
       tabIndex={-1}
-      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'no signal' : task.status}`}
+      aria-label={`Task ${nameText(task.description)}: ${isSilent ? 'no signal' : task.status}`}
       className={clsx(
         'group/task my-2.5 border-l-2 pl-3 outline-none',
-        RULE[isUnheard ? 'lost' : task.status],
+        RULE[isSilent ? 'lost' : task.status],
         held && 'bg-raised/60',
       )}
     >
@@ -165,7 +165,7 @@ function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], en
   if (query.isError) {
     return (
       <p className="text-ink-3 text-xs">
-        {query.error.message}{' '}
+        The steps could not be loaded: {query.error.message}{' '}
         <button type="button" onClick={() => query.refetch()} className="underline hover:text-ink">
           Try again
         </button>

@@ -10,8 +10,8 @@ import { useFolded, useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
 import { useClock } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { formatAgoLong } from '@/components/ui/duration';
-import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
+import { formatAgoLong, plural } from '@/components/ui/duration';
+import { formatBinaryBytes } from '@/components/ui/format-size';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { UnfoldButton } from '@/components/ui/unfold';
 import { quoted } from '@/components/ui/verbatim';
@@ -55,7 +55,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
             </UnfoldButton>
           )}
           <OutputFacts output={output} isLive={task.status === 'running'} />
-          <CopyButton label="Copy output" text={() => wholeText(output)} />
+          <CopyButton label="Copy output" text={() => plainOutput(output)} />
         </p>
       )}
       {all && output ? (
@@ -84,7 +84,7 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
   return (
     <>
       <span className="tabular">{formatBinaryBytes(outputSize(output))}</span>
-      {redacted > 0 && <span>{countOf(redacted, 'secret')} removed</span>}
+      {redacted > 0 && <span>{plural(redacted, 'secret')} removed</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
           last output <LastWritten at={lastAt} />
@@ -99,7 +99,7 @@ function LastWritten({ at }: { at: number }) {
 }
 
 /** The output without control characters, with a line for each hole. */
-function wholeText({ parts }: TaskOutput): string {
+function plainOutput({ parts }: TaskOutput): string {
   return parts.map(({ text }) => stripAnsi(text)).join('\n[…]\n');
 }
 

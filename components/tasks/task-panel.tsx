@@ -24,7 +24,7 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
   const { order, moved, added, release } = useHeldOrder(box, places);
   const byPlace = useMemo(() => new Map(tasks.map((task) => [task.position, task])), [tasks]);
   const ordered = order.flatMap(({ ids }) => ids).flatMap((place) => byPlace.get(place) ?? []);
-  const [most, setMost] = useState(SHOWN);
+  const [max, setMax] = useState(SHOWN);
   const { stopped } = useLiveness();
   const running = tasks.filter((task) => task.status === 'running').length;
   const total = (tasks.length + omitted).toLocaleString('en');
@@ -38,7 +38,7 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
         <HeldChanges moved={moved} added={added} onShow={release} className="ml-auto" />
       </h2>
       <ul className="min-h-0 flex-1 overflow-y-auto pb-6">
-        {ordered.slice(0, most).map((task) => (
+        {ordered.slice(0, max).map((task) => (
           <li key={task.position}>
             <JumpLink
               anchor={taskAnchor(task)}
@@ -52,18 +52,18 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
             </JumpLink>
           </li>
         ))}
-        {ordered.length > most && (
+        {ordered.length > max && (
           <li className="px-5 py-2">
             <button
               type="button"
-              onClick={() => setMost(most + SHOWN * 4)}
+              onClick={() => setMax(max + SHOWN * 4)}
               className="text-ink-3 text-xs underline hover:text-ink"
             >
               Show older tasks of {ordered.length.toLocaleString('en')}
             </button>
           </li>
         )}
-        {omitted > 0 && ordered.length <= most && (
+        {omitted > 0 && ordered.length <= max && (
           <li className="tabular px-5 py-2 text-ink-3 text-xs">
             … and {omitted.toLocaleString('en')} more not listed.
           </li>

@@ -28,12 +28,12 @@ export function TaskStop({ task }: { task: Task }) {
       </span>
     );
   }
-  if (state?.kind === 'sending' || state?.kind === 'asked')
+  if (state?.kind === 'sending' || state?.kind === 'accepted')
     return <span data-action={key}>{isAway ? 'Stop queued: the runner is offline' : 'Stopping…'}</span>;
 
-  const ask = () => {
+  const request = () => {
     const run = task.runId === null ? {} : { runId: task.runId };
-    actions.ask(key, `/tasks/${encodeURIComponent(task.id)}/stop`, run);
+    actions.request(key, `/tasks/${encodeURIComponent(task.id)}/stop`, run);
   };
   return (
     <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
@@ -44,7 +44,7 @@ export function TaskStop({ task }: { task: Task }) {
       )}
       <ConfirmButton
         of={key}
-        onPress={ask}
+        onPress={request}
         label={(isPressed) => `${isPressed ? 'Press again to stop' : 'Stop'} ${quoted(task.description)}`}
         looks={['hover:text-ink', 'font-medium text-failed aria-disabled:text-ink-2']}
       >
@@ -70,12 +70,12 @@ export function TaskWake({ task }: { task: Task }) {
   // Subagents report their own results.
   if (actions === null || !isSupported || stopped !== null || !hasEnded || !isUndelivered || task.kind === 'subagent')
     return null;
-  if (state?.kind === 'sending' || state?.kind === 'asked')
+  if (state?.kind === 'sending' || state?.kind === 'accepted')
     return <span data-action={key}>{isAway ? 'Wake-up queued: the runner is offline' : 'Waking the agent…'}</span>;
 
-  const ask = () => {
+  const request = () => {
     const run = task.runId === null ? {} : { runId: task.runId };
-    actions.ask(key, `/tasks/${encodeURIComponent(task.id)}/wake`, run);
+    actions.request(key, `/tasks/${encodeURIComponent(task.id)}/wake`, run);
   };
   return (
     <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
@@ -86,7 +86,7 @@ export function TaskWake({ task }: { task: Task }) {
       )}
       <SettledButton
         of={key}
-        onPress={ask}
+        onPress={request}
         label={`Wake the agent for ${quoted(task.description)}`}
         className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink aria-disabled:text-ink-3"
       >

@@ -36,7 +36,7 @@ export function TaskSummary({ text }: { text: string }) {
         <Markdown text={text} className="text-xs!" />
       ) : (
         <p dir="auto" className={clsx('line-clamp-3 [overflow-wrap:anywhere]', longRunClass(words))}>
-          <Words text={words} most={PREVIEW_MOST} signs={PREVIEW_SIGNS} />
+          <Words text={words} max={PREVIEW_MOST} signs={PREVIEW_SIGNS} />
         </p>
       )}
       {isLong && (

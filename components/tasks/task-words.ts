@@ -8,17 +8,17 @@ export function taskOutcome(task: Pick<Task, 'status' | 'exitCode' | 'presumed'>
   return `${task.status}${exit}`;
 }
 
-/** Uses the id as the name of an unnamed task. */
+/** The task, with its id as the description if it has none. */
 export function namedTask(task: Task): Task {
   const known = named.get(task);
   if (known !== undefined) return known;
-  const description = truncateText(task.description, MOST_DESCRIPTION).trim() === '' ? task.id : task.description;
+  const description = truncateText(task.description, MAX_DESCRIPTION).trim() === '' ? task.id : task.description;
   const result = description === task.description ? task : { ...task, description };
   named.set(task, result);
   return result;
 }
 
-const MOST_DESCRIPTION = 1_000;
+const MAX_DESCRIPTION = 1_000;
 /** Cached, because most tasks of a session stay unchanged. */
 const named = new WeakMap<Task, Task>();
 

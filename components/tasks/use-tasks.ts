@@ -21,7 +21,7 @@ export function useTasks(sessionId: string): { tasks: readonly Task[]; omitted: 
     kind: 'list',
     of: sessionId,
     load: (signal) => readTasks(sessionId, signal),
-    take: (fleet, list) => fleet.takeTasks(sessionId, list),
+    put: (fleet, list) => fleet.putTasks(sessionId, list),
   });
   const { rows, count } = useFleet(({ tasks }) => tasks.list(sessionId)) ?? NONE;
   return { tasks: rows, omitted: count };
@@ -35,13 +35,13 @@ export function useTasksAfterRemoval(sessionId: string, removedUpTo: Position | 
   const queries = useQueryClient();
   const [first] = useState(removedUpTo);
   useQuery({
-    queryKey: ['tasks left', sessionId, removedUpTo],
+    queryKey: ['tasks-after-removal', sessionId, removedUpTo],
     queryFn: async ({ signal }) => {
       // A read that started before the removal would restore removed tasks.
       await queries.cancelQueries({ queryKey: fleetQueryKey('list', 'tasks', sessionId) });
       return await applyUnlessReset(fleet, readTasks(sessionId, signal), (list) => {
         fleet.drop('tasks', sessionId);
-        fleet.takeTasks(sessionId, list);
+        fleet.putTasks(sessionId, list);
       });
     },
     enabled: removedUpTo !== first,

@@ -93,13 +93,13 @@ function BeginTurn(props: {
   onSent: (sending: Sending) => void;
 }) {
   const { sessionId, task, sending, onSent } = props;
-  const [state, ask] = usePost<CommandResponse>();
+  const [state, post] = usePost<CommandResponse>();
   const notifySent = useEffectEvent(onSent);
-  const isAsked = state.kind === 'answered';
+  const isAccepted = state.kind === 'done';
   useEffect(() => {
-    if (isAsked) notifySent({ kind: 'allowed', reason: null });
-  }, [isAsked]);
-  if (isAsked) return <p className="py-2 text-ink-2 text-xs">A turn with the result was requested.</p>;
+    if (isAccepted) notifySent({ kind: 'allowed', reason: null });
+  }, [isAccepted]);
+  if (isAccepted) return <p className="py-2 text-ink-2 text-xs">A turn with the result was requested.</p>;
   const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(task.id)}/wake`;
   const isSending = state.kind === 'sending';
   return (
@@ -117,7 +117,7 @@ function BeginTurn(props: {
           type="button"
           aria-disabled={isSending}
           onClick={() => {
-            if (!isSending) void ask(path, task.runId === null ? {} : { runId: task.runId });
+            if (!isSending) void post(path, task.runId === null ? {} : { runId: task.runId });
           }}
           className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3"
         >
@@ -139,7 +139,7 @@ function deliveryOf({ session }: SessionDetail, { agent }: AgentDetail): Sending
 }
 
 /** Longest excerpt from the end of the output, in UTF-16 units. */
-const MOST_OUTPUT = 4_000;
+const MAX_OUTPUT = 4_000;
 
 /** The message with a task's result. */
 function resultText(task: Task, output: TaskOutput | null): string {
@@ -160,8 +160,8 @@ function resultText(task: Task, output: TaskOutput | null): string {
 
 /** The end of a text, from a line break if possible. */
 function endOf(text: string): string {
-  if (text.length <= MOST_OUTPUT) return text;
-  const end = text.slice(-MOST_OUTPUT);
+  if (text.length <= MAX_OUTPUT) return text;
+  const end = text.slice(-MAX_OUTPUT);
   const line = end.indexOf('\n');
   return line === -1 ? end : end.slice(line + 1);
 }

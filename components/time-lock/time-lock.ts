@@ -9,23 +9,23 @@ import type { TimeLock } from '@/components/ui/time-lock';
  * The turn or task that the log is locked to, and its span. The span grows while the turn or task runs, and keeps its
  * identity while it is unchanged, so that the log scrolls once.
  */
-export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly Task[]; onHold: () => void }) {
-  const { turns, tasks, onHold } = options;
-  const [held, setHeld] = useState<string | null>(null);
-  const found = held === null ? null : spanOf(held, turns, tasks);
+export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly Task[]; onLock: () => void }) {
+  const { turns, tasks, onLock } = options;
+  const [lockedAnchor, setLockedAnchor] = useState<string | null>(null);
+  const found = lockedAnchor === null ? null : spanOf(lockedAnchor, turns, tasks);
   const [from, to] = [found?.from ?? null, found?.to ?? null];
   const span = useMemo((): Span | null => (from === null || to === null ? null : { from, to }), [from, to]);
 
   const toggle = useCallback(
     (anchor: string) => {
-      setHeld((before) => (before === anchor ? null : anchor));
-      if (held !== anchor) onHold();
+      setLockedAnchor((before) => (before === anchor ? null : anchor));
+      if (lockedAnchor !== anchor) onLock();
     },
-    [held, onHold],
+    [lockedAnchor, onLock],
   );
-  const release = useCallback(() => setHeld(null), []);
-  const lock = useMemo((): TimeLock => ({ held, toggle }), [held, toggle]);
-  return { lock, held, span, release };
+  const release = useCallback(() => setLockedAnchor(null), []);
+  const lock = useMemo((): TimeLock => ({ lockedAnchor, toggle }), [lockedAnchor, toggle]);
+  return { lock, lockedAnchor, span, release };
 }
 
 /** A span of time on the agent's clock, in epoch milliseconds, inclusive. `to` is infinite while its subject runs. */
@@ -54,7 +54,7 @@ export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly T
 export interface TurnAtLine {
   at: number;
   /** Null while loading and after a failure. */
-  answer: TurnAt | null;
+  response: TurnAt | null;
   /** The reason loading failed, with advice. */
   error: string | null;
 }
@@ -62,7 +62,7 @@ export interface TurnAtLine {
 /**
  * Looks up the turn that was running when a log line was written, and shows it.
  *
- * Ordering: only the latest line's answer counts.
+ * Ordering: only the latest line's response counts.
  */
 export function useTurnAtLine(sessionId: string, show: (turnId: string) => void) {
   const [turnAtLine, setTurnAtLine] = useState<TurnAtLine | null>(null);
@@ -75,15 +75,15 @@ export function useTurnAtLine(sessionId: string, show: (turnId: string) => void)
       controller.current = current;
       try {
         const path = `/sessions/${encodeURIComponent(sessionId)}/turn-at?at=${at}`;
-        const answer = await fetchJson<TurnAt>(path, current.signal);
+        const response = await fetchJson<TurnAt>(path, current.signal);
         if (current.signal.aborted) return;
-        setTurnAtLine({ at, answer, error: null });
-        if (answer.turnId !== null) show(answer.turnId);
+        setTurnAtLine({ at, response, error: null });
+        if (response.turnId !== null) show(response.turnId);
       } catch (error) {
         if (current.signal.aborted) return;
         const reason =
           error instanceof TypeError ? 'The server can’t be reached. Try again.' : (error as Error).message;
-        setTurnAtLine({ at, answer: null, error: reason });
+        setTurnAtLine({ at, response: null, error: reason });
       }
     },
     [sessionId, show],

@@ -55,7 +55,7 @@ export function requestsByCall(items: readonly Item[]): ReadonlyMap<string, Requ
 const UNANSWERED: ReadonlySet<ToolCallItem['status']> = new Set(['running', 'unknown']);
 
 /** Longer arguments are not compared. */
-const MOST_COMPARED = 20_000;
+const MAX_COMPARED = 20_000;
 
 function matchingCall({ toolName, input, outcome }: RequestItem, items: readonly Item[]): string | null {
   if (toolName === null || outcome !== null) return null;
@@ -63,7 +63,7 @@ function matchingCall({ toolName, input, outcome }: RequestItem, items: readonly
     (item) => item.kind === 'tool-call' && UNANSWERED.has(item.status) && item.name === toolName,
   );
   const [call] = calls as ToolCallItem[];
-  if (call === undefined || calls.length > 1 || call.argsText.length > MOST_COMPARED) return null;
+  if (call === undefined || calls.length > 1 || call.argsText.length > MAX_COMPARED) return null;
   return isSame(call.args, input) ? call.id : null;
 }
 

@@ -1,7 +1,7 @@
 import { isObject } from '@interlude/protocol/fields';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { countLines } from '@/components/ui/format-size';
-import { type DiffChunk, lineDiff, MOST_CHANGED } from './line-diff';
+import { type DiffChunk, lineDiff, MAX_CHANGED } from './line-diff';
 
 /** One replacement in a file. */
 export interface Edit {
@@ -15,7 +15,7 @@ export interface Edit {
 export interface Edits {
   edits: readonly Edit[];
   /** True if the edit replaces the whole file, whose previous content is unknown. */
-  isWhole: boolean;
+  isWholeFile: boolean;
   /** The other arguments. */
   rest: Record<string, unknown>;
 }
@@ -28,7 +28,7 @@ export function editsOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Ed
       const { old_string: before, new_string: after, ...rest } = args;
       if (typeof before !== 'string' || typeof after !== 'string') return null;
       // `replace_all` is shown with the other arguments.
-      return { edits: [{ before, after, everywhere: false }], isWhole: false, rest };
+      return { edits: [{ before, after, everywhere: false }], isWholeFile: false, rest };
     }
     case 'MultiEdit': {
       const { edits: list, ...rest } = args;
@@ -39,12 +39,12 @@ export function editsOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Ed
         if (edit === null) return null;
         edits.push(edit);
       }
-      return { edits, isWhole: false, rest };
+      return { edits, isWholeFile: false, rest };
     }
     case 'Write': {
       const { content, ...rest } = args;
       if (typeof content !== 'string') return null;
-      return { edits: [{ before: '', after: content, everywhere: false }], isWhole: true, rest };
+      return { edits: [{ before: '', after: content, everywhere: false }], isWholeFile: true, rest };
     }
     default:
       return null;
@@ -67,7 +67,7 @@ export interface EditsDiff {
 }
 
 /** Further edits are shown as removed and added lines, without a diff. */
-const MOST_LINED_UP = 200;
+const MAX_LINED_UP = 200;
 
 const known = new WeakMap<object, EditsDiff>();
 
@@ -81,11 +81,11 @@ export function diffOf({ edits }: Edits, args: object): EditsDiff {
 function compared(edits: readonly Edit[]): EditsDiff {
   const diff = { chunks: [] as DiffChunk[][], added: 0, removed: 0 };
   // All edits together take no longer than a single worst case.
-  let left = MOST_CHANGED ** 2;
+  let left = MAX_CHANGED ** 2;
   for (const [index, { before, after }] of edits.entries()) {
-    const chunks = lineDiff(before, after, index < MOST_LINED_UP ? Math.floor(Math.sqrt(left)) : 0);
+    const chunks = lineDiff(before, after, index < MAX_LINED_UP ? Math.floor(Math.sqrt(left)) : 0);
     const [removed, added] = [linesIn(chunks, 'removed'), linesIn(chunks, 'added')];
-    left = Math.max(0, left - Math.min(MOST_CHANGED, removed + added) ** 2);
+    left = Math.max(0, left - Math.min(MAX_CHANGED, removed + added) ** 2);
     diff.chunks.push(chunks);
     diff.removed += removed;
     diff.added += added;
@@ -126,7 +126,7 @@ export function changesOf({ edits }: Pick<ToolCallItem, 'edits'>): Edits | null 
 const cachedChanges = new WeakMap<object, Edits>();
 
 function cacheChanges(edits: NonNullable<ToolCallItem['edits']>): Edits {
-  const changes = { edits: edits.map((edit) => ({ ...edit, everywhere: false })), isWhole: false, rest: {} };
+  const changes = { edits: edits.map((edit) => ({ ...edit, everywhere: false })), isWholeFile: false, rest: {} };
   cachedChanges.set(edits, changes);
   return changes;
 }
@@ -169,8 +169,8 @@ export function changedFiles(
     const edits = changes.edits.slice(from, index + 1);
     const chunks = diff.chunks.slice(from, index + 1);
     // A new file is shown as written, without a previous text to copy.
-    const isWhole = edits.length === 1 && edits[0]?.before === '';
-    files.push({ path, edits: { edits, isWhole, rest: {} }, diff: { chunks, added: 0, removed: 0 } });
+    const isWholeFile = edits.length === 1 && edits[0]?.before === '';
+    files.push({ path, edits: { edits, isWholeFile, rest: {} }, diff: { chunks, added: 0, removed: 0 } });
   }
   return files;
 }

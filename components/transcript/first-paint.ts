@@ -7,7 +7,7 @@ import { FIRST_PAINT_ROWS } from './item-rows';
 import { FIRST_WEIGHT, itemWeight } from './row-weight';
 
 /** Elements of a transcript that the server renders: more than the tallest screen shows. */
-const MOST_WEIGHT = 3_500;
+const MAX_WEIGHT = 3_500;
 /** Elements of a turn without its items. */
 const TURN = 15;
 
@@ -24,11 +24,11 @@ export const FirstPaint = createContext<FirstPaintPart | null>(null);
 export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
   let weight = 0;
   let from = turns.length;
-  while (from > 0 && weight < MOST_WEIGHT) {
+  while (from > 0 && weight < MAX_WEIGHT) {
     from -= 1;
     weight += turnWeight(turns[from] as Turn);
     // Leaves out a turn that is too large, unless it is the only one.
-    if (weight > MOST_WEIGHT && from < turns.length - 1) {
+    if (weight > MAX_WEIGHT && from < turns.length - 1) {
       from += 1;
       break;
     }

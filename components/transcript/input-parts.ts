@@ -48,11 +48,11 @@ export function asWritten(args: object, argsText: string): InputPart[] {
 }
 
 /** More keys are shown as one text: each key is a row, which is expensive to lay out. */
-const MOST_PARTS = 30;
+const MAX_PARTS = 30;
 /** Maximum total length of names. Values are paged, but names are not. */
-const MOST_NAMES = 4_000;
+const MAX_NAMES = 4_000;
 /** Maximum number of elements for special characters in names. */
-const MOST_NAME_ELEMENTS = 100;
+const MAX_NAME_ELEMENTS = 100;
 
 /** True if the input is shown as one text. */
 function isWide(args: object): boolean {
@@ -62,9 +62,9 @@ function isWide(args: object): boolean {
   for (const name in args) {
     count += 1;
     length += name.length;
-    if (count > MOST_PARTS || length > MOST_NAMES) return true;
+    if (count > MAX_PARTS || length > MAX_NAMES) return true;
     elements += nameElements(name);
-    if (elements > MOST_NAME_ELEMENTS) return true;
+    if (elements > MAX_NAME_ELEMENTS) return true;
   }
   return false;
 }
@@ -88,10 +88,10 @@ function partOf(name: string, value: unknown): InputPart {
 }
 
 /** Larger values are not indented: deep nesting would multiply their size. */
-const MOST_INDENTED = 50_000;
+const MAX_INDENTED = 50_000;
 
 function asJson(value: unknown, indent: number): string {
-  const spaces = exceeds(value, Number.POSITIVE_INFINITY, MOST_INDENTED) ? 0 : indent;
+  const spaces = exceeds(value, Number.POSITIVE_INFINITY, MAX_INDENTED) ? 0 : indent;
   return JSON.stringify(value, null, spaces) ?? 'undefined';
 }
 

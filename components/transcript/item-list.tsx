@@ -25,7 +25,6 @@ import { UnfoldButton, useDisclosure } from '@/components/ui/unfold';
 import { type RequestLookup, requestsByCall, useDetachedRequests } from './call-state';
 import { FirstPaint } from './first-paint';
 import {
-  around,
   callsOfTasks,
   FIRST_PAINT_ROWS,
   type ItemRow,
@@ -33,6 +32,7 @@ import {
   MORE_ROWS,
   rowKey,
   rowOf,
+  rowsAround,
   rowsOf,
   rowWeight,
   sectionsOf,
@@ -101,7 +101,7 @@ export function ItemList(props: ItemListProps) {
     );
   };
   const stretches = useMemo(() => {
-    const steps = targetRow === null ? opened : [...opened, around(targetRow)];
+    const steps = targetRow === null ? opened : [...opened, rowsAround(targetRow)];
     return sectionsOf(rows.length, limits, steps);
   }, [rows, limits, opened, targetRow]);
   const shown = useMemo(
@@ -137,7 +137,7 @@ function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {
 }
 
 /** Notices are short, but agents can put anything into one. */
-const MOST_CHARACTERS = 4_000;
+const MAX_CHARACTERS = 4_000;
 
 const ICON = { info: Info, warning: TriangleAlert, error: CircleAlert };
 const COLOUR = { info: 'text-ink-3', warning: 'text-waiting', error: 'text-failed' };
@@ -147,8 +147,8 @@ function NoticeLine({ item }: { item: NoticeItem }) {
   return (
     <p className={clsx('my-1.5 flex max-w-prose items-start gap-2 text-xs', COLOUR[item.tone])}>
       <Icon of={ICON[item.tone]} size={13} strokeWidth={1.75} className="mt-[2.5px] shrink-0" />
-      <span dir="auto" className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MOST_CHARACTERS)))}>
-        <Words text={item.text} most={MOST_CHARACTERS} />
+      <span dir="auto" className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MAX_CHARACTERS)))}>
+        <Words text={item.text} max={MAX_CHARACTERS} />
         {item.ofSessionId !== undefined && (
           <>
             {' '}

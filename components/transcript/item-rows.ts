@@ -114,7 +114,7 @@ export function sectionsOf(
   return stretches;
 }
 
-export function around(row: number): readonly [number, number] {
+export function rowsAround(row: number): readonly [number, number] {
   return [row - AROUND, row + AROUND];
 }
 

@@ -12,16 +12,16 @@ export interface DiffChunk {
 }
 
 /** Beyond these limits the text is shown as removed and added lines: a diff takes quadratic time. */
-const MOST_LINES = 20_000;
-export const MOST_CHANGED = 500;
+const MAX_LINES = 20_000;
+export const MAX_CHANGED = 500;
 
 /**
  * The line diff of two texts. Chunks that are not `added` make up the old text, and chunks that are not `removed` make
  * up the new text.
  *
- * @param mostChanged more changed lines are not compared
+ * @param maxChanged more changed lines are not compared
  */
-export function lineDiff(before: string, after: string, mostChanged = MOST_CHANGED): DiffChunk[] {
+export function lineDiff(before: string, after: string, maxChanged = MAX_CHANGED): DiffChunk[] {
   const [old, now] = withLastBreaks(before, after);
   const from = commonHead(old, now);
   const tail = commonTail(old, now, from);
@@ -29,7 +29,7 @@ export function lineDiff(before: string, after: string, mostChanged = MOST_CHANG
   const added = now.slice(from, now.length - tail);
   return joined([
     chunk('same', old.slice(0, from)),
-    ...changed(removed, added, mostChanged),
+    ...changed(removed, added, maxChanged),
     chunk('same', old.slice(old.length - tail)),
   ]);
 }
@@ -43,17 +43,17 @@ function withLastBreaks(before: string, after: string): [string, string] {
 
 /** Length of the lines that both texts start with. */
 function commonHead(one: string, other: string): number {
-  const most = Math.min(one.length, other.length);
+  const max = Math.min(one.length, other.length);
   let index = 0;
-  while (index < most && one.charCodeAt(index) === other.charCodeAt(index)) index += 1;
+  while (index < max && one.charCodeAt(index) === other.charCodeAt(index)) index += 1;
   return index === 0 ? 0 : one.lastIndexOf('\n', index - 1) + 1;
 }
 
 /** Length of the lines that both texts end with, after their common head. */
 function commonTail(one: string, other: string, head: number): number {
-  const most = Math.min(one.length, other.length) - head;
+  const max = Math.min(one.length, other.length) - head;
   let length = 0;
-  while (length < most && one.charCodeAt(one.length - 1 - length) === other.charCodeAt(other.length - 1 - length)) {
+  while (length < max && one.charCodeAt(one.length - 1 - length) === other.charCodeAt(other.length - 1 - length)) {
     length += 1;
   }
   const begins = (text: string) => text.length - length === head || text[text.length - length - 1] === '\n';
@@ -61,9 +61,9 @@ function commonTail(one: string, other: string, head: number): number {
   return one.length - (one.indexOf('\n', one.length - length) + 1);
 }
 
-function changed(before: string, after: string, mostChanged: number): DiffChunk[] {
+function changed(before: string, after: string, maxChanged: number): DiffChunk[] {
   const apart = [chunk('removed', before), chunk('added', after)];
-  if (before === '' || after === '' || countLines(before) + countLines(after) > MOST_LINES) return apart;
+  if (before === '' || after === '' || countLines(before) + countLines(after) > MAX_LINES) return apart;
   const numbers = new Map<string, number>();
   const [old, now] = [linesOf(before), linesOf(after)];
   // Numbers compare in constant time; long lines with a common prefix don't.
@@ -73,7 +73,7 @@ function changed(before: string, after: string, mostChanged: number): DiffChunk[
       numbers.set(line, number);
       return number;
     });
-  const parts = diffArrays(numbered(old), numbered(now), { maxEditLength: mostChanged });
+  const parts = diffArrays(numbered(old), numbered(now), { maxEditLength: maxChanged });
   if (parts === undefined) return apart;
   const at = { old: 0, now: 0 };
   return parts.map(({ added, removed, count }) => {

@@ -18,7 +18,7 @@ import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
 
 /** Characters shown of a user's message before the reader asks for more. */
-const MOST_CHARACTERS = 5_000;
+const MAX_CHARACTERS = 5_000;
 
 interface MessageViewProps {
   item: MessageItem;
@@ -51,7 +51,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
             from the terminal
           </span>
         )}
-        <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
+        <LongText text={item.text} max={MAX_CHARACTERS} className="text-md" />
         {item.attachments !== undefined && <MessageAttachments attachments={item.attachments} />}
         {item.delivery !== null && slots.renderDelivery(item)}
         {slots.renderObligation(item)}

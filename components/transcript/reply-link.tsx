@@ -31,14 +31,14 @@ export function explicitReplies(items: readonly Item[], at: number): string {
   return item.replyTo.filter((id) => !plain.has(id)).join(' ');
 }
 
-const MOST_LINKS = 20;
+const MAX_LINKS = 20;
 
 export function ReplyLink({ answers }: { answers: string }) {
   const slots = useTranscriptSlots();
   if (answers === '') return null;
   return (
     <p className="flex flex-wrap items-baseline gap-x-2 text-2xs text-ink-3">
-      {answers.split(' ', MOST_LINKS).map((id) => (
+      {answers.split(' ', MAX_LINKS).map((id) => (
         <JumpLink key={id} anchor={messageAnchor(id)} className="flex min-w-0 items-baseline gap-1 hover:text-ink">
           <Icon of={CornerDownRight} size={11} className="relative top-[1.5px] shrink-0" />
           <span className="truncate underline decoration-line-strong underline-offset-2">

@@ -4,7 +4,7 @@ import { exceeds } from '@/components/ui/exceeds';
 import { NAME_CHARACTERS } from '@/components/ui/name';
 import { STEP_WEIGHT } from '@/components/ui/row-window';
 
-/** Elements of a turn laid out at once: about forty milliseconds, more than the tallest screen shows. */
+/** Elements of a turn laid out in one step: about forty milliseconds, more than the tallest screen shows. */
 export const FIRST_WEIGHT = 1_500;
 
 /** Longest text shown at first, as written and as parsed, and the number of characters that weigh one element. */
@@ -34,39 +34,39 @@ export function itemWeight(item: Item): number {
 const REQUEST_CARD = 100;
 /** A key with its value, or an option. */
 const FIELD = 7;
-const MOST_FIELDS = 200;
+const MAX_FIELDS = 200;
 /** This many characters take as long to lay out as an element. */
 const INPUT_CHARACTERS_PER_ELEMENT = 8;
 /** Larger inputs take milliseconds each to serialize. */
-const MOST_VALUES = 1_000;
+const MAX_VALUES = 1_000;
 
 /**
  * Approximate number of elements of an open request.
  *
- * @param most upper bound of the result; nothing is examined beyond it
+ * @param max upper bound of the result; nothing is examined beyond it
  */
-export function requestWeight({ title, toolName, input, options = [] }: RequestItem, most: number): number {
+export function requestWeight({ title, toolName, input, options = [] }: RequestItem, max: number): number {
   const labels = options.map(({ label }) => label).join('');
   const names = title.slice(0, NAME_CHARACTERS) + (toolName ?? '').slice(0, MAX_ID_LENGTH) + labels;
   return Math.min(
-    most,
-    REQUEST_CARD + options.length * FIELD + oddCharacters(JSON.stringify(names)) + inputWeight(input, most),
+    max,
+    REQUEST_CARD + options.length * FIELD + oddCharacters(JSON.stringify(names)) + inputWeight(input, max),
   );
 }
 
 const weighed = new WeakMap<object, number>();
 
-function inputWeight(input: unknown, most: number): number {
-  if (typeof input !== 'object' || input === null) return weigh(input, most);
-  const weight = weighed.get(input) ?? weigh(input, most);
+function inputWeight(input: unknown, max: number): number {
+  if (typeof input !== 'object' || input === null) return weigh(input, max);
+  const weight = weighed.get(input) ?? weigh(input, max);
   weighed.set(input, weight);
   return weight;
 }
 
-function weigh(input: unknown, most: number): number {
-  if (exceeds(input, most * INPUT_CHARACTERS_PER_ELEMENT, MOST_VALUES)) return most;
+function weigh(input: unknown, max: number): number {
+  if (exceeds(input, max * INPUT_CHARACTERS_PER_ELEMENT, MAX_VALUES)) return max;
   const json = JSON.stringify(input) ?? '';
-  const fields = Math.min(MOST_FIELDS, json.match(/[{,]/g)?.length ?? 0);
+  const fields = Math.min(MAX_FIELDS, json.match(/[{,]/g)?.length ?? 0);
   return fields * FIELD + json.length / INPUT_CHARACTERS_PER_ELEMENT + oddCharacters(json);
 }
 

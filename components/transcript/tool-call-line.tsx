@@ -19,6 +19,7 @@ import {
 } from 'lucide';
 import { memo, useEffect, useMemo, useReducer, useState } from 'react';
 import { RunningClock, useHasPassed } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { enqueueIdle } from '@/components/ui/idle-queue';
@@ -52,7 +53,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
       >
         <ToolIcon name={call.name} />
         <span className="max-w-[60%] shrink-0 truncate text-ink-2">
-          <Name text={toolName(call.name)} most={80} layout="tool" />
+          <Name text={toolName(call.name)} max={80} layout="tool" />
         </span>
         <Argument text={argument} />
         <EditCount call={call} />
@@ -153,25 +154,25 @@ const PATH_CHARACTERS = 1_000;
 /** The reported changes of a call, file by file. */
 export function ToolChanges({ call }: { call: Pick<ToolCallItem, 'name' | 'args' | 'edits'> }) {
   const { name, args, edits } = call;
-  const [most, setMost] = useState(STEP);
+  const [max, setMax] = useState(STEP);
   const files = useMemo(() => {
     const changes = changesOf({ edits });
     return changes === null ? [] : changedFiles({ name, args, edits }, changes, diffOf(changes, edits as object));
   }, [name, args, edits]);
-  const left = files.length - most;
+  const left = files.length - max;
   return (
     <>
-      {files.slice(0, most).map(({ path, edits: own, diff }, index) => (
+      {files.slice(0, max).map(({ path, edits: own, diff }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a file may appear twice, and none moves
         <figure key={index}>
           <figcaption className="mb-0.5 font-mono text-2xs text-ink-3 [overflow-wrap:anywhere]">
-            <Name text={path} most={PATH_CHARACTERS} />
+            <Name text={path} max={PATH_CHARACTERS} />
           </figcaption>
           <ToolDiff edits={own} diff={diff} />
         </figure>
       ))}
       {left > 0 && (
-        <UnfoldButton onPress={() => setMost(most + STEP)} className="text-2xs text-ink-2">
+        <UnfoldButton onPress={() => setMax(max + STEP)} className="text-2xs text-ink-2">
           Show {Math.min(left, STEP)} of {left.toLocaleString('en')} more files
         </UnfoldButton>
       )}
@@ -203,11 +204,11 @@ export function EditCount({ call }: { call: ToolCallItem }) {
   const isMade = status === 'completed';
   return (
     <span className="tabular flex shrink-0 gap-1.5 font-mono text-2xs text-ink-3">
-      <span className="sr-only">{inWords(added, edits.isWhole ? null : removed)}</span>
+      <span className="sr-only">{inWords(added, edits.isWholeFile ? null : removed)}</span>
       <span aria-hidden="true" className={clsx(isMade && added > 0 && 'text-working')}>
         +{added.toLocaleString('en')}
       </span>
-      {!edits.isWhole && (
+      {!edits.isWholeFile && (
         <span aria-hidden="true" className={clsx(isMade && removed > 0 && 'text-failed')}>
           −{removed.toLocaleString('en')}
         </span>
@@ -218,7 +219,7 @@ export function EditCount({ call }: { call: ToolCallItem }) {
 
 /** @param removed null if unknown */
 function inWords(added: number, removed: number | null): string {
-  const lines = `${added.toLocaleString('en')} ${added === 1 ? 'line' : 'lines'}`;
+  const lines = plural(added, 'line');
   return removed === null ? `${lines} written` : `${lines} added, ${removed.toLocaleString('en')} removed`;
 }
 

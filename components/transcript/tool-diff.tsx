@@ -32,8 +32,8 @@ export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
   return (
     <div className="group/code">
       <div className="relative overflow-hidden rounded border border-line bg-ground py-1 text-ink">
-        {only !== undefined && <Copies edit={only} isWhole={edits.isWhole} />}
-        {segments.length === 0 && <p className="px-2 text-ink-3 text-xs">{edits.isWhole ? 'empty' : 'nothing'}</p>}
+        {only !== undefined && <Copies edit={only} isWhole={edits.isWholeFile} />}
+        {segments.length === 0 && <p className="px-2 text-ink-3 text-xs">{edits.isWholeFile ? 'empty' : 'nothing'}</p>}
         {pages.map((rows, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: pages never move
           <Page key={index} rows={rows} edits={edits.edits} open={open} />
@@ -42,10 +42,10 @@ export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
       {end !== null && (
         <UnfoldButton onPress={() => setPageCount(pageCount + 1)} className="mt-1 block text-2xs text-ink-2">
           Show {left > FURTHER.lines ? `the next ${FURTHER.lines} of ` : ''}
-          {left.toLocaleString('en')} more {left === 1 ? 'line' : 'lines'}
+          {plural(left, 'more line')}
         </UnfoldButton>
       )}
-      {edits.isWhole && isUnended(only) && (
+      {edits.isWholeFile && isUnended(only) && (
         <p className="mt-1 text-2xs text-ink-3">No line break at the end of the file.</p>
       )}
     </div>
@@ -141,7 +141,7 @@ function Line({ row }: { row: Extract<DiffRow, { pieces: unknown }> }) {
   return (
     <Tag className={clsx('flex min-h-[18px] no-underline', ground)}>
       <span aria-hidden="true" className={clsx('w-[22px] shrink-0 select-none text-center font-mono text-xs', ink)}>
-        {row.goesOn ? '' : mark}
+        {row.isContinuation ? '' : mark}
       </span>
       <span className="verbatim min-w-0 flex-1 pr-2">
         <Pieces pieces={row.pieces} />
@@ -162,8 +162,9 @@ type DiffSegment =
   | { id: string; kind: 'head'; edit: number };
 
 export type DiffRow =
-  /** `goesOn`: the line continues from the previous row. */
-  { kind: DiffChunk['kind']; pieces: readonly VerbatimPiece[]; goesOn: boolean } | Exclude<DiffSegment, DiffChunk>;
+  /** `isContinuation`: the line started in the previous row. */
+  | { kind: DiffChunk['kind']; pieces: readonly VerbatimPiece[]; isContinuation: boolean }
+  | Exclude<DiffSegment, DiffChunk>;
 
 /**
  * @param diffs one per edit; a single edit has no head
@@ -221,10 +222,10 @@ export function nextRows(
     }
     const { kind, text } = segment;
     const lineEnd = text.indexOf('\n', offset);
-    // Takes no more of the line than can be shown.
+    // Reads no more of the line than can be shown.
     const rest = text.slice(offset, Math.min(lineEnd, offset + left.characters + 1));
     const page = verbatimPage(rest, 0, { ...left, lines: 1 });
-    rows.push({ kind, pieces: page.pieces, goesOn: offset > 0 && text[offset - 1] !== '\n' });
+    rows.push({ kind, pieces: page.pieces, isContinuation: offset > 0 && text[offset - 1] !== '\n' });
     left.characters -= page.end;
     left.pieces -= page.pieces.length;
     offset += page.end;

@@ -100,7 +100,7 @@ function Fields({ fields }: { fields: readonly ShownPart[] }) {
       {fields.map(({ part: { name, text, isJson }, first }) => (
         <div key={name} className="contents">
           <dt className="text-ink-3 [overflow-wrap:anywhere]">
-            <Name text={name} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
+            <Name text={name} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
           </dt>
           <dd className={clsx('min-w-0', isJson && 'text-[color:var(--code-number)]')}>
             <VerbatimText text={text} first={first} />

@@ -16,7 +16,6 @@ const LOOK: Record<Todo['state'], { word: string; text: string }> = {
   completed: { word: 'done', text: 'text-ink-3' },
 };
 
-/** The agent's to-do list with its progress. */
 export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
   const [steps, setSteps] = useState(1);
   const count = Math.min(todos.length, steps * STEP);

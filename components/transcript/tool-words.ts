@@ -89,7 +89,7 @@ const STATES = ['pending', 'in_progress', 'completed'] as const;
 export interface Todo {
   text: string;
   state: (typeof STATES)[number];
-  /** Its wording while in progress, if different. */
+  /** The item's wording while in progress, if different. */
   activeText: string | null;
 }
 

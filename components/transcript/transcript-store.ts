@@ -71,7 +71,7 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
 
   /** @returns true if older turns were loaded */
   readonly loadOlder = (limit: number = OLDER_PAGE): Promise<boolean> => {
-    this.#loading ??= this.inLine(() => this.#load(limit)).finally(() => {
+    this.#loading ??= this.inOrder(() => this.#load(limit)).finally(() => {
       this.#loading = null;
     });
     return this.#loading;

@@ -7,6 +7,7 @@ import { ArrowDown } from 'lucide';
 import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
 import { useHydrated } from '@/components/ui/clock';
 import { CalendarDay } from '@/components/ui/day';
+import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { OVERLAY } from '@/components/ui/in-view';
 import { addressAnchor, type Jump, JumpProvider } from '@/components/ui/jump';
@@ -213,9 +214,10 @@ function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) 
 /** Number of removed turns, and the day of the last removal in the reader's time zone. */
 function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
   const isDayKnown = useHydrated();
+  // `turns` excludes items outside of turns.
   return (
     <>
-      {countWords(turns)} removed
+      {turns === 0 ? 'Older entries were' : plural(turns, 'older turn was', 'older turns were')} removed
       {isDayKnown && (
         <>
           {turns === 1 ? ' on ' : ' on or before '}
@@ -224,12 +226,6 @@ function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
       )}
     </>
   );
-}
-
-/** Items outside of turns are not counted. */
-function countWords(turns: number): string {
-  if (turns === 0) return 'Older entries were';
-  return turns === 1 ? '1 older turn was' : `${turns.toLocaleString('en')} older turns were`;
 }
 
 /** Number of redacted secrets in the loaded turns. Overlays the transcript, so that nothing moves. */
@@ -242,14 +238,10 @@ export const RedactedNote = memo(function RedactedNote({ turns }: { turns: reado
       aria-label="Secrets"
       className="pointer-events-none absolute top-1 right-4 z-[5] rounded bg-ground px-1.5 text-2xs text-ink-3 empty:hidden"
     >
-      {count === 0 ? null : wordsOf(count)}
+      {count > 0 && `${plural(count, 'secret')} removed`}
     </p>
   );
 });
-
-function wordsOf(count: number): string {
-  return count === 1 ? '1 secret removed' : `${count.toLocaleString('en')} secrets removed`;
-}
 
 const EMPTY = 'No turns yet. The first appears here when the agent starts working.';
 
@@ -262,7 +254,7 @@ export function TranscriptTop(props: {
   retry: () => Promise<boolean>;
 }) {
   const { hasMore, empty, removed, loading, error, retry } = props;
-  const isWhole = error === null && !hasMore && !loading;
+  const isComplete = error === null && !hasMore && !loading;
   return (
     <p className="tabular absolute inset-x-0 top-0 flex h-12 items-center gap-2 px-[22px] text-2xs text-ink-3 sm:pl-[86px]">
       {error !== null && (
@@ -273,9 +265,9 @@ export function TranscriptTop(props: {
           </button>
         </>
       )}
-      {error === null && !isWhole && 'Loading older turns…'}
-      {isWhole && removed === undefined && (empty ? EMPTY : 'Beginning of the session')}
-      {isWhole && removed !== undefined && (
+      {error === null && !isComplete && 'Loading older turns…'}
+      {isComplete && removed === undefined && (empty ? EMPTY : 'Beginning of the session')}
+      {isComplete && removed !== undefined && (
         <span>
           <RemovedTurns removed={removed} />
           {empty && '. New turns appear here.'}

@@ -4,12 +4,12 @@ import type { RequestItem, TaskItem, Turn } from '@interlude/protocol/read-model
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { memo, type ReactNode, useCallback, useMemo } from 'react';
-import { LastHeard, RunningClock, TimeOfDay, useHasPassed } from '@/components/ui/clock';
+import { LastSignal, RunningClock, TimeOfDay, useHasPassed } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
-import { useHeardAt, useLiveness } from '@/components/ui/liveness';
+import { useLastSignalAt, useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
-import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
+import { ShowInLog, useIsLocked } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
 import { ErrorText } from '@/components/ui/verbatim-text';
 import { hasExpired } from './call-state';
@@ -18,7 +18,7 @@ import { useTranscriptSlots } from './transcript-slots';
 import { turnName, turnTitle } from './turn-cause';
 import { TurnHeader } from './turn-header';
 
-/** The line at the left of a turn: accented where the agent woke by itself. */
+/** The line at the left of a turn: accented for turns that the agent started. */
 const SPINE: Record<Turn['kind'], string> = {
   user: 'border-line',
   'between-run': 'border-accent',
@@ -40,7 +40,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
     },
     [slots, triggered],
   );
-  const held = useIsHeld(`turn-${turn.id}`);
+  const held = useIsLocked(`turn-${turn.id}`);
   const startedBy = useCallback((item: TaskItem) => slots.findTask(item)?.toolCallId ?? null, [slots]);
 
   return (
@@ -113,7 +113,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         <div className="my-1 flex items-start gap-2 text-failed text-xs">
           <Glyph name="failed" className="mt-[3px]" />
           <div className="min-w-0">
-            {turn.error === null ? 'The turn failed.' : <ErrorText text={turn.error.message} />}
+            {turn.error === null ? 'The turn failed without a reason.' : <ErrorText text={turn.error.message} />}
             {turn.error?.code != null && (
               <span className="ml-2 font-mono text-2xs">
                 <Name text={turn.error.code} />
@@ -149,7 +149,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
 
 function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   const { stopped } = useLiveness();
-  const heardAt = useHeardAt();
+  const lastSignalAt = useLastSignalAt();
   const request = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
   const since = request?.at ?? turn.startedAt;
   const isOver = useHasPassed(request?.expiresAt ?? null);
@@ -176,7 +176,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
     <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
       <Glyph name={request === undefined ? 'working' : 'waiting'} />
       {request === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={since} />
-      {request === undefined && heardAt !== null && <LastHeard at={heardAt} />}
+      {request === undefined && lastSignalAt !== null && <LastSignal at={lastSignalAt} />}
       {inLog}
     </p>
   );

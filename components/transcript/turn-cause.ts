@@ -50,7 +50,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
 }
 
 /** Maximum number of causes named. Further causes are only counted. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /**
  * A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. Task names need no quotes here: the
@@ -64,7 +64,7 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
   if (cause.kind === 'timer')
     return `Between-run turn: woken by a timer${cause.reason === null ? '' : `: ${quoted(cause.reason)}`}`;
   const named = cause.tasks
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
     .map(({ id, task }) => (task === null ? `task ${id}` : `${task.description} (${slots.outcomeOf(task)})`));
   const more = cause.tasks.length - named.length;
   const by = cause.byInterlude ? 'woken by Interlude for' : 'woken by';
@@ -85,7 +85,7 @@ function sessionText(tasks: readonly ForeignTask[]): string {
   return others.length > 0 ? 'other sessions' : `session ${quoted(only ?? '')}`;
 }
 
-const MOST_CHARACTERS = 48;
+const MAX_CHARACTERS = 48;
 
 /** A turn's name with the user's first words: `User turn “Build it”`. */
 export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
@@ -95,6 +95,6 @@ export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 
   const line = prompt?.kind === 'message' ? toPlainText(prompt.text) : '';
   if (!line) return name;
   const characters = [...line];
-  const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;
+  const short = characters.length > MAX_CHARACTERS ? `${characters.slice(0, MAX_CHARACTERS).join('').trim()}…` : line;
   return `${name} ${inQuotes(short)}`;
 }

@@ -15,7 +15,7 @@ import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ForeignTask } from './turn-cause';
 
 /** Maximum number of tasks listed. Further tasks are only counted, and each has a card. */
-const MOST_LISTED = 50;
+const MAX_LISTED = 50;
 const REASON_CHARACTERS = 300;
 /** The task's card shows the rest of its summary. */
 const SUMMARY_CHARACTERS = 1_000;
@@ -61,14 +61,14 @@ export function TurnHeader({ turn }: { turn: Turn }) {
     <Head
       below={
         <ul className="pl-5 text-xs">
-          {cause.tasks.slice(0, MOST_LISTED).map(({ id, task }) => (
+          {cause.tasks.slice(0, MAX_LISTED).map(({ id, task }) => (
             <li key={task?.position ?? id} className="flex items-baseline gap-2">
               <Glyph name={task?.status ?? 'lost'} className="relative top-[1.5px]" />
               <WakingTask id={id} task={task} />
             </li>
           ))}
-          {cause.tasks.length > MOST_LISTED && (
-            <li className="pl-5 text-ink-3">and {(cause.tasks.length - MOST_LISTED).toLocaleString('en')} more</li>
+          {cause.tasks.length > MAX_LISTED && (
+            <li className="pl-5 text-ink-3">and {(cause.tasks.length - MAX_LISTED).toLocaleString('en')} more</li>
           )}
         </ul>
       }
@@ -88,7 +88,7 @@ function TimerHead({ reason, setAt }: { reason: string | null; setAt: number | n
         <>
           Woken by a timer:{' '}
           <bdi className="min-w-0 font-medium [overflow-wrap:anywhere]">
-            <Words text={reason} most={REASON_CHARACTERS} />
+            <Words text={reason} max={REASON_CHARACTERS} />
           </bdi>
         </>
       )}
@@ -107,7 +107,7 @@ function ForeignTasks({ tasks }: { tasks: readonly ForeignTask[] }) {
   return (
     <>
       Notified of {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} of{' '}
-      {sessionIds.slice(0, MOST_LISTED).map((id) => (
+      {sessionIds.slice(0, MAX_LISTED).map((id) => (
         <SessionLink key={id} id={id} className="font-medium" />
       ))}
     </>
@@ -169,7 +169,7 @@ function Summary({ task }: { task: Task | null }) {
         longRunClass(words),
       )}
     >
-      <Words text={words} most={SUMMARY_CHARACTERS} signs={SUMMARY_SIGNS} />
+      <Words text={words} max={SUMMARY_CHARACTERS} signs={SUMMARY_SIGNS} />
     </p>
   );
 }

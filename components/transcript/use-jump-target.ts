@@ -15,7 +15,7 @@ const FLASH_MS = 2_200;
 /** Lookups shorter than this are not announced. */
 const QUIET_MS = 400;
 /** Frames to wait for a row after scrolling to it. */
-const MOST_FRAMES = 30;
+const MAX_FRAMES = 30;
 
 /**
  * Scrolls to a turn (`turn-<id>`), a task's card (`task-<position>`), a message or a request (by id), loaded or not.
@@ -43,28 +43,28 @@ export function useJumpTarget(options: {
       if (result !== 'there') return false;
       if (!anchor.startsWith('turn-')) setWanted(anchor);
       // Loaded turns must render before they can be scrolled to.
-      for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
+      for (let frame = 0; frame < MAX_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
       if (jumpId !== latestJump.current) return true;
       const turn = newest.current[indexOf(newest.current, anchor)];
       if (!turn) return false;
-      // Without focus, the view stays if the target is in it already.
-      const stays = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
+      // A jump that doesn't move the focus doesn't scroll to a target in view.
+      const isInView = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
       const scroll = () => {
         const index = indexOf(newest.current, anchor);
         // A note about removed turns is above the first turn.
         if (index === 0) virtualizer.scrollToOffset(0);
         else if (index > 0) virtualizer.scrollToIndex(index, { align: 'start' });
       };
-      if (!stays) scroll();
+      if (!isInView) scroll();
       const element = await waitFor(() => {
         const found = document.getElementById(anchor);
         // Turns loaded or removed meanwhile may have moved the target.
-        if (found === null && !stays) scroll();
+        if (found === null && !isInView) scroll();
         return found;
       });
       if (jumpId !== latestJump.current) return true;
       if (!element) return false;
-      if (!stays && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
+      if (!isInView && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
       if (focus) element.focus({ preventScroll: true });
       setFlashed(anchor.startsWith('turn-') ? turn.id : null);
       if (!anchor.startsWith('turn-')) flashElement(element);
@@ -163,9 +163,9 @@ function flashElement(element: HTMLElement): void {
 
 const nextFrame = () => new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));
 
-async function waitFor<Found>(look: () => Found | null | undefined): Promise<Found | null> {
-  for (let frame = 0; frame < MOST_FRAMES; frame++) {
-    const found = look();
+async function waitFor<Found>(find: () => Found | null | undefined): Promise<Found | null> {
+  for (let frame = 0; frame < MAX_FRAMES; frame++) {
+    const found = find();
     if (found) return found;
     await nextFrame();
   }

@@ -20,13 +20,13 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
   useEffect(() => {
     const box = scroller.current;
     if (!box) return;
-    const look = () => {
+    const update = () => {
       const atEnd = distanceFromEnd(box) <= TAIL_PX;
       if (atEnd) setHeld(false);
       setLeftAt((before) => (atEnd ? null : (before ?? newest.current)));
     };
-    box.addEventListener('scroll', look, { passive: true });
-    return () => box.removeEventListener('scroll', look);
+    box.addEventListener('scroll', update, { passive: true });
+    return () => box.removeEventListener('scroll', update);
   }, [scroller, newest]);
 
   const hold = useCallback(() => {

@@ -3,7 +3,7 @@ import type { Item, Turn } from '@interlude/protocol/read-models';
 import type { VirtualItem } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { type RowVirtualizer, useProgressiveRows, useRowWindow } from '@/components/ui/row-window';
-import { LINE_KEPT, LONGEST_LINE } from '@/components/ui/truncate';
+import { LONGEST_LINE, TRUNCATED_LENGTH } from '@/components/ui/truncate';
 import { turnWeight } from './first-paint';
 import { type ServerMarkup, TAIL_PX } from './server-markup';
 import { pauseHeight } from './turn-list';
@@ -17,7 +17,7 @@ export function useTurnRows(options: {
   turns: readonly Turn[];
   scroller: RefObject<HTMLDivElement | null>;
   painted: ServerMarkup | null;
-  /** True to keep the reader's place, however near to the end. */
+  /** True to keep the reader's place, even near the end. */
   held: boolean;
   follows: boolean;
 }): { virtualizer: RowVirtualizer; rows: readonly VirtualItem[] } {
@@ -98,17 +98,17 @@ function itemHeight(item: Item): number {
 }
 
 /** Lines of longer texts are estimated from their length. */
-const MOST_SCANNED = 20_000;
+const MAX_SCANNED = 20_000;
 
 /** Very long lines count as folded. */
 function textHeight(text: string): number {
   let lines = 0;
   let shown = 0;
   let index = 0;
-  while (index <= text.length && shown < MOST_SCANNED) {
+  while (index <= text.length && shown < MAX_SCANNED) {
     const next = text.indexOf('\n', index);
     const end = next === -1 ? text.length : next;
-    const length = end - index > LONGEST_LINE ? LINE_KEPT : end - index;
+    const length = end - index > LONGEST_LINE ? TRUNCATED_LENGTH : end - index;
     lines += Math.max(0.6, Math.ceil(length / CHARACTERS_PER_LINE));
     shown += length + 1;
     index = end + 1;

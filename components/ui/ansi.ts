@@ -64,8 +64,8 @@ export function ansiPieces(output: string, begin: AnsiStyle = PLAIN): AnsiPiece[
   return pieces;
 }
 
-/** @param mostSpans the rest becomes one plain span, because a page with a hundred thousand spans freezes */
-export function parseAnsi(output: string, mostSpans = 1_000, begin: AnsiStyle = PLAIN): AnsiSpan[] {
+/** @param maxSpans the rest becomes one plain span, because a page with a hundred thousand spans freezes */
+export function parseAnsi(output: string, maxSpans = 1_000, begin: AnsiStyle = PLAIN): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
   const settled = overwriteLines(output);
   for (const piece of ansiPieces(settled, begin)) {
@@ -73,7 +73,7 @@ export function parseAnsi(output: string, mostSpans = 1_000, begin: AnsiStyle = 
     if (text === '') continue;
     const last = spans.at(-1);
     if (last?.className === piece.className) last.text += text;
-    else if (spans.length < mostSpans) spans.push({ text, className: piece.className });
+    else if (spans.length < maxSpans) spans.push({ text, className: piece.className });
     else if (last?.className === null) last.text += text;
     else spans.push({ text, className: null });
   }

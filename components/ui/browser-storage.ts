@@ -49,7 +49,7 @@ export function hasPageEnded(): boolean {
  * @returns null without a user, after the page has stopped, or if the browser blocks storage
  */
 export function browserStorage(): Storage | null {
-  return person === null || hasEnded ? null : wholeStorage();
+  return person === null || hasEnded ? null : originStorage();
 }
 
 /** Key of a value of this page's user. */
@@ -60,7 +60,7 @@ export function storageKey(name: string): string {
 /** Sets the user of this page, announces it to other tabs, and removes what earlier versions stored. */
 export function claimStorage(id: string): void {
   setPerson(id);
-  const storage = wholeStorage();
+  const storage = originStorage();
   try {
     storage?.setItem(CURRENT, id);
     isAnnounced = storage !== null;
@@ -72,12 +72,12 @@ export function claimStorage(id: string): void {
 
 /** True once this page's user has signed out, or another user has signed in, in another tab. */
 export function isSuperseded(): boolean {
-  return isAnnounced && wholeStorage()?.getItem(CURRENT) !== person;
+  return isAnnounced && originStorage()?.getItem(CURRENT) !== person;
 }
 
 /** Removes everything that this dashboard has stored in this browser, for all users. */
 export function clearStorage(): void {
-  removeKeys(wholeStorage(), (key) => key.startsWith(PREFIX) || isLegacyKey(key));
+  removeKeys(originStorage(), (key) => key.startsWith(PREFIX) || isLegacyKey(key));
 }
 
 function isLegacyKey(key: string): boolean {
@@ -92,7 +92,7 @@ export function keysOf(storage: Storage | null): string[] {
   return storage === null ? [] : Array.from({ length: storage.length }, (_, index) => storage.key(index) ?? '');
 }
 
-function wholeStorage(): Storage | null {
+function originStorage(): Storage | null {
   try {
     return window.localStorage;
   } catch {
@@ -119,7 +119,7 @@ export function stopPage(): void {
   addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true });
 }
 
-/** Stops the page, hides it at once and reloads it for the user who is signed in now. */
+/** Stops the page, hides it immediately and reloads it for the user who is signed in now. */
 export function leavePage(): void {
   stopPage();
   document.documentElement.style.display = 'none';

@@ -85,7 +85,7 @@ export function useHasPassed(at: number | null): boolean {
 }
 
 /** `useNow` that never freezes, to show how old the page is. */
-export function useTrueNow<Derived>(derive: (now: number) => Derived): Derived {
+export function useUnfrozenNow<Derived>(derive: (now: number) => Derived): Derived {
   return useTime(trueTime, 0, derive);
 }
 
@@ -126,12 +126,12 @@ export function useHydrated(): boolean {
 /**
  * Running time since `since`. Stops when the activity's liveness does.
  *
- * @param goesOn keeps running regardless, for waits on a person
+ * @param alwaysRuns ignores the liveness, for waits on a person
  */
-export function RunningClock(props: { since: number; goesOn?: boolean; className?: string }) {
-  const { since, goesOn = false, className } = props;
+export function RunningClock(props: { since: number; alwaysRuns?: boolean; className?: string }) {
+  const { since, alwaysRuns = false, className } = props;
   const liveness = useLiveness();
-  const stopped = goesOn ? null : liveness.stopped;
+  const stopped = alwaysRuns ? null : liveness.stopped;
   const text = useClock((now) => formatClock(Math.min(now, stopped?.at ?? now) - since));
   return (
     <time className={className} dateTime={isoTime(since)} title={stopped?.why}>
@@ -173,15 +173,15 @@ function isoTime(at: number): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
-/** Agents are often silent for less than this. */
+/** Shorter silences are usual. */
 const NOTABLE_MS = 60_000;
 
-/** `last heard 4m ago`, or empty while that is recent: an agent that is shown as working may be gone. */
-export function useLastHeard(at: number): string {
-  return useClock((now) => (now - at < NOTABLE_MS ? '' : `last heard ${formatAgo(now - at)} ago`));
+/** `last signal 4m ago`, or empty while that is recent: an agent that is shown as working may be gone. */
+export function useLastSignal(at: number): string {
+  return useClock((now) => (now - at < NOTABLE_MS ? '' : `last signal ${formatAgo(now - at)} ago`));
 }
 
-export function LastHeard({ at, className }: { at: number; className?: string }) {
-  const words = useLastHeard(at);
+export function LastSignal({ at, className }: { at: number; className?: string }) {
+  const words = useLastSignal(at);
   return words === '' ? null : <span className={className}>{words}</span>;
 }

@@ -30,7 +30,8 @@ export function CopyButton(props: {
   }, [outcome]);
 
   const sign = outcome === 'copied' ? Check : outcome === 'refused' ? X : icon === 'link' ? Link2 : Copy;
-  const status = outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Copying is blocked' : label;
+  const status =
+    outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Copying is blocked. Select the text instead.' : label;
   return (
     <button
       type="button"
@@ -60,7 +61,7 @@ async function writeClipboard(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     return;
   } catch {
-    // Falls through to the old command.
+    // Falls through to `execCommand`.
   }
   const field = document.createElement('textarea');
   field.value = text;

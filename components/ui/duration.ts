@@ -42,6 +42,7 @@ export function formatCount(value: number): string {
   return COMPACT.format(value);
 }
 
+/** `1 hit`, `1,204 hits`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }

@@ -3,16 +3,16 @@
  * Stops counting at the limit.
  */
 export function exceeds(value: unknown, length: number, values: number): boolean {
-  const left: unknown[] = [value];
-  while (left.length > 0) {
-    const next = left.pop();
+  const remaining: unknown[] = [value];
+  while (remaining.length > 0) {
+    const next = remaining.pop();
     values -= 1;
     if (typeof next === 'string') length -= next.length;
     else if (typeof next === 'object' && next !== null) {
       for (const name in next) {
         length -= name.length;
-        left.push((next as Record<string, unknown>)[name]);
-        if (left.length > values) return true;
+        remaining.push((next as Record<string, unknown>)[name]);
+        if (remaining.length > values) return true;
       }
     }
     if (length < 0 || values < 0) return true;

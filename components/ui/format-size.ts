@@ -1,13 +1,8 @@
-const NUMBER = new Intl.NumberFormat('en');
-
-/** `1 hit`, `1,204 hits`. */
-export function countOf(count: number, one: string, many = `${one}s`): string {
-  return `${NUMBER.format(count)} ${count === 1 ? one : many}`;
-}
+import { plural } from './duration';
 
 /** `840 bytes`, `51 KiB`, `1.4 MiB`. */
 export function formatBinaryBytes(bytes: number): string {
-  if (bytes < 1024) return countOf(bytes, 'byte');
+  if (bytes < 1024) return plural(bytes, 'byte');
   const units = ['KiB', 'MiB', 'GiB'];
   let [size, unit] = [bytes / 1024, 0];
   while (size >= 1024 && unit < units.length - 1) [size, unit] = [size / 1024, unit + 1];
@@ -16,7 +11,7 @@ export function formatBinaryBytes(bytes: number): string {
 
 /** `840 bytes`, `51 kB`, `1.4 MB`, `2.5 GB`. */
 export function formatBytes(bytes: number, unit = 'byte'): string {
-  if (bytes < 1_000) return countOf(bytes, unit);
+  if (bytes < 1_000) return plural(bytes, unit);
   if (bytes < 999_500) return `${Math.round(bytes / 1_000)} kB`;
   if (bytes < 999_950_000) return `${(bytes / 1_000_000).toFixed(1)} MB`;
   return `${(bytes / 1_000_000_000).toFixed(1)} GB`;

@@ -89,13 +89,13 @@ export function useHeldOrder(
   exists?: (id: string) => boolean,
 ): { order: RowOrder; moved: number; added: number; release: () => void } {
   const isHeld = useIsInUse(box);
-  const [kept, setKept] = useState({ of, order: now });
-  const holds = isHeld && kept.of === of && kept.order.length > 0;
-  const shown = heldOrder(holds ? kept.order : now, now, exists);
+  const [saved, setSaved] = useState({ of, order: now });
+  const holds = isHeld && saved.of === of && saved.order.length > 0;
+  const shown = heldOrder(holds ? saved.order : now, now, exists);
   // New rows keep their place, too, once shown.
-  const keeps = holds && shown.added === 0 ? kept.order : shown.order;
-  if (kept.order !== keeps || kept.of !== of) setKept({ of, order: keeps });
-  return { ...shown, release: () => setKept({ of, order: now }) };
+  const nextOrder = holds && shown.added === 0 ? saved.order : shown.order;
+  if (saved.order !== nextOrder || saved.of !== of) setSaved({ of, order: nextOrder });
+  return { ...shown, release: () => setSaved({ of, order: now }) };
 }
 
 const WALKED = 'a:focus-visible, button:focus-visible, li:focus-visible, li :focus-visible';

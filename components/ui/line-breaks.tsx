@@ -19,7 +19,7 @@ export function needsBreaks(text: string): boolean {
 }
 
 /**
- * Adds break opportunities, so that the browser shapes each line by itself. They are neither read aloud nor copied.
+ * Adds break opportunities, so that the browser shapes each line separately. They are neither read aloud nor copied.
  *
  * @param isNeeded pass `needsBreaks` of the whole text when rendering a part: a run may span parts
  */

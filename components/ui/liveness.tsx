@@ -14,24 +14,24 @@ interface Liveness {
 }
 
 const LivenessContext = createContext<Liveness>({ stopped: null, isAway: false });
-const HeardContext = createContext<number | null>(null);
+const LastSignalContext = createContext<number | null>(null);
 
 export function LivenessProvider(props: {
   stoppedAt: number | null;
   why: string;
   isAway: boolean;
   /** Time of the last record, epoch milliseconds. */
-  heardAt: number | null;
+  lastSignalAt: number | null;
   children: ReactNode;
 }) {
-  const { stoppedAt, why, isAway, heardAt, children } = props;
+  const { stoppedAt, why, isAway, lastSignalAt, children } = props;
   const liveness = useMemo(
     () => ({ stopped: stoppedAt === null ? null : { at: stoppedAt, why }, isAway }),
     [stoppedAt, why, isAway],
   );
   return (
     <LivenessContext value={liveness}>
-      <HeardContext value={heardAt}>{children}</HeardContext>
+      <LastSignalContext value={lastSignalAt}>{children}</LastSignalContext>
     </LivenessContext>
   );
 }
@@ -41,6 +41,6 @@ export function useLiveness(): Liveness {
 }
 
 /** Time of the last record, epoch milliseconds; null if unknown. */
-export function useHeardAt(): number | null {
-  return useContext(HeardContext);
+export function useLastSignalAt(): number | null {
+  return useContext(LastSignalContext);
 }

@@ -159,7 +159,7 @@ export type Scroller = Pick<
 /** Scroll offset on one axis, and its maximum. */
 interface Reach {
   at: number;
-  most: number;
+  max: number;
 }
 
 /** Scroll state of all ancestors of an element, including the window. */
@@ -176,8 +176,8 @@ export function readScrolls(scrollers: Iterable<Scroller>): Scrolls {
     Array.from(scrollers, (one) => [
       one,
       {
-        left: { at: one.scrollLeft, most: one.scrollWidth - one.clientWidth },
-        top: { at: one.scrollTop, most: one.scrollHeight - one.clientHeight },
+        left: { at: one.scrollLeft, max: one.scrollWidth - one.clientWidth },
+        top: { at: one.scrollTop, max: one.scrollHeight - one.clientHeight },
       },
     ]),
   );
@@ -197,7 +197,7 @@ export function shiftBetween(before: Scrolls, after: Scrolls): Offset {
 
 /** Ignores moves past the old end (the page follows new content) or from past the new end (the browser clamps). */
 function byReader(then: Reach, now: Reach): number {
-  const isWithin = Math.abs(now.at) <= then.most + ROUNDING_PX && Math.abs(then.at) <= now.most + ROUNDING_PX;
+  const isWithin = Math.abs(now.at) <= then.max + ROUNDING_PX && Math.abs(then.at) <= now.max + ROUNDING_PX;
   return isWithin ? now.at - then.at : 0;
 }
 

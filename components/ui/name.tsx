@@ -15,7 +15,7 @@ const NAME_SIGNS = 12;
 
 interface NameProps {
   text: string;
-  most?: number;
+  max?: number;
   /** Maximum number of labels. */
   signs?: number;
 }
@@ -42,9 +42,9 @@ export function Words({ strict = false, ...props }: NameProps & { strict?: boole
 
 /** @param isReadingOrder right-to-left letters follow the direction around them instead of being isolated */
 function Line(props: NameProps & { layout: VerbatimLayout; isReadingOrder?: boolean }): ReactNode {
-  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, layout, isReadingOrder = false } = props;
-  const isLong = text.length > most;
-  const pieces = verbatimPieces(isLong ? truncateText(text, most) : text, layout);
+  const { text, max = NAME_CHARACTERS, signs = NAME_SIGNS, layout, isReadingOrder = false } = props;
+  const isLong = text.length > max;
+  const pieces = verbatimPieces(isLong ? truncateText(text, max) : text, layout);
   const shown = firstSigns(pieces, signs);
   return (
     <>
@@ -67,11 +67,11 @@ export function Quoted({ text, ...limits }: NameProps): ReactNode {
   );
 }
 
-function firstSigns(pieces: readonly VerbatimPiece[], most: number): readonly VerbatimPiece[] {
+function firstSigns(pieces: readonly VerbatimPiece[], max: number): readonly VerbatimPiece[] {
   let signs = 0;
   const beyond = pieces.findIndex(({ kind }) => {
     signs += kind === 'text' ? 0 : kind === 'rtl' ? 0.5 : 1;
-    return signs > most;
+    return signs > max;
   });
   return beyond < 0 ? pieces : pieces.slice(0, beyond);
 }

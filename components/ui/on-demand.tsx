@@ -30,7 +30,7 @@ export class CodeOnDemand<Props extends object> {
   }
 }
 
-/** Loads the code when the page is idle, so that it shows at once, even if the server is gone by then. */
+/** Loads the code when the page is idle, so that it shows immediately, even if the server is gone by then. */
 export function usePreload(code: { load: () => Promise<unknown> }): void {
   useEffect(() => {
     const turn = whenIdle(() => code.load().catch(() => {}));

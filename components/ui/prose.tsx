@@ -14,9 +14,9 @@ const AS_TYPED = 'whitespace-pre-wrap text-start [overflow-wrap:anywhere] [unico
 const STEP = 10_000;
 
 /** Plain text: its beginning, then the rest in steps that the browser lays out without a pause. */
-export function LongText(props: { text: string; most: number; className?: string }) {
-  const { text, most, className } = props;
-  const end = useMemo(() => endOfFirstProse(text, most), [text, most]);
+export function LongText(props: { text: string; max: number; className?: string }) {
+  const { text, max, className } = props;
+  const end = useMemo(() => endOfFirstProse(text, max), [text, max]);
   const shown = useMemo(() => proseText(text.slice(0, end)), [text, end]);
   return (
     <>
@@ -28,7 +28,7 @@ export function LongText(props: { text: string; most: number; className?: string
   );
 }
 
-/** The rest of a plain text behind `from`, in steps. */
+/** A plain text from `from` on, in steps. */
 export function MoreText({ text, from, className }: { text: string; from: number; className?: string }) {
   const [steps, setSteps] = useState(0);
   const parts = useMemo(() => partsOf(text, from, steps), [text, from, steps]);
@@ -83,9 +83,9 @@ export function proseText(text: string): string {
     .toWellFormed();
 }
 
-/** Length of the part shown first: at most `most` characters and `MAX_HIDDEN` labels. */
-export function endOfFirstProse(text: string, most: number): number {
-  const end = endOfFirstPart(text, most);
+/** Length of the part shown first: at most `max` characters and `MAX_HIDDEN` labels. */
+export function endOfFirstProse(text: string, max: number): number {
+  const end = endOfFirstPart(text, max);
   let left = MAX_HIDDEN;
   for (const { index } of text.slice(0, end).matchAll(HIDES)) if (--left < 0) return index;
   return end;

@@ -30,12 +30,12 @@ export function useRowWindow(
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows that changed may have moved the end
   useLayoutEffect(() => keepEnd(), [version, follows]);
-  useKeptEnd(scroller, follows);
+  useStickyEnd(scroller, follows);
   return virtualizer;
 }
 
 /** Keeps the end of a box in view when the box is resized, while the reader follows the end. */
-export function useKeptEnd(scroller: RefObject<HTMLElement | null>, follows: boolean): void {
+export function useStickyEnd(scroller: RefObject<HTMLElement | null>, follows: boolean): void {
   const keepEnd = useEffectEvent((box: HTMLElement) => {
     if (follows) box.scrollTop = box.scrollHeight;
   });
@@ -69,7 +69,7 @@ interface ProgressiveOptions<Row> {
   weightOf: (row: Row) => number;
   /** Maximum weight of the rows in the first render. */
   firstWeight: number;
-  /** Rows that are rendered at once, whatever they weigh. */
+  /** Rows that are always in the first render, whatever their weight. */
   isInSight?: (row: Row) => boolean;
 }
 
@@ -100,18 +100,18 @@ function nextStep<Row>(
   { keyOf, weightOf, firstWeight, isInSight }: ProgressiveOptions<Row>,
 ): Progress<Row> {
   const missing = rows.filter((row) => !keys.has(keyOf(row)));
-  const most = keys.size === 0 ? firstWeight : STEP_WEIGHT;
-  const from = rowsBefore(missing.length, most, (at) => weightOf(missing[at] as Row));
+  const max = keys.size === 0 ? firstWeight : STEP_WEIGHT;
+  const from = rowsBefore(missing.length, max, (at) => weightOf(missing[at] as Row));
   const waiting = new Set(missing.slice(0, from).filter((row) => isInSight?.(row) !== true));
   return { rows, keys: new Set(rows.filter((row) => !waiting.has(row)).map(keyOf)), waiting };
 }
 
-/** @returns the first of the rows `[result, to)` that together weigh at most `most`; at least one row */
-export function rowsBefore(to: number, most: number, weightOf: (row: number) => number): number {
+/** @returns the first of the rows `[result, to)` that together weigh at most `max`; at least one row */
+export function rowsBefore(to: number, max: number, weightOf: (row: number) => number): number {
   let from = to;
   for (let weight = 0; from > 0; from--) {
     weight += weightOf(from - 1);
-    if (weight > most && from < to) break;
+    if (weight > max && from < to) break;
   }
   return from;
 }
@@ -163,7 +163,7 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     const onUp = () => {
       isHeld = false;
     };
-    // If lines are removed and added at once, the page is away from the end for one frame, never for two.
+    // If lines are removed and added together, the page is away from the end for one frame, never for two.
     let frame = 0;
     const leaveIfStill = ({ top, height }: { top: number; height: number }) => {
       if (box.scrollTop === top && box.scrollHeight === height) report(false);
@@ -172,8 +172,8 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     const onScroll = () => {
       const now = { top: box.scrollTop, height: box.scrollHeight };
       const isUp = now.top < before.top;
-      const gone = Math.max(0, before.height - now.height);
-      const isTaken = before.top - now.top - gone > END_PX && distance() > END_PX;
+      const removed = Math.max(0, before.height - now.height);
+      const isTaken = before.top - now.top - removed > END_PX && distance() > END_PX;
       before = now;
       if (!isHeld && performance.now() - actedAt > OWN_SCROLL_MS) {
         cancelAnimationFrame(frame);

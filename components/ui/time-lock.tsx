@@ -9,7 +9,7 @@ import { nameText } from './verbatim';
 /** Locks the log beside the page to the time span of an item on the page. */
 export interface TimeLock {
   /** Anchor of the item that the log is locked to. */
-  held: string | null;
+  lockedAnchor: string | null;
   /** Locks the log to an item, or unlocks it. */
   toggle: (anchor: string) => void;
 }
@@ -18,8 +18,8 @@ const TimeLockContext = createContext<TimeLock | null>(null);
 
 export const TimeLockProvider = TimeLockContext.Provider;
 
-export function useIsHeld(anchor: string): boolean {
-  return useContext(TimeLockContext)?.held === anchor;
+export function useIsLocked(anchor: string): boolean {
+  return useContext(TimeLockContext)?.lockedAnchor === anchor;
 }
 
 /** A button that shows the log lines written while an item ran. Renders nothing without a log beside the page. */
@@ -27,17 +27,17 @@ export function ShowInLog(props: { anchor: string; name: string; className?: str
   const { anchor, name, className } = props;
   const lock = useContext(TimeLockContext);
   if (lock === null) return null;
-  const held = lock.held === anchor;
+  const isLocked = lock.lockedAnchor === anchor;
   return (
     <button
       type="button"
       aria-label={`Show in log: ${nameText(name)}`}
-      aria-pressed={held}
-      title={held ? 'Stop showing in log' : 'Show in log'}
+      aria-pressed={isLocked}
+      title={isLocked ? 'Stop showing in log' : 'Show in log'}
       onClick={() => lock.toggle(anchor)}
-      className={clsx('hit inline-flex rounded-sm hover:text-ink', held ? 'text-ink' : 'text-ink-3', className)}
+      className={clsx('hit inline-flex rounded-sm hover:text-ink', isLocked ? 'text-ink' : 'text-ink-3', className)}
     >
-      <Icon of={Logs} size={13} strokeWidth={held ? 2.25 : 1.75} />
+      <Icon of={Logs} size={13} strokeWidth={isLocked ? 2.25 : 1.75} />
     </button>
   );
 }

@@ -3,12 +3,12 @@ import { truncateText } from '@interlude/protocol/text';
 /** Lines that people write have a few hundred characters. Longer ones are data. */
 export const LONGEST_LINE = 6_000;
 /** Characters kept of a long line, about ten rows on the page. */
-export const LINE_KEPT = 800;
+export const TRUNCATED_LENGTH = 800;
 
 interface FoldedLines {
   text: string;
   /** Length of the whole text; null if no line is folded. */
-  wholeLength: number | null;
+  fullLength: number | null;
 }
 
 /**
@@ -18,14 +18,14 @@ interface FoldedLines {
 export function foldLines(text: string): FoldedLines {
   const lines = longLines(text);
   const folded = lines.length === 0 ? [] : outsideCode(text, lines);
-  if (folded.length === 0) return { text, wholeLength: null };
+  if (folded.length === 0) return { text, fullLength: null };
   let shown = '';
   let from = 0;
   for (const { start, end } of folded) {
-    shown += `${text.slice(from, start)}${truncateText(text.slice(start, start + LINE_KEPT + 1), LINE_KEPT)}…`;
+    shown += `${text.slice(from, start)}${truncateText(text.slice(start, start + TRUNCATED_LENGTH + 1), TRUNCATED_LENGTH)}…`;
     from = end;
   }
-  return { text: shown + text.slice(from), wholeLength: text.length };
+  return { text: shown + text.slice(from), fullLength: text.length };
 }
 
 interface Line {
@@ -36,7 +36,7 @@ interface Line {
 function longLines(text: string): Line[] {
   const lines: Line[] = [];
   for (let start = 0; start + LONGEST_LINE < text.length; ) {
-    // Searches backwards, which skips thousands of characters of short lines at once.
+    // Searches backwards, which skips thousands of characters of short lines in one step.
     const within = text.lastIndexOf('\n', start + LONGEST_LINE);
     if (within >= start) {
       start = within + 1;
@@ -65,14 +65,14 @@ function outsideCode(text: string, lines: readonly Line[]): Line[] {
 }
 
 /**
- * Length of the longest prefix of at most `most` characters. It ends after a line break if one is in its second half,
+ * Length of the longest prefix of at most `max` characters. It ends after a line break if one is in its second half,
  * and never splits a surrogate pair.
  */
-export function endOfFirstPart(text: string, most: number): number {
-  if (text.length <= most) return text.length;
-  const lineEnd = text.lastIndexOf('\n', most - 1) + 1;
-  if (lineEnd > most / 2) return lineEnd;
-  return truncateText(text, most).length;
+export function endOfFirstPart(text: string, max: number): number {
+  if (text.length <= max) return text.length;
+  const lineEnd = text.lastIndexOf('\n', max - 1) + 1;
+  if (lineEnd > max / 2) return lineEnd;
+  return truncateText(text, max).length;
 }
 
 /** The last lines of a text. */

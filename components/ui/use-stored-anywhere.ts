@@ -3,7 +3,7 @@
 import { useCallback, useSyncExternalStore } from 'react';
 import { readStored, subscribeToStored, writeStored } from './browser-storage';
 
-/** Includes changes by other tabs. */
+/** Also calls back for changes made in other tabs. */
 function subscribe(listener: () => void): () => void {
   addEventListener('storage', listener);
   const unsubscribe = subscribeToStored(listener);

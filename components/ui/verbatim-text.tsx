@@ -4,6 +4,7 @@ import { truncateText } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import { memo, useMemo, useState } from 'react';
 import { CopyButton } from './copy-button';
+import { plural } from './duration';
 import { countLines } from './format-size';
 import { longRunClass } from './line-breaks';
 import { Pieces } from './name';
@@ -67,8 +68,8 @@ const Page = memo(
   (before, after) => before.page === after.page,
 );
 
-function usePages(text: string, given: VerbatimPage | undefined, count: number): VerbatimPage[] {
-  const first = useMemo(() => given ?? verbatimPage(text, 0, FIRST_PAGE), [text, given]);
+function usePages(text: string, firstPage: VerbatimPage | undefined, count: number): VerbatimPage[] {
+  const first = useMemo(() => firstPage ?? verbatimPage(text, 0, FIRST_PAGE), [text, firstPage]);
   const further = useMemo(() => {
     const pages: VerbatimPage[] = [];
     for (let end = first.end; pages.length < count - 1 && end < text.length; ) {
@@ -127,10 +128,10 @@ const MAX_PIECES = 1_000;
 /** The next page of a text. Ends after a line break if there is one. */
 export function verbatimPage(text: string, from: number, limits: PageLimits): VerbatimPage {
   const whole = text.slice(from, endOf(text, from, limits));
-  const most = limits.pieces ?? MAX_PIECES;
-  const pieces = verbatimPieces(whole, 'lines', most);
-  if (pieces.length <= most) return { pieces, end: from + whole.length };
-  const first = pieces.slice(0, most);
+  const max = limits.pieces ?? MAX_PIECES;
+  const pieces = verbatimPieces(whole, 'lines', max);
+  if (pieces.length <= max) return { pieces, end: from + whole.length };
+  const first = pieces.slice(0, max);
   return { pieces: first, end: from + first.reduce((sum, piece) => sum + piece.text.length, 0) };
 }
 
@@ -155,7 +156,7 @@ function endOf(text: string, from: number, { characters, lines }: PageLimits): n
 function remainderText(text: string, from: number): string {
   const rest = text.slice(from);
   const lines = countLines(rest);
-  const characters = `${rest.length.toLocaleString('en')} ${rest.length === 1 ? 'character' : 'characters'}`;
+  const characters = plural(rest.length, 'character');
   return lines > 1 ? `${lines.toLocaleString('en')} more lines, ${characters}` : `${characters} more`;
 }
 

@@ -106,9 +106,9 @@ export function isPlainName(text: string): boolean {
 /**
  * Splits a text into pieces that concatenate to it.
  *
- * @param most stops after about this many pieces
+ * @param max stops after about this many pieces
  */
-export function verbatimPieces(text: string, layout: VerbatimLayout, most = Number.POSITIVE_INFINITY): VerbatimPiece[] {
+export function verbatimPieces(text: string, layout: VerbatimLayout, max = Number.POSITIVE_INFINITY): VerbatimPiece[] {
   if (layout !== 'lines' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
   const pieces: VerbatimPiece[] = [];
   const origins = layout === 'words' ? [] : lookalikes(text, characterOf, layout === 'tool');
@@ -120,7 +120,7 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, most = Numb
       if (origin.end > from) pieces.push({ kind, text: text.slice(from, origin.end) });
       pieces.push({ kind: 'origin', text: '', label: origin.label });
       from = origin.end;
-      if (pieces.length > most) return;
+      if (pieces.length > max) return;
     }
     if (to > from) pieces.push({ kind, text: text.slice(from, to) });
     from = to;
@@ -130,13 +130,13 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, most = Numb
     const run = breaks ?? blanks ?? unseen ?? mark;
     if (run === undefined && tabs === undefined && rtl === undefined) continue;
     add('text', match.index);
-    if (pieces.length > most) return pieces;
+    if (pieces.length > max) return pieces;
     const end = match.index + match[0].length;
     if (rtl !== undefined) add('rtl', end);
     else if (tabs !== undefined) pieces.push({ kind: 'tab', text: tabs });
     else pieces.push({ kind: 'sign', text: match[0], label: labelOf(match[0]) });
     from = end;
-    if (pieces.length > most) return pieces;
+    if (pieces.length > max) return pieces;
   }
   add('text', text.length);
   return pieces;
@@ -146,10 +146,10 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, most = Numb
  * A name as plain text, for page titles, tooltips and accessible names. Invisible characters become labels such as
  * `⟨RLO⟩`. Idempotent.
  */
-export function nameText(text: string, most = 1_000): string {
-  const pieces = verbatimPieces(truncateText(text, most), 'name');
+export function nameText(text: string, max = 1_000): string {
+  const pieces = verbatimPieces(truncateText(text, max), 'name');
   const shown = pieces.map((piece) => ('label' in piece ? bracketed(piece.label) : piece.text)).join('');
-  return text.length > most ? `${shown}…` : shown;
+  return text.length > max ? `${shown}…` : shown;
 }
 
 /**
@@ -163,8 +163,8 @@ export function inQuotes(text: string): string {
 }
 
 /** `inQuotes` as plain text (see `nameText`). */
-export function quoted(text: string, most?: number): string {
-  return inQuotes(nameText(text, most));
+export function quoted(text: string, max?: number): string {
+  return inQuotes(nameText(text, max));
 }
 
 export function bracketed(label: string): string {

@@ -2,7 +2,7 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import type { RequestDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LOOK_KEY } from '@/components/inbox/notices';
+import { LAST_CHECK_KEY } from '@/components/inbox/notices';
 import type { EventWriter } from '../support/event-writer';
 import { permissionAsked, turnFailed, turnStarted, writeInbox } from '../support/event-writer';
 import { press, untilPressable } from '../support/press';
@@ -205,7 +205,7 @@ test('the desktop notifies once for all tabs, and the notification closes when t
   await one.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
   // Items in the first response are not new.
   await expect
-    .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
+    .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LAST_CHECK_KEY}`))
     .toBeTruthy();
   await agent.write('notified', [turnStarted('n1'), permissionAsked('n1', 'Deploy to production')]);
   await expect.poll(notices).toEqual([{ title: 'Permission needed · builder', isClosed: false }]);

@@ -134,7 +134,7 @@ class Scene {
         this.#onTheWay.push(...server.versions.slice(-1));
         break;
       case 'stream':
-        if (this.#followed !== null) fleet.takeFrames(this.#onTheWay.splice(0, 2));
+        if (this.#followed !== null) fleet.applyFrames(this.#onTheWay.splice(0, 2));
         break;
       case 'ask':
         this.ask(step.reading);
@@ -174,8 +174,8 @@ class Scene {
     this.#requested.add(reading);
     const after = reading === 'more' ? (this.fleet.listedSessions?.next ?? null) : null;
     if (reading === 'more' && after === null) return;
-    if (reading === 'tasks') this.fleet.hold('tasks', 's1');
-    if (reading === 'obligations') this.fleet.hold('obligations', 'a1');
+    if (reading === 'tasks') this.fleet.retain('tasks', 's1');
+    if (reading === 'obligations') this.fleet.retain('obligations', 'a1');
     this.#requests.push({ reading, resets: this.fleet.resets, after, take: null });
   }
 
@@ -204,12 +204,12 @@ class Scene {
         const rest = sessions.filter(({ id }) => after === null || id > after);
         const next = rest.length > PAGE ? (rest[PAGE - 1]?.id ?? null) : null;
         const page = { sessions: rest.slice(0, PAGE), next, hasMore: next !== null, counts, position };
-        return () => fleet.takeSessions(page, after ?? undefined);
+        return () => fleet.putSessions(page, after ?? undefined);
       }
       case 'session': {
         const session = sessions.find(({ id }) => id === 's1');
         return () => {
-          if (session !== undefined) fleet.takeSession({ session, position });
+          if (session !== undefined) fleet.putSession({ session, position });
           // Not found; retried while the session exists.
           else if (server.rows('session').some(({ id }) => id === 's1')) this.ask('session');
           else this.#requested.delete('session');
@@ -217,18 +217,18 @@ class Scene {
       }
       case 'agent-sessions': {
         const own = sessions.filter(({ agentId }) => agentId === 'a1');
-        return () => fleet.takeAgentSessions('a1', { sessions: own, next: null, position });
+        return () => fleet.putAgentSessions('a1', { sessions: own, next: null, position });
       }
       case 'tasks': {
         const tasks = server.rows('task', at).filter(({ sessionId }) => sessionId === 's1');
-        return () => fleet.takeTasks('s1', { tasks, position });
+        return () => fleet.putTasks('s1', { tasks, position });
       }
       case 'obligations': {
         const obligations = server
           .rows('obligation', at)
           .filter(({ agentId, state }) => agentId === 'a1' && state === 'owed')
           .sort((a, b) => comparePositions(a.position, b.position));
-        return () => fleet.takeObligations('a1', { obligations, position });
+        return () => fleet.putObligations('a1', { obligations, position });
       }
     }
   }

@@ -2,7 +2,7 @@ import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import type { LogLine, LogPage } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { afterEach, expect, it, vi } from 'vitest';
-import { EVERYTHING } from '@/components/logs/log-query';
+import { UNFILTERED } from '@/components/logs/log-query';
 import { LogStore } from '@/components/logs/log-store';
 
 afterEach(() => vi.unstubAllGlobals());
@@ -27,8 +27,8 @@ it('an idle search continues to the end of the log, however little each page fin
       const lines = matches.map((_, index) => aLine(index + 1));
       const found = lines.filter((_, index) => matches[index]);
       serve(lines, found, fates);
-      const store = new LogStore('agent', { ...EVERYTHING, text: 'found' }, EVERY_LINE);
-      store.subscribe(() => store.goOn());
+      const store = new LogStore('agent', { ...UNFILTERED, text: 'found' }, EVERY_LINE);
+      store.subscribe(() => store.continueSearch());
       await store.open();
       // each failure is shown, and retried on request
       for (let requests = 0; requests <= (lines.length + 1) * fates.length; requests += 1) {
@@ -53,7 +53,7 @@ it('a retry repeats every failed read', async () => {
   const lines = Array.from({ length: 2_000 }, (_, index) => aLine(index + 1));
   const serveAll = () => serve(lines, lines, [Number.POSITIVE_INFINITY]);
   serveAll();
-  const store = new LogStore('agent', EVERYTHING, EVERY_LINE);
+  const store = new LogStore('agent', UNFILTERED, EVERY_LINE);
   await store.open();
   serve(lines, lines, ['fails']);
   await Promise.all([

@@ -160,7 +160,7 @@ class Scene {
   }
 
   #deliver(count: number): void {
-    if (this.#isFollowing) this.store.takeFrames(this.#onTheWay.splice(0, count).map(frameOf));
+    if (this.#isFollowing) this.store.applyFrames(this.#onTheWay.splice(0, count).map(frameOf));
   }
 }
 

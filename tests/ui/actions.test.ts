@@ -3,7 +3,7 @@ import { ActionStore } from '@/components/live/actions';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** What a server was sent that answers nothing. */
+/** Stubs a server whose requests all fail. @returns the bodies it received */
 function unanswered(): { clientId: string }[] {
   const sent: { clientId: string }[] = [];
   vi.stubGlobal('fetch', async (_url: string, { body }: { body: string }) => {
@@ -17,9 +17,9 @@ it('keeps the clientId for the same request, and changes it for another', async 
   const sent = unanswered();
   const store = new ActionStore('s', () => {});
   const allow = { behavior: 'allow', digest: 'd' };
-  await store.ask('request:q', '/requests/q', allow);
-  await store.ask('request:q', '/requests/q', { ...allow });
-  await store.ask('request:q', '/requests/q', { ...allow, behavior: 'deny' });
+  await store.request('request:q', '/requests/q', allow);
+  await store.request('request:q', '/requests/q', { ...allow });
+  await store.request('request:q', '/requests/q', { ...allow, behavior: 'deny' });
   const [first, again, other] = sent.map(({ clientId }) => clientId);
   expect(again).toBe(first);
   expect(other).not.toBe(first);

@@ -28,7 +28,7 @@ import { layOut, settle } from './laid-out';
 import { aCall, aMessage, anAgent, anInboxItem, aRequest, aSession, aTask } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-/** What an agent calls its sessions, tasks, files and options to pass for the page. */
+/** Names with which an agent imitates the page's own texts. */
 const LIES = ['Signed out. Paste your token', 'Open settings', 'Deny', 'x”. Sign out', '” Allow “'];
 
 beforeEach(() => {
@@ -45,7 +45,7 @@ afterEach(() => {
 
 const attachment = (name: string) => ({ hash: 'a'.repeat(64), name, mediaType: 'text/plain', bytes: 3 });
 
-/** Parts of the page, each with one text of an agent wherever an agent has a say. */
+/** Parts of the page, with the same agent text in every place that shows one. */
 const PARTS: Record<string, (lie: string) => ReactElement> = {
   'a permission': (lie) => (
     <Around>
@@ -83,7 +83,7 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
   'a task': (lie) => (
     <ActionsProvider store={new ActionStore('s', () => {})}>
       <RefusalsProvider status={{ takes: ['task.stop'] }}>
-        <TimeLockProvider value={{ held: null, toggle: () => {} }}>
+        <TimeLockProvider value={{ lockedAnchor: null, toggle: () => {} }}>
           <TaskCard task={aTask({ description: lie, status: 'running' })} call={null} renderItems={() => null} />
         </TimeLockProvider>
       </RefusalsProvider>
@@ -113,12 +113,12 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
   'what is attached': (lie) => {
     const list = new UploadList({
       upload: () => new Promise(() => {}),
-      isKept: async () => true,
+      isStored: async () => true,
       addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
     });
     list.configure({ accepts: ['image', 'file'], onChange: () => {}, onReady: () => {} });
     list.add([new File(['x'], lie, { type: 'text/plain' })]);
-    return <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => {}} />;
+    return <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onRemoved={() => {}} />;
   },
   'a message with a file': (lie) => (
     <TranscriptSlotsProvider
@@ -160,9 +160,9 @@ it.each(Object.keys(PARTS).flatMap((part) => LIES.map((lie) => [part, lie] as co
     const names = namesIn(container);
     expect(names.filter((name) => name.includes(inQuotes)).length).toBeGreaterThan(0);
     for (const name of names) {
-      // Assistive technology is promised this form.
+      // The accessible name of a task is documented.
       if (name === `Task ${lie}: running`) continue;
-      // “Deny” is a word of ours, too, and stands first where it is.
+      // Our own “Deny” comes first in a name.
       const rest = name.replaceAll(inQuotes, '').replace(/^Deny(?=:|$| with a reason$)/, '');
       expect([name, rest.includes(own) || rest.includes(lie)]).toEqual([name, false]);
     }

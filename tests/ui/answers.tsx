@@ -19,9 +19,9 @@ export function Around({ children }: { children: ReactNode }) {
 }
 
 /**
- * Gives every test of the file a layout, a clock of its own, and a server that accepts each answer.
+ * Gives every test of the file a layout, a fake clock, and a server that accepts each answer.
  *
- * @returns the bodies that the current test has posted, each with the request it answers
+ * @returns the bodies that the current test has posted, each with its request
  */
 export function acceptAnswers(): unknown[] {
   const posted: unknown[] = [];

@@ -103,13 +103,15 @@ describe('a draft', () => {
         new Promise((resolve) => {
           ends = (reason) => resolve({ kind: 'failed', reason, canRetry: true });
         }),
-      isKept: async () => true,
+      isStored: async () => true,
       addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
     });
     list.configure({ accepts: ['image', 'file'], onChange: () => {}, onReady: () => {} });
     list.add([new File(['x'], 'shot.png', { type: 'image/png' })]);
     let gone = 0;
-    const chips = () => <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => (gone += 1)} />;
+    const chips = () => (
+      <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onRemoved={() => (gone += 1)} />
+    );
     const { rerender } = render(chips());
     expect(screen.getByRole('progressbar', { name: 'Uploading “shot.png”' })).toBeTruthy();
     ends('The server can’t be reached.');

@@ -21,7 +21,7 @@ function commandFor(
   const session = aSession({ id, away: { ...away, agentGoesOn } });
   const markup = renderToStaticMarkup(
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         <CommandSettingProvider setting={setting}>
           <AwayNote
             session={session}
@@ -74,7 +74,7 @@ test('shows since when and why an agent is unreachable, as text', () => {
   const session = aSession({ state: 'unknown', away: outage, evidence });
   const markup = renderToStaticMarkup(
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         <CommandSettingProvider setting="">
           <AwayNote session={session} agent={null} />
         </CommandSettingProvider>

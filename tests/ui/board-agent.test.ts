@@ -2,7 +2,7 @@ import { noSessions } from '@interlude/protocol/session-states';
 import { expect, it } from 'vitest';
 import { stateCounts, urgentState } from '@/components/agents/board-agent';
 import { BoardSorter } from '@/components/agents/board-columns';
-import { isOnBoard, WHOLE_BOARD } from '@/components/agents/board-filter';
+import { isOnBoard, UNFILTERED_BOARD } from '@/components/agents/board-filter';
 import { anAgent } from './rows';
 
 const killed = anAgent({ id: 'killed', sessionStates: { ...noSessions(), exited: 2 }, brokenOffCount: 1 });
@@ -17,6 +17,6 @@ it('counts a crashed session as failed', () => {
 it('sorts and filters by that state', () => {
   const byState = new BoardSorter().sort([ended, works, killed], { sort: 'state', isReversed: false });
   expect(byState).toEqual(['killed', 'works', 'ended']);
-  const failed = { ...WHOLE_BOARD, states: ['failed' as const] };
+  const failed = { ...UNFILTERED_BOARD, states: ['failed' as const] };
   expect([ended, works, killed].filter((agent) => isOnBoard(agent, failed))).toEqual([killed]);
 });

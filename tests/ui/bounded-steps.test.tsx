@@ -16,7 +16,7 @@ const html = (tokens: Parameters<typeof Blocks>[0]['tokens']) =>
 const elements = (markup: string) => markup.match(/<\w/g)?.length ?? 0;
 
 describe('a large block', () => {
-  it('is split into blocks of bounded size that are the whole text', () => {
+  it('is split into bounded blocks that concatenate to the text', () => {
     const list = Array.from({ length: 900 }, (_, index) => `${index + 1}. *item* ${index + 1}\n`).join('');
     const blocks = parseBlocks(list) ?? [];
     const raw = blocks.map((block) => block.raw).join('');
@@ -74,12 +74,12 @@ describe('rows added to the page together', () => {
     expect(rowsBefore(0, 1, weightOf)).toBe(0);
   });
 
-  it('are all of them in a turn of usual size', () => {
+  it('include every row of a turn of usual size', () => {
     const usual = Array.from({ length: 12 }, (_, index) => aMessage({ id: `m${index}`, text: 'words '.repeat(100) }));
     expect(rowsBefore(12, 1_500, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
   });
 
-  it('are one request at a time when inputs have thousands of values at any depth', () => {
+  it('contain one request per step if inputs have thousands of nested values', () => {
     const many = Object.fromEntries(Array.from({ length: 19_000 }, (_, index) => [`k${index}`, index]));
     for (const input of [many, { command: 'ls', options: many }, [Object.values(many)], { a: [many] }]) {
       const requests = Array.from({ length: 18 }, (_, index) => aRequest({ id: `q${index}`, input }));

@@ -34,7 +34,7 @@ const MESSAGE = {
   reason: null,
 };
 
-/** A new page of the browser for a person. */
+/** Loads a new page of the browser for a user. */
 function openAs(id: string): void {
   claimStorage(id);
 }

@@ -9,7 +9,7 @@ import { aCall, aRequest, aTurn } from './rows';
 
 const NOW = 100_000;
 
-/** The line of a call, with what was asked about it beside it in the turn. */
+/** The line of a call whose turn also contains its requests. */
 function line(
   call: Partial<ToolCallItem>,
   request: Partial<RequestItem> | null,
@@ -19,7 +19,7 @@ function line(
   const asked = request === null ? [] : [aRequest({ toolCallId: 'c1', ...request })];
   return renderToStaticMarkup(
     <NowProvider renderedAt={NOW}>
-      <LivenessProvider stoppedAt={stopped?.at ?? null} heardAt={null} why={stopped?.why ?? ''} isAway={false}>
+      <LivenessProvider stoppedAt={stopped?.at ?? null} lastSignalAt={null} why={stopped?.why ?? ''} isAway={false}>
         <ItemList
           items={[...items, ...asked]}
           endedAt={null}
@@ -41,7 +41,7 @@ describe('a call’s line', () => {
     expect(line({}, { toolCallId: 'another', outcome: null })).toMatch(/animate-turn/);
   });
 
-  it('that waits for permission has neither spinner nor clock, and says that it waits', () => {
+  it('shows neither spinner nor clock while waiting for permission', () => {
     const markup = line({}, { outcome: null });
     expect(markup).not.toMatch(moves);
     expect(markup).toContain('waiting for you');
@@ -88,13 +88,13 @@ describe('a call’s line', () => {
     expect(markup).not.toContain('denied');
   });
 
-  it('does not call a call withdrawn that has run', () => {
+  it('does not mark a completed call as withdrawn', () => {
     expect(line({ status: 'completed', result: 'ok', endedAt: 90_000 }, { outcome: 'cancelled' })).toContain(
       'completed',
     );
   });
 
-  it('stops waiting when the time limit has passed, even if nobody has reported it', () => {
+  it('stops waiting when the time limit has passed, even before that is reported', () => {
     expect(line({}, { outcome: null, expiresAt: NOW + 1 })).toContain('waiting for you');
     const markup = line({}, { outcome: null, expiresAt: NOW });
     expect(markup).not.toMatch(moves);

@@ -323,13 +323,13 @@ describe('a refused message', () => {
   it('returns to the composer with its attachments, below the draft', async () => {
     attachmentStatus = 404;
     const { field, handle } = open();
-    act(() => handle.current?.takeBack(refused));
+    act(() => handle.current?.restoreMessage(refused));
     expect([field.value, document.activeElement]).toEqual(['See this', field]);
     await screen.findByText('No longer on the server. Attach it again.');
     write(field, 'Begun');
-    act(() => handle.current?.takeBack({ text: 'old.png', replyTo: null, attachments: refused.attachments }));
+    act(() => handle.current?.restoreMessage({ text: 'old.png', replyTo: null, attachments: refused.attachments }));
     expect(field.value).toBe('Begun');
-    act(() => handle.current?.takeBack({ text: 'More', replyTo: null }));
+    act(() => handle.current?.restoreMessage({ text: 'More', replyTo: null }));
     expect(field.value).toBe('Begun\n\nMore');
     expect(readDraft(localStorage, sessionId)).toMatchObject({ text: 'Begun\n\nMore', replyTo: 'm0' });
   });

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';
 import { itemsOf } from '@/components/inbox/inbox-items';
 import { NoticePanel } from '@/components/inbox/notice-panel';
-import { LOOK_KEY, NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
+import { LAST_CHECK_KEY, NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
 import { storageKey } from '@/components/ui/browser-storage';
@@ -18,14 +18,14 @@ import { anInboxItem } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 
 let script: ReturnType<typeof scriptedFetch>;
-let told: string[];
+let shown: string[];
 
 /** Stands in for the browser. */
 class Told {
   static permission = 'granted';
   static requestPermission = async () => 'granted';
   constructor(_title: string, { body }: { body: string }) {
-    told.push(body);
+    shown.push(body);
   }
   close() {}
 }
@@ -51,7 +51,7 @@ function oneLock() {
 beforeEach(() => {
   vi.useFakeTimers({ shouldAdvanceTime: true });
   script = scriptedFetch();
-  told = [];
+  shown = [];
   localStorage.clear();
   localStorage.setItem(storageKey(SETTINGS_KEY), JSON.stringify({ ...NO_NOTICES, isOn: true }));
   vi.stubGlobal('fetch', script.fetch);
@@ -76,8 +76,8 @@ function Page({
   next: string | null;
 }) {
   useInitialData((fleet) => {
-    if (items === null) fleet.takeAgents({ agents: [], position, next: null, count: 0 });
-    else itemsOf(fleet).take({ items: [...items], position, next, counts: noItems() });
+    if (items === null) fleet.putAgents({ agents: [], position, next: null, count: 0 });
+    else itemsOf(fleet).putList({ items: [...items], position, next, counts: noItems() });
   });
   return (
     <>
@@ -159,7 +159,7 @@ it('notifies after reconnecting, however late', async () => {
   await looks();
   const again = await nextStream(1);
   again.accept().send(comesUp('11', { since: Date.now() - 600_000 }), upToDate('11'));
-  await vi.waitFor(() => expect(told).toEqual(['“Asked at 11”']));
+  await vi.waitFor(() => expect(shown).toEqual(['“Asked at 11”']));
 });
 
 it('skips a failure that returns unchanged after an undelivered retry', async () => {
@@ -168,9 +168,9 @@ it('skips a failure that returns unchanged after an undelivered retry', async ()
   await looks();
   const failure = { kind: 'failure', since: Date.now() - 60_000, openedPosition: '5' } as const;
   stream.send(comesUp('11', failure), comesUp('12'));
-  await vi.waitFor(() => expect(told).toContain('“Asked at 12”'));
+  await vi.waitFor(() => expect(shown).toContain('“Asked at 12”'));
   await looks();
-  expect(told).toEqual(['“Asked at 12”']);
+  expect(shown).toEqual(['“Asked at 12”']);
 });
 
 it('notifies after reading the inbox, but not on the first visit', async () => {
@@ -180,7 +180,7 @@ it('notifies after reading the inbox, but not on the first visit', async () => {
   ]);
   first.stream.accept().send(upToDate('10'));
   await looks();
-  expect(told).toEqual([]);
+  expect(shown).toEqual([]);
   first.page.unmount();
 
   Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
@@ -189,7 +189,7 @@ it('notifies after reading the inbox, but not on the first visit', async () => {
   const { stream } = await openPage('20', null);
   stream.accept().send(upToDate('20'));
   await looks();
-  expect(told).toEqual([]);
+  expect(shown).toEqual([]);
   cleanup();
 
   Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
@@ -200,7 +200,7 @@ it('notifies after reading the inbox, but not on the first visit', async () => {
   ];
   const third = await openPage('21', items);
   third.stream.accept().send(upToDate('21'));
-  await vi.waitFor(() => expect(told).toEqual(['“Came up meanwhile”']));
+  await vi.waitFor(() => expect(shown).toEqual(['“Came up meanwhile”']));
   third.page.unmount();
 
   Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
@@ -208,11 +208,11 @@ it('notifies after reading the inbox, but not on the first visit', async () => {
   const fourth = await openPage('21', items);
   fourth.stream.accept().send(upToDate('21'));
   await looks();
-  expect(told).toEqual(['“Came up meanwhile”']);
+  expect(shown).toEqual(['“Came up meanwhile”']);
 });
 
 it('notifies about new items outside the first page of the inbox', async () => {
-  localStorage.setItem(storageKey(LOOK_KEY), JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
+  localStorage.setItem(storageKey(LAST_CHECK_KEY), JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
   const late = { since: Date.now() - 700_000 };
   const asked: string[] = [];
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
@@ -226,7 +226,7 @@ it('notifies about new items outside the first page of the inbox', async () => {
   });
   const { stream } = await openPage('20', [anInboxItem({ updatedPosition: '9', ...late })], 'permission.1.i');
   stream.accept().send(upToDate('20'));
-  await vi.waitFor(() => expect(told).toEqual(['“Came up meanwhile”']));
+  await vi.waitFor(() => expect(shown).toEqual(['“Came up meanwhile”']));
   await looks();
-  expect([told.length, asked]).toEqual([1, [expect.stringContaining('after=permission.1.i')]]);
+  expect([shown.length, asked]).toEqual([1, [expect.stringContaining('after=permission.1.i')]]);
 });

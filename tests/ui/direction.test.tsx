@@ -30,7 +30,7 @@ function Article({ items, tasks }: { items: Item[]; tasks: Task[] }) {
 function html(page: React.ReactNode): string {
   return renderToStaticMarkup(
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         {page}
       </LivenessProvider>
     </NowProvider>,
@@ -129,6 +129,6 @@ describe('Words', () => {
 it('RequestHead shows a title verbatim when the request has no input', () => {
   const alone = html(<RequestHead item={aRequest({ title: 'rm א ב', input: null })} isOpen isAll />);
   expect(alone).toContain('rm <bdi dir="rtl">א</bdi> <bdi dir="rtl">ב</bdi>');
-  const told = html(<RequestOutcome item={aRequest({ title: 'rm **א**', input: null, outcome: 'allowed' })} />);
-  expect(told).toContain('rm **<bdi dir="rtl">א</bdi>**');
+  const markup = html(<RequestOutcome item={aRequest({ title: 'rm **א**', input: null, outcome: 'allowed' })} />);
+  expect(markup).toContain('rm **<bdi dir="rtl">א</bdi>**');
 });

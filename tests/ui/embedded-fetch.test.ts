@@ -5,7 +5,7 @@ import { fetchJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
 
 afterEach(() => {
-  page.way = null;
+  page.fetch = null;
   vi.unstubAllGlobals();
 });
 
@@ -16,7 +16,7 @@ test('a page with its own fetch uses nothing else', async () => {
   vi.stubGlobal('fetch', () => {
     throw new Error('asked by the cookie');
   });
-  page.way = async (input, init) => {
+  page.fetch = async (input, init) => {
     asked.push([String(input), init]);
     return Response.json({});
   };

@@ -66,7 +66,7 @@ describe('the menu of a session', () => {
     session: Partial<SessionSummary> = {},
   ) => {
     const { unmount } = render(
-      <LivenessProvider stoppedAt={stoppedAt} why="" isAway={isAway} heardAt={null}>
+      <LivenessProvider stoppedAt={stoppedAt} why="" isAway={isAway} lastSignalAt={null}>
         <RefusalsProvider status={status}>
           <ArrangePopover session={aSession(session)} button={{ current: null }} onClose={() => {}} />
         </RefusalsProvider>
@@ -89,7 +89,7 @@ describe('the menu of a session', () => {
     ['a runner that does not', { takes: ['message'] }, null, false],
     ['an older runner, which names nothing that it acts on', {}, null, false],
     ['a runner that is away', { takes: ['session.end'] }, null, true],
-    ['a session of which nothing is heard any more', { takes: ['session.end'] }, 1_000, false],
+    ['a session without a signal', { takes: ['session.end'] }, 1_000, false],
   ] as [string, Record<string, unknown>, number | null, boolean][])(
     'does not offer that of %s',
     (_what, status, stoppedAt, isAway) => {

@@ -8,7 +8,7 @@ afterEach(() => {
   freezeClocks(null);
 });
 
-/** A server that takes requests and says nothing, and what each is given to be answered in. The time is over at once. */
+/** Stubs a server that never responds, with timeouts that fire immediately. @returns the timeouts in milliseconds */
 function silentServer(): number[] {
   const limits: number[] = [];
   vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {

@@ -9,7 +9,7 @@ interface Seen {
 
 const frame = (id: string) => ({ id, event: 'session-event', data: {} }) as unknown as RowFrame;
 
-/** A snapshot at 1 that is read again; the answer comes when it is told to. */
+/** A snapshot at position 1 whose second read is pending; the test resolves it. */
 function readAgain() {
   let answer: (snapshot: Seen) => void = () => {};
   const snapshot = new FoldedSnapshot<Seen>({
@@ -21,7 +21,7 @@ function readAgain() {
     fold: (before, frames) => ({ ...before, ids: [...before.ids, ...frames.map(({ id }) => id)] }),
   });
   const reading = snapshot.read(new AbortController().signal);
-  const take = (...ids: string[]) => snapshot.takeFrames(ids.map(frame));
+  const take = (...ids: string[]) => snapshot.applyFrames(ids.map(frame));
   return { snapshot, reading, take, answer: (seen: Seen) => answer(seen) };
 }
 

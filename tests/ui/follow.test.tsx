@@ -2,7 +2,7 @@
 import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useTail } from '@/components/transcript/use-tail';
-import { useFollow, useKeptEnd } from '@/components/ui/row-window';
+import { useFollow, useStickyEnd } from '@/components/ui/row-window';
 import { ScrollBox } from './scroll-box';
 
 let box: ScrollBox;
@@ -21,67 +21,67 @@ const later = () => vi.advanceTimersByTime(1_000);
 
 describe('useFollow', () => {
   function followed(): boolean[] {
-    const told: boolean[] = [];
-    renderHook(() => useFollow(box.ref, (follows) => told.push(follows)));
-    return told;
+    const calls: boolean[] = [];
+    renderHook(() => useFollow(box.ref, (follows) => calls.push(follows)));
+    return calls;
   }
 
   const wheel = (deltaY: number) => box.element.dispatchEvent(new WheelEvent('wheel', { deltaY }));
 
   it('stops following on a wheel turn up', () => {
-    const told = followed();
+    const calls = followed();
     wheel(-100);
-    expect(told).toEqual([false]);
+    expect(calls).toEqual([false]);
   });
 
   it('stops following on a key that scrolls up', () => {
-    const told = followed();
+    const calls = followed();
     box.element.dispatchEvent(new KeyboardEvent('keydown', { key: 'PageUp' }));
-    expect(told).toEqual([false]);
+    expect(calls).toEqual([false]);
   });
 
   it('keeps following while lines push the end away', () => {
-    const told = followed();
+    const calls = followed();
     later();
     box.grow(5_000);
     later();
-    expect(told).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
   it('keeps following while lines are removed at the start and added at the end', () => {
-    const told = followed();
+    const calls = followed();
     later();
     box.scrollHeight = 1_100;
     box.scrollTo(500);
     // The page follows.
     box.scrollTo(900);
     later();
-    expect(told).not.toContain(false);
+    expect(calls).not.toContain(false);
   });
 
   it('follows again when the reader scrolls back to the end', () => {
-    const told = followed();
+    const calls = followed();
     wheel(-100);
     box.scrollTo(400);
     wheel(400);
     box.scrollTo(800);
-    expect(told.at(-1)).toBe(true);
+    expect(calls.at(-1)).toBe(true);
   });
 
   it('stops following when the browser scrolls up to a search result', () => {
-    const told = followed();
+    const calls = followed();
     later();
     box.scrollTo(100);
     later();
-    expect(told).toEqual([false]);
+    expect(calls).toEqual([false]);
   });
 
   it('ignores a wheel turn up when nothing is above', () => {
-    const told = followed();
+    const calls = followed();
     box.scrollTo(0);
-    told.length = 0;
+    calls.length = 0;
     wheel(-100);
-    expect(told).toEqual([]);
+    expect(calls).toEqual([]);
   });
 });
 
@@ -90,7 +90,7 @@ describe('useTail', () => {
     renderHook(
       ({ position }) => {
         const tail = useTail(box.ref, position, false);
-        useKeptEnd(box.ref, tail.leftAt === null && !tail.held);
+        useStickyEnd(box.ref, tail.leftAt === null && !tail.held);
         return tail;
       },
       { initialProps: { position: '5' } },

@@ -31,8 +31,8 @@ afterEach(() => {
 });
 
 /**
- * Opens a session whose newest ten turns came with the page, at an address with this anchor. `readOlder` answers the
- * requests for older turns, which it is given.
+ * Opens a session at an anchor. The page has its newest ten turns; `readOlder` may delay or replace each page of older
+ * turns.
  */
 function open(anchor: string, readOlder = async (older: TranscriptPage) => older) {
   history.replaceState(null, '', `/sessions/s#${anchor}`);

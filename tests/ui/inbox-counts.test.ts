@@ -10,12 +10,12 @@ const NEXT = 'permission.1.i';
 /** A page with this initial list. */
 function shown(list: Partial<InboxList>) {
   const fleet = new FleetStore();
-  itemsOf(fleet).take({ position: '10', items: [], next: null, counts: noItems(), ...list });
+  itemsOf(fleet).putList({ position: '10', items: [], next: null, counts: noItems(), ...list });
   return {
     fleet,
     now: () => itemsOf(fleet).listed as ListedItems,
     news: (id: string, fields: Partial<InboxItem>) =>
-      fleet.takeFrames([{ event: 'inbox', id, data: anInboxItem({ ...fields, updatedPosition: id }) }]),
+      fleet.applyFrames([{ event: 'inbox', id, data: anInboxItem({ ...fields, updatedPosition: id }) }]),
   };
 }
 
@@ -33,7 +33,7 @@ it('counts done items, and refreshes counts for items that are not loaded', () =
   expect([now().counts, now().countsAreOld]).toEqual([{ ...counts, permission: 229 }, false]);
   news('13', { id: 'b', kind: 'delivery-gap' });
   expect(now().countsAreOld).toBe(true);
-  itemsOf(fleet).takeCounts({ counts: { ...counts, permission: 229, 'delivery-gap': 7 }, position: '13' });
+  itemsOf(fleet).setCounts({ counts: { ...counts, permission: 229, 'delivery-gap': 7 }, position: '13' });
   expect([now().counts['delivery-gap'], now().countsAreOld]).toEqual([7, false]);
 });
 
@@ -50,14 +50,14 @@ it('counts the items themselves once all are loaded', () => {
 it('drops done items that are no longer shown', async () => {
   const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' }), anInboxItem({ id: 'b' })] });
   const ids = () => now().rows.map(({ id }) => id);
-  const first = itemsOf(fleet).hold(new Set(['a']));
+  const first = itemsOf(fleet).retain(new Set(['a']));
   news('11', { id: 'a', doneAt: 5 });
   news('12', { id: 'b', doneAt: 5 });
   news('13', { id: 'never-here', doneAt: 5 });
   await Promise.resolve();
   expect(ids()).toEqual(['a']);
   first();
-  const second = itemsOf(fleet).hold(new Set(['a', 'c']));
+  const second = itemsOf(fleet).retain(new Set(['a', 'c']));
   await Promise.resolve();
   expect(ids()).toEqual(['a']);
   second();
@@ -69,8 +69,8 @@ it('ignores older reads of a dropped item, and restores it when it reopens', asy
   const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' })], next: NEXT });
   news('20', { id: 'a', doneAt: 5 });
   await Promise.resolve();
-  itemsOf(fleet).takeFound({ position: '15', items: [anInboxItem({ id: 'a' })] });
-  itemsOf(fleet).take({ position: '15', items: [anInboxItem({ id: 'a' })], next: null, counts: noItems() }, NEXT);
+  itemsOf(fleet).putFound({ position: '15', items: [anInboxItem({ id: 'a' })] });
+  itemsOf(fleet).putList({ position: '15', items: [anInboxItem({ id: 'a' })], next: null, counts: noItems() }, NEXT);
   expect(now().rows).toEqual([]);
   news('21', { id: 'a' });
   expect(now().rows.map(({ id }) => id)).toEqual(['a']);

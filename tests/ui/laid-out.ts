@@ -1,7 +1,10 @@
 import { vi } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/misclick-guard';
 
-/** Gives every element a place in the window, which happy-dom does not lay out. Undone by `vi.unstubAllGlobals` and `vi.restoreAllMocks`. */
+/**
+ * Gives every element a place in the window, because happy-dom has no layout. Undo with `vi.unstubAllGlobals` and
+ * `vi.restoreAllMocks`.
+ */
 export function layOut(): void {
   vi.spyOn(Element.prototype, 'getBoundingClientRect').mockImplementation(() => new DOMRect(10, 10, 100, 24));
   vi.stubGlobal('visualViewport', null);

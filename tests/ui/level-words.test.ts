@@ -14,7 +14,7 @@ const ASKED: DesiredLogLevel = {
   reason: null,
 };
 
-/** The sentence, with what ticks in it between braces. */
+/** The status text, with its ticking parts in braces. */
 function said(level: Partial<AgentLogLevel>, agent: Partial<LevelSource> = {}): string {
   const source: LevelSource = {
     connection: 'connected',
@@ -49,7 +49,7 @@ describe('levelText', () => {
       'that is asked',
       { desired: ASKED },
       {},
-      'waiting: debug requested{ 2 s ago}, the agent has not answered yet; expires in {14:32}',
+      'waiting: debug requested{ 2 s ago}, not confirmed by the runner yet; expires in {14:32}',
     ],
     [
       'that the runner has acknowledged',
@@ -103,7 +103,7 @@ describe('levelText', () => {
       'that is to be the default',
       { ...DEBUG, desired: { ...ASKED, level: null, expiresAt: null } },
       {},
-      'waiting: the default (info) requested{ 2 s ago}, the agent has not answered yet',
+      'waiting: the default (info) requested{ 2 s ago}, not confirmed by the runner yet',
     ],
   ])('%s', (_, level, agent, sentence) => {
     expect(said(level, agent)).toBe(sentence);

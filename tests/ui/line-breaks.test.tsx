@@ -26,7 +26,7 @@ const RUNS: Record<string, string> = {
 /** Every component that shows long text of an agent. */
 const PLACES: Record<string, (text: string) => string> = {
   'an agent’s message': (text) => renderToStaticMarkup(<Markdown text={text} />),
-  'a long text': (text) => renderToStaticMarkup(<LongText text={text} most={SIZE} />),
+  'a long text': (text) => renderToStaticMarkup(<LongText text={text} max={SIZE} />),
   'a tool’s input': (text) => renderToStaticMarkup(<VerbatimText text={text} />),
   'a line of a log': (text) => renderToStaticMarkup(<MessageText message={text} hits={[]} isUnfolded />),
   'a line of a log, searched': (text) =>
@@ -66,7 +66,7 @@ describe.each(Object.entries(PLACES))('a run without a space, in %s', (_place, r
 });
 
 it('a long sequence of marks gets break opportunities', () => {
-  const markup = renderToStaticMarkup(<LongText text={`ب${'\u064b'.repeat(3_000)}`} most={SIZE} />);
+  const markup = renderToStaticMarkup(<LongText text={`ب${'\u064b'.repeat(3_000)}`} max={SIZE} />);
   expect(markup.split('<wbr').length).toBeGreaterThan(20);
 });
 

@@ -116,7 +116,7 @@ describe('LiveConnection', () => {
     await settle();
     const second = reader();
     connection.subscribe('session:s', '5', second);
-    // The old stream goes on until the new one is asked for.
+    // The old stream continues until the new one is requested.
     stream(0).send(eventFrame('s', 11));
     await vi.advanceTimersByTimeAsync(1);
     await settle();
@@ -227,7 +227,7 @@ describe('LiveConnection', () => {
     expect(script.streams).toHaveLength(before + 1);
   });
 
-  /** A connection that is whole, at the time 0 of `since()`. */
+  /** Brings a connection live. `since()` returns the milliseconds that have passed since then. */
   const goLive = async () => {
     connection.subscribe('session:s', '1', reader());
     await settle();
@@ -239,7 +239,7 @@ describe('LiveConnection', () => {
     return { heardAt, since: () => Date.now() - heardAt };
   };
 
-  it('takes a server for away within 25 silent seconds, and a heartbeat that is five seconds late for none', async () => {
+  it('detects 25 seconds of silence, but tolerates a heartbeat that is five seconds late', async () => {
     const { since } = await goLive();
     await vi.advanceTimersByTimeAsync(HEARTBEAT_MS + 5_000);
     stream(0).raw(': hb\n\n');
@@ -272,7 +272,7 @@ describe('LiveConnection', () => {
     expect(connection.state).toMatchObject({ status: 'reconnecting', asOf: null });
   });
 
-  it('gives every further attempt the full time, and is live once one is answered', async () => {
+  it('gives every further attempt the full timeout, and is live after the first response', async () => {
     await goLive();
     while (script.streams.length < 2) await vi.advanceTimersByTimeAsync(100);
     await vi.advanceTimersByTimeAsync(20_000);
@@ -301,7 +301,7 @@ describe('LiveConnection', () => {
     expect(r.positions).toEqual(['2', '3']);
   });
 
-  it('notices at once that the machine has slept, and when its clock was set back', async () => {
+  it('detects immediately that the machine has slept or its clock was set back', async () => {
     const { since } = await goLive();
     vi.setSystemTime(Date.now() + 3_600_000);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -317,7 +317,7 @@ describe('LiveConnection', () => {
     expect(connection.state.status).toBe('reconnecting');
   });
 
-  it('checks at once when a sleeping page becomes visible', async () => {
+  it('checks immediately when a sleeping page becomes visible', async () => {
     await goLive();
     vi.setSystemTime(Date.now() + 60_000);
     connection.wake();
@@ -339,7 +339,7 @@ describe('LiveConnection', () => {
     expect(script.streams).toHaveLength(3);
   });
 
-  it('asks the server when the network is said to be down', async () => {
+  it('checks the server when the browser reports that it is offline', async () => {
     await goLive();
     connection.doubt();
     await settle();
@@ -355,7 +355,7 @@ describe('LiveConnection', () => {
     expect(states).toEqual(['live', 'reconnecting']);
   });
 
-  it('reopens at once after a bye, without a state change', async () => {
+  it('reopens immediately after a bye, without a state change', async () => {
     connection.subscribe('session:s', '1', reader());
     await settle();
     stream(0)

@@ -6,7 +6,7 @@ import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
 import { LineSearch } from '@/components/logs/line-search';
 import { markerText, plainLine } from '@/components/logs/log-format';
 import type { FirstLog } from '@/components/logs/log-query';
-import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
+import { filterOf, type LogQuery, paramsFromQuery, queryFromParams, UNFILTERED } from '@/components/logs/log-query';
 import { LogRow } from '@/components/logs/log-row';
 import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-settings';
 import { messagePieces, previewOf } from '@/components/logs/message-pieces';
@@ -20,7 +20,7 @@ function aLine(fields: Partial<LogLine> = {}): LogLine {
 }
 
 function row(line: Partial<LogLine>, query: Partial<LogQuery> = {}, isUnfolded = false): string {
-  const search = query.text === undefined ? null : filterOf({ ...EVERYTHING, ...query }, null);
+  const search = query.text === undefined ? null : filterOf({ ...UNFILTERED, ...query }, null);
   return renderToStaticMarkup(
     <LogRow
       line={aLine(line)}
@@ -87,7 +87,7 @@ describe('a log line', () => {
     expect(previewOf('a漢'.repeat(2_000), false).text).toBe('a漢'.repeat(30).slice(0, -1));
     expect(previewOf('a\0'.repeat(2_000), false)).toEqual({
       text: `${'a\0'.repeat(15)}a`,
-      rest: '3969 more characters',
+      rest: '3,969 more characters',
     });
   });
 
@@ -95,7 +95,7 @@ describe('a log line', () => {
     expect(row({ message: Array.from({ length: 40 }, (_, index) => `at ${index}`).join('\n') })).toContain(
       '28 more lines',
     );
-    expect(row({ message: 'x'.repeat(5_000) })).toContain('4000 more characters');
+    expect(row({ message: 'x'.repeat(5_000) })).toContain('4,000 more characters');
     expect(row({ message: 'x'.repeat(5_000) }, {}, true)).toContain('x'.repeat(5_000));
   });
 });
@@ -171,7 +171,7 @@ describe('formats', () => {
     expect(timeFromField('', true)).toBeNull();
   });
 
-  it('say who changed the level, and how much was removed', () => {
+  it('show who changed the level, and how many lines were removed', () => {
     expect(markerText({ kind: 'level', level: 'debug', previous: 'info', by: 'ada' })).toBe(
       'level info → debug, by ada',
     );
@@ -188,11 +188,11 @@ describe('formats', () => {
 
 describe('a log query', () => {
   it.each<LogQuery>([
-    EVERYTHING,
-    { ...EVERYTHING, level: 'warn', components: ['a b', 'ü&c'], text: 'x "y z"' },
-    { ...EVERYTHING, text: '^a+(b|c)$', isRegex: true, from: 5, to: 1_795_170_167_743 },
-    { ...EVERYTHING, isRegex: true },
-  ])('is the same after a way through an address: %j', (query) => {
+    UNFILTERED,
+    { ...UNFILTERED, level: 'warn', components: ['a b', 'ü&c'], text: 'x "y z"' },
+    { ...UNFILTERED, text: '^a+(b|c)$', isRegex: true, from: 5, to: 1_795_170_167_743 },
+    { ...UNFILTERED, isRegex: true },
+  ])('round-trips through a URL: %j', (query) => {
     expect(queryFromParams(new URLSearchParams(paramsFromQuery(query).toString()))).toEqual(query);
   });
 });
@@ -201,7 +201,7 @@ describe('lines in the server’s markup', () => {
   const written = (message: string) =>
     renderToStaticMarkup(
       <FirstLines
-        first={{ query: EVERYTHING, page: { lines: [aLine({ message })] } as unknown as FirstLog['page'], readAt: 0 }}
+        first={{ query: UNFILTERED, page: { lines: [aLine({ message })] } as unknown as FirstLog['page'], readAt: 0 }}
         onPainted={() => {}}
       />,
     );
@@ -214,7 +214,7 @@ describe('lines in the server’s markup', () => {
     expect(written('ready')).not.toContain('only-where-wrapped');
   });
 
-  it('offer to unfold a wrapped line only if there is more of it', () => {
+  it('show an unfold button on a wrapped line only if text is hidden', () => {
     expect(written('word '.repeat(30))).toMatch(/aria-label="Unfold the line" class="[^"]*only-where-cut/);
     expect(written('The answer is {"a":1,"b":{"c":[1,2,3]}}')).not.toContain('only-where-cut');
   });

@@ -8,9 +8,9 @@ import { LogRow } from '@/components/logs/log-row';
 import { LiveMatcher } from '@/components/logs/log-store';
 import { LogWindow } from '@/components/logs/log-window';
 
-/** What one line costs, in milliseconds of a clock that nothing else moves. */
+/** Cost of one line, in milliseconds of the fake clock. */
 const LINE_MS = 3;
-/** So many lines fit into a slice: the last begins within it. */
+/** Number of lines in a slice; the last one starts within it. */
 const AT_ONCE = 3;
 
 let now = 0;
@@ -32,14 +32,14 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
 });
 afterEach(() => {
-  // the page has had a turn for anything else
+  // lets the event loop turn
   vi.runAllTimers();
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
 });
 
-/** Finds lines that say "hit", and takes its time for each, and as much again to look for a hit in it. */
+/** Finds lines that contain "hit". Testing a line takes `LINE_MS`, and so does searching it for hits. */
 const slow: LogRegex = {
   source: 'hit',
   required: null,
@@ -193,7 +193,7 @@ describe('searched lines', () => {
     for (const line of shown) {
       for (let done = false; !done; ) {
         const before = tested.length + lookedFor;
-        ({ isDone: done } = search.goOn(line, line.message));
+        ({ isDone: done } = search.advance(line, line.message));
         expect(tested.length + lookedFor - before).toBeLessThanOrEqual(AT_ONCE);
       }
     }
@@ -207,9 +207,9 @@ describe('searched lines', () => {
     const text = line.message;
     let marked = 0;
     for (
-      let { isDone, isFound, hits } = search.answer(line, text);
+      let { isDone, isFound, hits } = search.result(line, text);
       ;
-      { isDone, isFound, hits } = search.goOn(line, text)
+      { isDone, isFound, hits } = search.advance(line, text)
     ) {
       expect(isFound).not.toBe(false);
       expect(hits.length).toBeGreaterThanOrEqual(marked);

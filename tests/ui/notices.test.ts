@@ -5,7 +5,7 @@ import {
   isQuiet,
   NO_NOTICES,
   type NoticeSettings,
-  nextLook,
+  nextCheck,
   noticeSettings,
   storedNotices,
 } from '@/components/inbox/notices';
@@ -78,7 +78,7 @@ it('nextLook skips a session that finished before the last check and changed aft
   const freshAfter = (stateSince: number) => {
     const sessions = [aSession({ stateSince, updatedPosition: '12' })];
     const now = NOW + 5_000;
-    return nextLook(before, currentNotices({ items: [], sessions }, all, now), now, '12').fresh.length;
+    return nextCheck(before, currentNotices({ items: [], sessions }, all, now), now, '12').fresh.length;
   };
   expect([freshAfter(NOW - 60_000), freshAfter(NOW + 1_000)]).toEqual([0, 1]);
 });

@@ -1,7 +1,7 @@
 import type { OutputPart, TaskOutput } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { endOfOutput, findInOutput, MOST_HITS, outputRows, segmentsOf } from '@/components/tasks/output-rows';
+import { endOfOutput, findInOutput, MAX_HITS, outputRows, segmentsOf } from '@/components/tasks/output-rows';
 import { stripAnsi } from '@/components/ui/ansi';
 
 const output = (...parts: (Partial<OutputPart> & { text: string })[]): TaskOutput => {
@@ -128,7 +128,7 @@ describe('findInOutput', () => {
   test('counts the newest of very many hits', () => {
     const many = outputRows(output({ text: `${'x'.repeat(100)}\n`.repeat(100) }));
     const hits = findInOutput(many, 'x');
-    expect(hits).toHaveLength(MOST_HITS);
+    expect(hits).toHaveLength(MAX_HITS);
     expect(hits.at(-1)).toEqual({ row: 99, start: 99, end: 100 });
     expect(hits[0]).toEqual({ row: 50, start: 0, end: 1 });
   });

@@ -12,11 +12,11 @@ function parked(position: string, sessionId: string, taskId: string, event: unkn
 }
 
 test('groups a session’s records of a task run under the last summary', () => {
-  const told = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
+  const custom = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
   const groups = groupParked([
-    parked('1', 'b', 't1', told('task:progress', { summary: 'Half way' })),
-    parked('2', 'c', 't1', told('task:completed', { status: 'failed' })),
-    parked('3', 'b', 't1', told('task:completed', { status: 'completed', summary: 'All green' })),
+    parked('1', 'b', 't1', custom('task:progress', { summary: 'Half way' })),
+    parked('2', 'c', 't1', custom('task:completed', { status: 'failed' })),
+    parked('3', 'b', 't1', custom('task:completed', { status: 'completed', summary: 'All green' })),
     parked('4', 'b', 't1', null, 'run-2'),
   ]);
   expect(groups.map(({ first, records, summary }) => [first.position, records.length, summary])).toEqual([

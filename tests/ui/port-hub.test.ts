@@ -4,19 +4,21 @@ import { PortHub } from '@/components/live/port-hub';
 import type { HubMessage, PageMessage, Port } from '@/components/live/port-messages';
 import { eventFrame, type ScriptedStream, scriptedFetch } from './scripted-stream';
 
-/** A page's end of a port, with all it was told. */
+/** A page's end of a port, with the messages it has received. */
 class Page implements Port {
   onmessage: ((event: MessageEvent) => void) | null = null;
-  readonly told: HubMessage[] = [];
+  readonly received: HubMessage[] = [];
   postMessage(message: unknown): void {
-    this.told.push(message as HubMessage);
+    this.received.push(message as HubMessage);
   }
   close(): void {}
   say(...messages: PageMessage[]): void {
     for (const data of messages) this.onmessage?.({ data } as MessageEvent);
   }
   positions(): string[] {
-    return this.told.flatMap((message) => (message.type === 'frames' ? message.frames.map((frame) => frame.id) : []));
+    return this.received.flatMap((message) =>
+      message.type === 'frames' ? message.frames.map((frame) => frame.id) : [],
+    );
   }
 }
 
@@ -68,7 +70,7 @@ describe('PortHub', () => {
       .send({ event: 'up-to-date', data: { position: '1' } });
     await settle();
     const late = open();
-    expect(late.told.at(-1)).toMatchObject({ type: 'state', state: { status: 'live' } });
+    expect(late.received.at(-1)).toMatchObject({ type: 'state', state: { status: 'live' } });
   });
 
   it('forgets a tab when its lock is released', async () => {
@@ -81,11 +83,11 @@ describe('PortHub', () => {
     expect(tab.positions()).toEqual([]);
   });
 
-  it('forgets a tab without a lock that misses its pings, and takes it back when it wakes', async () => {
+  it('forgets a tab without a lock that misses its pings, and accepts it again when it wakes', async () => {
     const tab = open({ type: 'subscribe', key: 1, topic: 'session:s', after: '0' });
     await vi.advanceTimersByTimeAsync(100_000);
     tab.say({ type: 'wake' });
-    expect(tab.told.at(-1)).toEqual({ type: 'unknown' });
+    expect(tab.received.at(-1)).toEqual({ type: 'unknown' });
     tab.say({ type: 'open' }, { type: 'subscribe', key: 1, topic: 'session:s', after: '0' });
     await settle();
     (script.streams.at(-1) as ScriptedStream).accept().send(eventFrame('s', 1));
@@ -99,6 +101,6 @@ describe('PortHub', () => {
       await vi.advanceTimersByTimeAsync(20_000);
       tab.say({ type: 'pong' });
     }
-    expect(tab.told.some((message) => message.type === 'unknown')).toBe(false);
+    expect(tab.received.some((message) => message.type === 'unknown')).toBe(false);
   });
 });

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { ConnectionStatus } from '@/components/live/connection-state';
 import { refetchOnceLive } from '@/components/live/live-provider';
 
-/** A connection that enters these statuses, one after the other. */
+/** A connection whose status the test sets. */
 function connection() {
   const listeners = new Set<() => void>();
   let status: ConnectionStatus = 'connecting';

@@ -31,7 +31,7 @@ describe('removed turns', () => {
     [12_400, '12,400 older turns were removed on or before 12 Nov 2026'],
     [1, '1 older turn was removed on 12 Nov 2026'],
     [0, 'Older entries were removed on or before 12 Nov 2026'],
-  ])('it says that %i were removed, and when exactly', (turns, words) => {
+  ])('shows that %i were removed, and when', (turns, words) => {
     expect(topOf({ removed: removed(turns) })).toBe(words);
     const time = document.querySelector('time');
     expect(time?.dateTime).toBe(new Date(AT).toISOString());

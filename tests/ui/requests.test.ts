@@ -94,10 +94,10 @@ describe('pending replies', () => {
     const fleet = new FleetStore();
     let position = 11;
     const take = (...rows: Obligation[]) =>
-      fleet.takeFrames(rows.map((data) => ({ event: 'obligation', id: String(++position), data })));
+      fleet.applyFrames(rows.map((data) => ({ event: 'obligation', id: String(++position), data })));
     const openIds = () =>
       openObligationsIn(fleet.obligations.list('a')?.rows ?? [], 's').map(({ messageId }) => messageId);
-    fleet.takeObligations('a', { position: '11', obligations: [] });
+    fleet.putObligations('a', { position: '11', obligations: [] });
     take(row('m2', 'owed', '11'), row('m1', 'owed', '9'));
     expect(openIds()).toEqual(['m1', 'm2']);
     take(row('m1', 'answered', '9'), row('m3', 'owed', '12'));

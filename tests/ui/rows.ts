@@ -12,7 +12,7 @@ import type {
 } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
 
-/** Rows of the read models, whole, of which a test says only what matters to it. */
+/** Complete rows of the read models. A test passes only the fields it is about. */
 
 export function anInsight(fields: Partial<Insight> = {}): Insight {
   return {
@@ -31,7 +31,7 @@ export function anInsight(fields: Partial<Insight> = {}): Insight {
   };
 }
 
-/** An item that has not changed since it came up, unless `fields` has an `openedPosition`. */
+/** An inbox item, unchanged since it was opened unless `fields` has an `openedPosition`. */
 export function anInboxItem(fields: Partial<InboxItem> = {}): InboxItem {
   return {
     id: 'i',

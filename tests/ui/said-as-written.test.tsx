@@ -14,7 +14,7 @@ import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
 function Page({ turns, tasks }: { turns: Turn[]; tasks: Task[] }) {
   return (
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
           {turns.map((turn) => (
             <TurnArticle key={turn.id} turn={turn} flash={false} />
@@ -28,7 +28,7 @@ const render = (turns: Turn[], tasks: Task[] = []) =>
   renderToStaticMarkup(<Page turns={turns} tasks={tasks} />).replaceAll('<!-- -->', '');
 const html = (text: string) => renderToStaticMarkup(<Markdown text={text} />);
 
-/** What a terminal would show something else for than what was written. */
+/** Texts that a terminal would show differently. */
 const HIDING = [
   ['what a carriage return would overwrite', 'deleted the database\rall tests pass'],
   ['a title of the terminal', 'deleted \u001b]0;the database\u0007 nothing'],
@@ -40,7 +40,7 @@ const HIDING = [
   ['tags', 'kept\u{e0064}\u{e0065}\u{e006c}'],
 ] as const;
 
-/** What of these must not be in the page: as signs they are letters. */
+/** Characters of these texts that must not be in the page, which shows them as labels. */
 const RAW = ['\r', '\b', '\u001b', '\u009d', '\u200b', '\u202e', '\u{e0064}'];
 
 describe('texts in summaries', () => {
@@ -59,8 +59,8 @@ describe('texts in summaries', () => {
     const markup = render(turns, [begun]);
     expect(renderedText(markup).split(summary)).toHaveLength(3);
     expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
-    const told = aTurn({ id: 'r3', kind: 'none', items: [aTaskMoment({ position: '30', phase: 'completed' })] });
-    expect(renderedText(render([told], [{ ...begun, startedInTurnId: null }]))).toContain(summary);
+    const ended = aTurn({ id: 'r3', kind: 'none', items: [aTaskMoment({ position: '30', phase: 'completed' })] });
+    expect(renderedText(render([ended], [{ ...begun, startedInTurnId: null }]))).toContain(summary);
   });
 
   it.each(HIDING)('of errors of tasks and turns: %s', (_what, error) => {
@@ -71,7 +71,7 @@ describe('texts in summaries', () => {
     expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
   });
 
-  it('are shown as far as a page can, and say that they continue', () => {
+  it('are shown in part if they are long, with a button for more', () => {
     const summary = '\u200b\u200e'.repeat(5_000);
     const markup = render(
       [aTurn({ items: [aTaskMoment()] })],
@@ -82,7 +82,7 @@ describe('texts in summaries', () => {
   });
 });
 
-/** Drawn as nothing, or as nothing but a change to what stands around them. */
+/** Characters that are invisible or only change the text around them. */
 const FILLERS = [
   ...[0xad, 0x34f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x2800, 0x3164, 0xffa0, 0xfff9, 0xfffa, 0xfffb],
   ...[0x206a, 0x206b, 0x206c, 0x206d, 0x206e, 0x206f, 0x1bca0, 0x1bca3, 0x1d173, 0x1d17a],

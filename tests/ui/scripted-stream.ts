@@ -1,7 +1,7 @@
 import type { Frame } from '@interlude/protocol/frames';
 import { encodeFrame } from '@interlude/protocol/sse';
 
-/** One `GET /stream` a client made, held by the test that answers it. */
+/** A client's `GET /stream`, to which the test responds. */
 export class ScriptedStream {
   readonly topics: string[];
   readonly after: string | null;
@@ -44,7 +44,7 @@ export class ScriptedStream {
     this.#respond(new Response('{}', { status }));
   }
 
-  /** There is no way to the server. */
+  /** Fails the request: the server is unreachable. */
   lose(): void {
     this.#reject(new TypeError('Failed to fetch'));
   }
@@ -63,7 +63,7 @@ export class ScriptedStream {
   }
 }
 
-/** A `fetch` whose every call waits for the test. */
+/** A `fetch` whose calls the test settles. */
 export function scriptedFetch() {
   const streams: ScriptedStream[] = [];
   const fetch = ((url: string, init?: RequestInit) => {

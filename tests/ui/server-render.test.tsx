@@ -11,9 +11,9 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function Reader() {
-  useInitialData((fleet) => fleet.takeSession({ position: '1', session: aSession() }));
+  useInitialData((fleet) => fleet.putSession({ position: '1', session: aSession() }));
   const load = () => Promise.reject(new Error('not on the server'));
-  useFleetQuery({ kind: 'row', table: 'sessions', of: 's', load, take: () => undefined });
+  useFleetQuery({ kind: 'row', table: 'sessions', of: 's', load, put: () => undefined });
   const session = useFleet(({ sessions }) => sessions.get('s'));
   const snapshot = useFolded(['one'], 'session:s', () => {
     const initial = { position: '1', text: 'folded' };
@@ -23,7 +23,7 @@ function Reader() {
   return `${data} ${session?.title} ${snapshot.store.value?.text}`;
 }
 
-it('a render on the server leaves no timer that would keep what it read', () => {
+it('a server render leaves no timer that would retain its data', () => {
   const markup = renderToString(
     <LiveProvider>
       <Reader />

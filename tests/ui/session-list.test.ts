@@ -2,7 +2,7 @@ import type { SessionList, SessionSummary } from '@interlude/protocol/read-model
 import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { describe, expect, it } from 'vitest';
 import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
-import { describeState, GROUPS, needsLook, sessionTitle } from '@/components/sessions/session-labels';
+import { describeState, GROUPS, needsAttention, sessionTitle } from '@/components/sessions/session-labels';
 import { groupSessions } from '@/components/sessions/session-nav';
 import { aSession } from './rows';
 
@@ -93,7 +93,7 @@ describe('the session list', () => {
       ['seen', 'seen', 'old'],
       ['archived', 'archived'],
     ]);
-    expect(sessions.filter((session) => needsLook(session, NOW))).toHaveLength(4);
+    expect(sessions.filter((session) => needsAttention(session, NOW))).toHaveLength(4);
     // found by its current group
     expect(groupSessions(sessions, 'failed, seen', NOW).map(({ group }) => group)).toEqual(['seen']);
   });
@@ -175,13 +175,13 @@ describe('the session list', () => {
   function shown(list: Pick<SessionList, 'sessions' | 'next' | 'counts' | 'position'>) {
     const fleet = new FleetStore();
     const page = (one: typeof list) => ({ ...one, hasMore: one.next !== null });
-    fleet.takeSessions(page(list));
+    fleet.putSessions(page(list));
     return {
       fleet,
       now: () => fleet.listedSessions as ListedSessions,
       news: (id: string, data: SessionSummary) =>
-        fleet.takeFrames([{ event: 'session', id, data: { ...data, updatedPosition: id } }]),
-      more: (one: typeof list) => fleet.takeSessions(page(one), list.next ?? undefined),
+        fleet.applyFrames([{ event: 'session', id, data: { ...data, updatedPosition: id } }]),
+      more: (one: typeof list) => fleet.putSessions(page(one), list.next ?? undefined),
     };
   }
 
@@ -222,7 +222,7 @@ describe('the session list', () => {
     expect([part.now().counts, part.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, idle: 899 }, true]);
     // Counts from before the last change, which the stream also reports.
     part.news('5', aSession({ id: 'a', state: 'exited' }));
-    part.fleet.takeCounts({ ...NONE, failed: 1, working: 1, idle: 899 }, '4');
+    part.fleet.setCounts({ ...NONE, failed: 1, working: 1, idle: 899 }, '4');
     expect([part.now().counts, part.now().countsAreOld]).toEqual([
       { ...NONE, working: 1, idle: 899, exited: 1 },
       false,

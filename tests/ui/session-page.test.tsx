@@ -28,14 +28,14 @@ const other = aSession({ id: 'other', title: 'Another one' });
 const start: SessionStart = {
   session: { session: shown, position: '10' },
   agent: null,
-  tasks: { list: { tasks: [aTask({ sessionId: 'shown' })], position: '10' }, whole: true },
+  tasks: { list: { tasks: [aTask({ sessionId: 'shown' })], position: '10' }, isComplete: true },
   transcript: { position: '10', hasMore: false, turns: [aTurn({ items: [aMessage({ text: 'Hello' })] })] },
 };
 
 function Beside() {
   useInitialData((fleet) => {
     const counts = { ...noSessions(), idle: 2 };
-    fleet.takeSessions({ sessions: [shown, other], position: '9', hasMore: false, next: null, counts });
+    fleet.putSessions({ sessions: [shown, other], position: '9', hasMore: false, next: null, counts });
   });
   return <SessionNav currentId="shown" keysEverywhere={false} empty={null} />;
 }

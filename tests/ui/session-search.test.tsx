@@ -61,7 +61,7 @@ function answerOf(params: URLSearchParams): SessionList {
 }
 
 function Page() {
-  useInitialData((fleet) => fleet.takeSessions(answerOf(new URLSearchParams())));
+  useInitialData((fleet) => fleet.putSessions(answerOf(new URLSearchParams())));
   return <SessionNav currentId={null} keysEverywhere empty={null} />;
 }
 const open = (search = '') => {

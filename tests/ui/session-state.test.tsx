@@ -28,7 +28,7 @@ function fleetOf(...sessions: SessionSummary[]): FleetStore {
   const fleet = new FleetStore();
   const counts = noSessions();
   for (const { state } of sessions) counts[state] += 1;
-  fleet.takeSessions({ sessions, position: '9', hasMore: true, next: 'idle.5.b', counts });
+  fleet.putSessions({ sessions, position: '9', hasMore: true, next: 'idle.5.b', counts });
   return fleet;
 }
 
@@ -69,8 +69,8 @@ describe('as time passes a page', () => {
     fleet.passTime(NOW + 2_000, stateAt);
     expect(fleet.listedSessions?.sessions.map(({ state }) => state)).toEqual(['idle']);
     expect(fleet.listedSessions?.counts).toEqual(before?.counts);
-    const told = { ...stateAt(resting(), NOW + 2_100), updatedPosition: '12' };
-    fleet.takeFrames([{ event: 'session', id: '12', data: told }]);
+    const updated = { ...stateAt(resting(), NOW + 2_100), updatedPosition: '12' };
+    fleet.applyFrames([{ event: 'session', id: '12', data: updated }]);
     const counts = { ...noSessions(), idle: 1 };
     expect([fleet.listedSessions?.counts, fleet.listedSessions?.countsAreOld]).toEqual([counts, false]);
   });

@@ -90,7 +90,7 @@ const press = (name: string | RegExp) =>
 it('signs out every other browser on a second press, and keeps this one', async () => {
   read = { signIns: [aSignIn('here'), aSignIn('there')] };
   answer = () => Response.json({ signIns: [aSignIn('here')] });
-  await open(<YouPage me={me('admin')} initial={{ signIns: [aSignIn('here'), aSignIn('there')] }} ask="" />);
+  await open(<YouPage me={me('admin')} initial={{ signIns: [aSignIn('here'), aSignIn('there')] }} hint="" />);
   screen.getByText(/Ends after 8 hours without use\./);
   await act(settle);
   await press('Sign out everywhere else');
@@ -104,7 +104,7 @@ it('shows when a sign-in ends, idle and at the latest', async () => {
   const [HOUR, DAY] = [3_600_000, 24 * 3_600_000];
   const textFor = async (times: Partial<CredentialSummary>) => {
     read = { signIns: [{ ...aSignIn('here'), createdAt: NOW, lastUsedAt: NOW, ...times }] };
-    await open(<YouPage me={me('admin')} initial={read as OwnSignIns} ask="" />);
+    await open(<YouPage me={me('admin')} initial={read as OwnSignIns} hint="" />);
     const text = screen.getByText(/Signed in since/).textContent;
     cleanup();
     return text;
@@ -116,9 +116,9 @@ it('shows when a sign-in ends, idle and at the latest', async () => {
   );
 });
 
-it('shows a viewer’s permissions and whom to ask', async () => {
+it('shows a viewer’s permissions and the admins to ask', async () => {
   read = { signIns: [] };
-  await open(<YouPage me={me('viewer')} initial={{ signIns: [] }} ask="For more, ask an admin: Lena." />);
+  await open(<YouPage me={me('viewer')} initial={{ signIns: [] }} hint="For more, ask an admin: Lena." />);
   expect(document.body.textContent).toContain(
     'Viewer: can read everything, but change nothing. For more, ask an admin: Lena.',
   );

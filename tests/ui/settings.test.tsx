@@ -2,11 +2,11 @@ import { newTokenSchema } from '@interlude/protocol/access';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { isTrouble, SignInWays, WhySignedOut } from '@/app/signed-out/sign-in-ways';
+import { isTrouble, SignedOutReason, SignInOptions } from '@/app/signed-out/sign-in-ways';
 import { filterIn, paramsOf } from '@/components/settings/audit-filter';
 import { scopeInWords } from '@/components/settings/role-labels';
-import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenCommands, tokenRequest } from '@/components/settings/token-form';
-import { inWords, spanInWords } from '@/components/settings/until';
+import { EMPTY_TOKEN, ROLE_SCOPES, TOKEN_ROLES, tokenCommands, tokenRequest } from '@/components/settings/token-form';
+import { remainingTime, spanInWords } from '@/components/settings/until';
 import { MessageView } from '@/components/transcript/message-view';
 import { NowProvider } from '@/components/ui/clock';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
@@ -17,17 +17,17 @@ const agents = (ids: string[], prefixes: string[] = []) => ({ kind: 'agents', id
 
 describe('the page to sign in', () => {
   it('explains why the sign-in ended or failed', () => {
-    expect(words(<WhySignedOut reason="ended" />)).toMatch(/signed out.*an admin signed you out/);
-    expect(words(<WhySignedOut reason="old-link" />)).toContain(
+    expect(words(<SignedOutReason reason="ended" />)).toMatch(/signed out.*an admin signed you out/);
+    expect(words(<SignedOutReason reason="old-link" />)).toContain(
       'It was used, is older than five minutes, or comes from a sign-in that has ended. Get a new one below.',
     );
-    expect(words(<WhySignedOut reason={null} />)).toBe('');
+    expect(words(<SignedOutReason reason={null} />)).toBe('');
     expect(['ended', 'toString', undefined, ['ended']].map(isTrouble)).toEqual([true, false, false, false]);
   });
 
   it('offers the provider first, keeps the target page, and folds the local sign-in unless it failed', () => {
     const page = (reason: SignInFailure | null) =>
-      renderToStaticMarkup(<SignInWays next="/inbox?a=1&b=2" reason={reason} provider="id.example" />);
+      renderToStaticMarkup(<SignInOptions next="/inbox?a=1&b=2" reason={reason} provider="id.example" />);
     expect(page(null)).toContain('href="/sign-in/provider?next=%2Finbox%3Fa%3D1%26b%3D2"');
     expect(page(null)).toContain('Sign in with id.example');
     for (const reason of [null, 'ended'] as const) expect(page(reason)).toMatch(/<details(?! open)/);
@@ -36,7 +36,7 @@ describe('the page to sign in', () => {
   });
 
   it('offers no provider if none is set', () => {
-    const page = renderToStaticMarkup(<SignInWays next="/" reason={null} provider={null} />);
+    const page = renderToStaticMarkup(<SignInOptions next="/" reason={null} provider={null} />);
     expect(page).not.toContain('details');
     expect(page).toContain('action="/sign-in"');
   });
@@ -45,7 +45,7 @@ describe('the page to sign in', () => {
 describe('a new token', () => {
   it('makes a valid request for every role and scope', () => {
     for (const { role } of TOKEN_ROLES) {
-      for (const reach of REACHES[role]) {
+      for (const reach of ROLE_SCOPES[role]) {
         const request = tokenRequest({ ...EMPTY_TOKEN, role, reach, agent: ' ci-1 ', expiry: '30' }, 1_000);
         expect(newTokenSchema.safeParse(request).success).toBe(true);
         expect(request).toMatchObject({ role, expiresAt: 1_000 + 30 * 86_400_000 });
@@ -79,7 +79,7 @@ describe('in words', () => {
   });
 
   it('describes when it ends', () => {
-    expect([-5, 900, 240_000, 5 * 3_600_000, 30 * 86_400_000 - 1].map(inWords)).toEqual([
+    expect([-5, 900, 240_000, 5 * 3_600_000, 30 * 86_400_000 - 1].map(remainingTime)).toEqual([
       ...['in 0 s', 'in 1 s', 'in 4 min', 'in 5 h', 'in 30 d'],
     ]);
     expect([3_600_000, 8 * 3_600_000, 7 * 86_400_000].map(spanInWords)).toEqual(['an hour', '8 hours', '7 days']);

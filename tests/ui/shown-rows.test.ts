@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { around, sectionsOf } from '@/components/transcript/item-rows';
+import { rowsAround, sectionsOf } from '@/components/transcript/item-rows';
 
 const LIMITS = { head: 10, tail: 40 };
 
@@ -17,7 +17,7 @@ describe('the rows of a turn', () => {
   });
 
   it('include those the reader opened or was led to', () => {
-    expect(sectionsOf(10_000, LIMITS, [[10, 210], around(5_000)])).toEqual([
+    expect(sectionsOf(10_000, LIMITS, [[10, 210], rowsAround(5_000)])).toEqual([
       { from: 0, to: 210, isShown: true },
       { from: 210, to: 4_980, isShown: false },
       { from: 4_980, to: 5_020, isShown: true },

@@ -35,8 +35,8 @@ describe('tasks', () => {
   it('keeps the identity of unchanged rows', () => {
     const changed = { ...second, status: 'failed' as const };
     const fleet = new FleetStore();
-    fleet.takeTasks('s', { position: '60', tasks: [first, second] });
-    fleet.takeFrames([
+    fleet.putTasks('s', { position: '60', tasks: [first, second] });
+    fleet.applyFrames([
       { event: 'task', id: '70', data: aTask({ position: '70' }) },
       { event: 'task', id: '71', data: changed },
     ]);

@@ -8,7 +8,7 @@ import { aTask } from './rows';
 const render = (omitted?: number) =>
   renderToStaticMarkup(
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         <TaskPanel tasks={[aTask({ status: 'running' })]} omitted={omitted} />
       </LivenessProvider>
     </NowProvider>,

@@ -59,7 +59,7 @@ it('does not stop a task on a double click', async () => {
 it.each([
   ['the button loses the focus', async () => fireEvent.blur(screen.getByRole('button', { name: CONFIRM }))],
   ['four seconds pass', () => vi.advanceTimersByTimeAsync(4_000)],
-])('first press is taken back when %s', async (_when, happen) => {
+])('cancels the first press when %s', async (_when, happen) => {
   await click(STOP);
   await act(settle);
   await act(async () => {

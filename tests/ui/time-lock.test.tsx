@@ -18,7 +18,7 @@ interface Shown {
 }
 
 function Page({ turns, tasks = [], held }: Shown): ReactElement {
-  const lock = held === undefined ? null : { held, toggle: () => {} };
+  const lock = held === undefined ? null : { lockedAnchor: held, toggle: () => {} };
   return (
     <NowProvider renderedAt={63_000}>
       <TimeLockProvider value={lock}>

@@ -15,7 +15,7 @@ const shown = (name: string, args: unknown, argsText = '') =>
 const count = (name: string, args: unknown) =>
   renderToStaticMarkup(<EditCount call={aCall({ name, args, argsText: '' })} />);
 
-/** The lines of a kind, as a reader would read them. */
+/** The visible lines of a kind. */
 function linesOf(markup: string, tag: 'ins' | 'del' | 'div'): string[] {
   const line = new RegExp(
     `<${tag} class="flex min-h[^>]*>.*?<span class="verbatim[^>]*>([\\s\\S]*?)</span></${tag}>`,
@@ -46,11 +46,11 @@ describe('lineDiff', () => {
         const [old, now] = [oneSide(chunks, 'added'), oneSide(chunks, 'removed')];
         expect([before, `${before}\n`]).toContain(old);
         expect([after, `${after}\n`]).toContain(now);
-        // Of two that both go on behind it, neither is given a line break that the other has not.
+        // A line break is added to both texts or to neither.
         if (before !== '' && after !== '') expect(old === before).toBe(now === after);
-        for (const { text: lines, lines: told } of chunks) {
+        for (const { text: lines, lines: count } of chunks) {
           expect(lines.endsWith('\n')).toBe(true);
-          expect(lines.split('\n').length - 1).toBe(told);
+          expect(lines.split('\n').length - 1).toBe(count);
         }
       }),
       { numRuns: 2_000 },
@@ -108,7 +108,7 @@ describe('an edit', () => {
     expect(shown('Write', { content: 'a' })).toContain(note);
     expect(shown('Write', { content: 'a\n' })).not.toContain(note);
     expect(shown('Write', { content: '' })).not.toContain(note);
-    // Of a part of a file nobody knows what follows it.
+    // An edit shows a part of a file, whose end is unknown.
     expect(shown('Edit', { old_string: 'a', new_string: 'b' })).not.toContain(note);
   });
 
@@ -198,7 +198,9 @@ function rowsOf(name: string, args: object, opened: ReadonlySet<string> = new Se
   }
   return rows
     .map((row) =>
-      'pieces' in row ? (row.goesOn ? '' : '\n') + row.pieces.map((piece) => piece.text).join('') : `\n(${row.kind})`,
+      'pieces' in row
+        ? (row.isContinuation ? '' : '\n') + row.pieces.map((piece) => piece.text).join('')
+        : `\n(${row.kind})`,
     )
     .join('')
     .slice(1)

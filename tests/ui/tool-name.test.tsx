@@ -10,7 +10,7 @@ import { aRequest } from './rows';
 function shown(toolName: string, fields: Parameters<typeof aRequest>[0] = {}): string {
   const markup = renderToStaticMarkup(
     <NowProvider renderedAt={1_000}>
-      <LivenessProvider stoppedAt={null} heardAt={null} why="" isAway={false}>
+      <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
         {renderRequest(aRequest({ toolName, ...fields }))}
       </LivenessProvider>
     </NowProvider>,

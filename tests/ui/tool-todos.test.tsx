@@ -7,7 +7,7 @@ import { unescaped } from '../support/rendered-text';
 
 const shown = (args: unknown, name = 'TodoWrite') =>
   renderToStaticMarkup(<ToolInput call={{ name, args, argsText: '' }} />);
-const told = (args: unknown) => mainArgument({ name: 'TodoWrite', args, argsText: '' });
+const line = (args: unknown) => mainArgument({ name: 'TodoWrite', args, argsText: '' });
 const items = (markup: string) =>
   [...markup.matchAll(/<li[^>]*>(.*?)<\/li>/gs)].map(([, one]) => unescaped((one ?? '').replace(/<[^>]*>/g, '')));
 
@@ -29,9 +29,9 @@ describe('a to-do list', () => {
   });
 
   it('is summarized on the call’s line with the current item', () => {
-    expect(told({ todos })).toBe('1 of 3 done: Running the tests');
-    expect(told({ todos: todos.slice(2) })).toBe('0 of 1 done');
-    expect(told({ todos: [] })).toBe('0 of 0 done');
+    expect(line({ todos })).toBe('1 of 3 done: Running the tests');
+    expect(line({ todos: todos.slice(2) })).toBe('0 of 1 done');
+    expect(line({ todos: [] })).toBe('0 of 0 done');
   });
 
   it('shows invisible characters as symbols, and markup as text', () => {

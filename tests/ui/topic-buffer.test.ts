@@ -7,7 +7,7 @@ const frame = (position: number) => eventFrame('s', position) as RowFrame;
 
 function trackWith(...positions: number[]): TopicBuffer {
   const track = new TopicBuffer('0');
-  for (const position of positions) track.take(frame(position), 1);
+  for (const position of positions) track.add(frame(position), 1);
   return track;
 }
 
@@ -15,14 +15,14 @@ const idsSince = (track: TopicBuffer, after: string) => track.since(after).map((
 
 it('keeps a repeated frame once, and its position', () => {
   const track = trackWith(1, 2, 3);
-  expect([track.take(frame(2), 1), track.take(frame(3), 1)]).toEqual([false, false]);
+  expect([track.add(frame(2), 1), track.add(frame(3), 1)]).toEqual([false, false]);
   expect(track.position).toBe('3');
   expect(idsSince(track, '0')).toEqual(['1', '2', '3']);
 });
 
 it('compares positions as numbers', () => {
   const track = trackWith(9);
-  expect([track.take(frame(10), 1), track.take(frame(9), 1)]).toEqual([true, false]);
+  expect([track.add(frame(10), 1), track.add(frame(9), 1)]).toEqual([true, false]);
 });
 
 it('does not move back when a stream ends before its position', () => {
@@ -31,7 +31,7 @@ it('does not move back when a stream ends before its position', () => {
   expect(track.position).toBe('9');
   track.advance('12');
   expect(track.position).toBe('12');
-  expect(track.take(frame(12), 1)).toBe(false);
+  expect(track.add(frame(12), 1)).toBe(false);
 });
 
 it('serves only positions from which nothing is missing after it has dropped the oldest half', () => {
@@ -45,7 +45,7 @@ it('serves only positions from which nothing is missing after it has dropped the
 it('accepts earlier frames again after a rewind', () => {
   const track = trackWith(5, 6);
   track.rewind('2');
-  expect(track.take(frame(5), 1)).toBe(true);
+  expect(track.add(frame(5), 1)).toBe(true);
   expect(idsSince(track, '2')).toEqual(['5']);
   expect([track.covers('1'), track.covers('2')]).toEqual([false, true]);
 });

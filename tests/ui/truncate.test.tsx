@@ -4,7 +4,7 @@ import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
 import { countLines, formatLength } from '@/components/ui/format-size';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { TerminalText } from '@/components/ui/terminal-text';
-import { foldLines, LINE_KEPT, lastPart } from '@/components/ui/truncate';
+import { foldLines, lastPart, TRUNCATED_LENGTH } from '@/components/ui/truncate';
 import { ErrorText } from '@/components/ui/verbatim-text';
 import { aMessage, aTurn } from './rows';
 
@@ -12,9 +12,9 @@ const LINE = 'x1y2 '.repeat(10_000);
 
 describe('a very long line', () => {
   it('is folded, unlike the lines around it', () => {
-    const { text, wholeLength } = foldLines(`before\n\n${LINE}\n\nafter`);
-    expect(text).toBe(`before\n\n${LINE.slice(0, LINE_KEPT)}…\n\nafter`);
-    expect(wholeLength).toBe(LINE.length + 15);
+    const { text, fullLength } = foldLines(`before\n\n${LINE}\n\nafter`);
+    expect(text).toBe(`before\n\n${LINE.slice(0, TRUNCATED_LENGTH)}…\n\nafter`);
+    expect(fullLength).toBe(LINE.length + 15);
   });
 
   it.each([
@@ -22,7 +22,7 @@ describe('a very long line', () => {
     ['code', `\`\`\`json\n${LINE}\n\`\`\``],
     ['code in a list', `- a\n  ~~~\n  ${LINE}\n  ~~~`],
     ['code with another fence in it', `\`\`\`\`\n\`\`\`\n${LINE}\n\`\`\`\``],
-  ])('%s are not folded', (_what, text) => expect(foldLines(text)).toEqual({ text, wholeLength: null }));
+  ])('%s are not folded', (_what, text) => expect(foldLines(text)).toEqual({ text, fullLength: null }));
 
   it('is folded after a code block', () => {
     expect(foldLines(`\`\`\`\na\n\`\`\`\n${LINE}`).text.length).toBeLessThan(1_000);

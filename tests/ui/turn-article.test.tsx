@@ -12,14 +12,14 @@ import { aCall, aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
 interface Seen {
   stoppedAt?: number;
-  heardAt?: number;
+  lastSignalAt?: number;
 }
 
 function Page({ turns, tasks, seen }: { turns: Turn[]; tasks: Task[]; seen: Seen }): ReactElement {
-  const { stoppedAt = null, heardAt = null } = seen;
+  const { stoppedAt = null, lastSignalAt = null } = seen;
   return (
     <NowProvider renderedAt={63_000}>
-      <LivenessProvider stoppedAt={stoppedAt} heardAt={heardAt} why="Runner gone" isAway={stoppedAt !== null}>
+      <LivenessProvider stoppedAt={stoppedAt} lastSignalAt={lastSignalAt} why="Runner gone" isAway={stoppedAt !== null}>
         <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
           {turns.map((turn) => (
             <TurnArticle key={turn.id} turn={turn} flash={false} />
@@ -80,13 +80,17 @@ describe('a turn', () => {
 
   it('was notified, not woken, by a task of another session', () => {
     const trigger = { kind: 'task' as const, taskIds: ['t1', 't2', 't3'] };
-    const told = (ofSessionIds: (string | null)[]) => ({ ...woken, items: [], trigger: { ...trigger, ofSessionIds } });
+    const notified = (ofSessionIds: (string | null)[]) => ({
+      ...woken,
+      items: [],
+      trigger: { ...trigger, ofSessionIds },
+    });
     const name = (turn: Turn) => names(render([started, turn], [ended]), 'article')[1];
-    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: notified of 3 tasks of session “b”');
-    expect(name(told([null, 'b', 'c']))).toBe(
+    expect(name(notified(['b', 'b', 'b']))).toBe('Between-run turn: notified of 3 tasks of session “b”');
+    expect(name(notified([null, 'b', 'c']))).toBe(
       'Between-run turn: woken by Poll (failed, exit 3), notified of 2 tasks of other sessions',
     );
-    const one = { ...told(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
+    const one = { ...notified(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
     expect(name(one)).toBe('Between-run turn: notified of a task of session “b”');
     const markup = render([started, one], [ended]);
     expect(markup).toContain('href="/sessions/b"');
@@ -190,8 +194,8 @@ describe('an open turn', () => {
   });
 
   it('shows the age of its last signal after a minute', () => {
-    expect(render([open], [], { heardAt: 2_000 })).toContain('last heard 1m ago');
-    expect(render([open], [], { heardAt: 4_000 })).not.toContain('last heard');
+    expect(render([open], [], { lastSignalAt: 2_000 })).toContain('last signal 1m ago');
+    expect(render([open], [], { lastSignalAt: 4_000 })).not.toContain('last signal');
   });
 
   it('does not look active without a runner, and its clocks stop at the last signal', () => {

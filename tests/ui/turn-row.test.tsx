@@ -5,7 +5,7 @@ import { BrokenTurn, TurnRow } from '@/components/transcript/turn-list';
 import { Boundary } from '@/components/ui/boundary';
 import { aTurn } from './rows';
 
-/** The boundary that stands around a turn, as React keeps it; renderers without a document catch nothing. */
+/** The error boundary of a turn as React would create it. Renderers without a document don't catch errors. */
 function boundaryAround(row: ReactElement<{ turn: ReturnType<typeof aTurn>; flash: boolean }>): Boundary {
   const element = TurnRow(row.props);
   if (!isValidElement<Boundary['props']>(element) || element.type !== Boundary) throw new Error('no boundary');

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { isKept, sendMessage } from '@/components/composer/outgoing-queue';
+import { isStored, sendMessage } from '@/components/composer/outgoing-queue';
 import { uploadAttachment } from '@/components/composer/upload-attachment';
 import { HeldRequest } from './held-request';
 
@@ -70,12 +70,12 @@ describe('an attachment that the server removed', () => {
     const found: (boolean | null)[] = [];
     for (const status of [304, 200, 404, 401, 503]) {
       answer(() => status);
-      found.push(await isKept('s/1', attachment('a')));
+      found.push(await isStored('s/1', attachment('a')));
     }
     expect(found).toEqual([true, true, false, null, null]);
     expect(asked).toEqual([[`/api/v1/attachments/${'a'.repeat(64)}?session=s%2F1`, `"${'a'.repeat(64)}"`]]);
     vi.stubGlobal('fetch', () => Promise.reject(new TypeError('away')));
-    expect(await isKept('s', attachment('a'))).toBeNull();
+    expect(await isStored('s', attachment('a'))).toBeNull();
   });
 
   it('is named in the reason of the refused message', async () => {

@@ -35,7 +35,7 @@ function listFor(accepts: readonly AttachmentKind[]): UploadList {
         calls.push({ name, onProgress, end });
         signal.addEventListener('abort', () => stopped.push(name));
       }),
-    isKept: async ({ name }) => held.get(name) ?? null,
+    isStored: async ({ name }) => held.get(name) ?? null,
     addresses: {
       createObjectURL: (file) => `blob:${(file as File).name}`,
       revokeObjectURL: (address) => void gone.push(address),

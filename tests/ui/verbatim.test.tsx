@@ -10,7 +10,7 @@ import { INVISIBLE, renderedText, textOfLabel, unescaped } from '../support/rend
 
 const shownText = (text: string) => renderToStaticMarkup(<VerbatimText text={text} label="command" />);
 const shownName = (text: string) =>
-  renderToStaticMarkup(<Name text={text} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />);
+  renderToStaticMarkup(<Name text={text} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />);
 const shownInput = (args: unknown, argsText = '') =>
   renderToStaticMarkup(<ToolInput call={{ name: 'Bash', args, argsText }} />);
 const words = (markup: string) => unescaped(markup.replace(/<button[\s\S]*?<\/button>/g, '').replace(/<[^>]*>/g, ''));
@@ -200,7 +200,7 @@ describe('a name given by an agent', () => {
   });
 
   it('is truncated without splitting a character', () => {
-    expect(renderToStaticMarkup(<Name text={'🤖'.repeat(300)} most={5} />)).toBe('🤖🤖…');
+    expect(renderToStaticMarkup(<Name text={'🤖'.repeat(300)} max={5} />)).toBe('🤖🤖…');
   });
 
   it('has a distinct label for each character', () => {

@@ -2,7 +2,7 @@ import type { RetentionRules, Storage } from '@interlude/protocol/storage';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, it } from 'vitest';
-import { keptRules, WhatIsKept } from '@/components/settings/storage';
+import { RetentionTable, retentionRows } from '@/components/settings/storage';
 import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
 import { retentionRules } from '@/lib/server/server-parts';
@@ -12,7 +12,7 @@ const MIB = 1024 * 1024;
 const rulesOf = (env: Record<string, string>) =>
   retentionRules({ logs: logRetention(env), history: historyRetention(env) });
 const wordsOf = (env: Record<string, string>) =>
-  keptRules(rulesOf(env)).map(({ setting, name, about, kept }) => [setting, name, about, kept]);
+  retentionRows(rulesOf(env)).map(({ setting, name, about, limit }) => [setting, name, about, limit]);
 const byDefault = wordsOf({});
 
 it('shows each limit with its setting', () => {
@@ -50,7 +50,7 @@ const textOf = (rules: RetentionRules, isKnown = true) => {
   const initial: Storage | null = isKnown ? { ...sizes, parts: [], retention: rules } : null;
   return renderToStaticMarkup(
     <QueryClientProvider client={new QueryClient()}>
-      <WhatIsKept rules={rules} initial={initial} />
+      <RetentionTable rules={rules} initial={initial} />
     </QueryClientProvider>,
   ).replace(/<[^>]*>/g, '');
 };

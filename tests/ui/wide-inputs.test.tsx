@@ -13,7 +13,7 @@ import { FIRST_PAGE, firstPages, verbatimPage } from '@/components/ui/verbatim-t
 import { hostileInputs, zeroWidthCharacters } from '../support/hostile-texts';
 import { aRequest } from './rows';
 
-/** Of one card: a browser takes some hundred milliseconds of its slowest ones for as many. */
+/** Limits of one card: a browser lays out that many of the slowest elements in some hundred milliseconds. */
 const MOST_ELEMENTS = 2_500;
 const MOST_CHARACTERS = 60_000;
 
@@ -36,7 +36,7 @@ describe('a request card', () => {
     expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(MOST_CHARACTERS);
   });
 
-  it.each(hostileInputs())('comes with no more others than can be laid out at once: $name', (hostile) => {
+  it.each(hostileInputs())('shares a bounded first render with others: $name', (hostile) => {
     const requests = Array.from({ length: 40 }, (_, index) => requestOf(hostile, `q${index}`));
     const weightOf = (at: number) => itemWeight(requests[at] as RequestItem);
     for (const most of [FIRST_WEIGHT, STEP_WEIGHT]) {
@@ -88,7 +88,7 @@ describe('firstPages', () => {
           const whole = texts[index] ?? '';
           expect(pieces.map((piece) => piece.text).join('')).toBe(whole.slice(0, end));
           if (whole !== '') expect(end).toBeGreaterThan(0);
-          // What follows begins where it ended.
+          // The next page starts at its end.
           if (end < whole.length) expect(verbatimPage(whole, end, FIRST_PAGE).end).toBeGreaterThan(end);
         }
         const sum = (of: (page: (typeof pages)[number]) => number) => pages.reduce((all, page) => all + of(page), 0);
@@ -134,8 +134,8 @@ describe('questions', () => {
   });
 });
 
-describe('a name with very many symbols', () => {
-  it('is cut, and says so', () => {
+describe('a name with many labels', () => {
+  it('is marked as truncated', () => {
     const markup = renderToStaticMarkup(<Name text={`a${zeroWidthCharacters(390)}b`} />);
     expect(elements(markup)).toBeLessThanOrEqual(100);
     expect(markup).toMatch(/…$/);

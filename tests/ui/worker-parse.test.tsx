@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Answers when `answer` is called. */
+/** A worker that completes its job when `answer` is called. */
 class FakeWorker {
   static jobs: TextJob[] = [];
   static answer: (() => void) | null = null;

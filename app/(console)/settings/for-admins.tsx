@@ -3,11 +3,11 @@ import { readForPage } from '../read-in-turn';
 
 /** Shown to non-admins on admin pages. */
 export async function ForAdmins() {
-  return <p className="max-w-prose text-ink-2">Only admins see this page. Ask {await whomToAsk()}.</p>;
+  return <p className="max-w-prose text-ink-2">Only admins see this page. Ask {await adminNames()}.</p>;
 }
 
 /** Returns the admins' names, worded to end a sentence. */
-export async function whomToAsk(): Promise<string> {
+export async function adminNames(): Promise<string> {
   const names = await readForPage(readAdminNames);
   if (names.length === 0) return 'the operator of this server';
   return `an admin: ${new Intl.ListFormat('en', { type: 'disjunction' }).format(names)}`;

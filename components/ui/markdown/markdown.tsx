@@ -29,7 +29,7 @@ const AS_WRITTEN = 2_000;
 export function Markdown(props: { text: string; streaming?: boolean; className?: string }) {
   const { text, streaming = false, className } = props;
   const [all, setAll] = useState(false);
-  const folded = useMemo(() => (all ? { text, wholeLength: null } : foldLines(text)), [text, all]);
+  const folded = useMemo(() => (all ? { text, fullLength: null } : foldLines(text)), [text, all]);
   // Cut, then cleaned, then parsed.
   const end = useMemo(() => endOfFirstProse(folded.text, MAX_CHARACTERS), [folded]);
   const clean = useMemo(() => proseText(folded.text.slice(0, end)), [folded, end]);
@@ -43,12 +43,12 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
       )}
     >
       <Blocks tokens={tokens} streaming={streaming} depth={0} />
-      {rest !== '' && <LongText text={rest} most={AS_WRITTEN} className="my-2" />}
+      {rest !== '' && <LongText text={rest} max={AS_WRITTEN} className="my-2" />}
       {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as written.</p>}
       <MoreText text={folded.text} from={end} />
-      {folded.wholeLength !== null && (
+      {folded.fullLength !== null && (
         <p className="my-1 flex items-center gap-3 text-2xs text-ink-3">
-          <UnfoldButton onPress={() => setAll(true)}>Show all ({formatLength(folded.wholeLength)})</UnfoldButton>
+          <UnfoldButton onPress={() => setAll(true)}>Show all ({formatLength(folded.fullLength)})</UnfoldButton>
           <CopyButton label="Copy all" text={() => text} />
         </p>
       )}
@@ -61,7 +61,7 @@ const CACHE_SIZE = 50;
 /** The texts that the server parses into the page; null in the browser. */
 export const ParsedAtOnce = createContext<ReadonlySet<string> | null>(null);
 
-/** Texts that the worker has parsed: a row that is scrolled back into view has its blocks at once. */
+/** Texts that the worker has parsed: a row that is scrolled back into view has its blocks immediately. */
 const cache = new Map<string, Parsed>();
 
 interface Wanted {
@@ -124,7 +124,7 @@ function useParsed(text: string, streaming: boolean): { tokens: readonly Token[]
   };
 }
 
-/** Parses what can be parsed at once. Until the worker has parsed the rest, it stays as written. */
+/** Parses what is quick to parse. Until the worker has parsed the rest, it stays as written. */
 function update(before: Shown, { text, streaming, mayParse }: Wanted): Shown {
   const wanted = { text, streaming, mayParse };
   const known = text.startsWith(before.parsed.text) ? before : { ...before, parsed: NOTHING_PARSED, count: 0 };

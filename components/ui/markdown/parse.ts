@@ -52,15 +52,15 @@ export function inlineWork(paragraph: string): number {
 /**
  * Blocks of a whole text. Text the parser can't handle becomes one block, shown as written.
  *
- * @returns null if inline parsing would take more than `mostWork`
+ * @returns null if inline parsing would take more than `maxWork`
  */
-export function parseBlocks(text: string, mostWork = Number.POSITIVE_INFINITY): Token[] | null {
+export function parseBlocks(text: string, maxWork = Number.POSITIVE_INFINITY): Token[] | null {
   if (TOO_DEEP.test(text)) return asWritten(text);
   const lexer = new Lexer({ gfm: true });
   try {
     const blocks = lexer.blockTokens(text.replace(/\r\n?/g, '\n'), lexer.tokens);
     const queue = lexer.inlineQueue.splice(0);
-    if (queue.reduce((sum, { src }) => sum + inlineWork(src), 0) > mostWork) return null;
+    if (queue.reduce((sum, { src }) => sum + inlineWork(src), 0) > maxWork) return null;
     for (const { src, tokens } of queue) {
       if (src.length <= MAX_BLOCK.characters) lexer.inlineTokens(src, tokens);
       else tokens.push({ type: 'as-written', raw: src });
@@ -84,8 +84,8 @@ export function unparsedPart(before: Parsed, text: string): string {
  */
 export function withPart(before: Parsed, text: string, part: readonly Token[], streaming: boolean): Parsed {
   const from = settledLength(before, text);
-  const kept = from === 0 ? 0 : before.settled;
-  const [blocks, ends] = [before.blocks.slice(0, kept), before.ends.slice(0, kept)];
+  const settledCount = from === 0 ? 0 : before.settled;
+  const [blocks, ends] = [before.blocks.slice(0, settledCount), before.ends.slice(0, settledCount)];
   let pieces = countPieces(blocks);
   let end = from;
   for (const block of part) {
@@ -96,7 +96,7 @@ export function withPart(before: Parsed, text: string, part: readonly Token[], s
     pieces += countPieces([block]);
   }
   if (ends.length > 0) ends[ends.length - 1] = text.length;
-  const settled = streaming ? Math.max(kept, blocks.length - UNSETTLED_BLOCKS) : blocks.length;
+  const settled = streaming ? Math.max(settledCount, blocks.length - UNSETTLED_BLOCKS) : blocks.length;
   const shown = blocks.length > settled ? withOpenEnd(blocks) : blocks;
   return { text, blocks: shown, ends, settled, isFull: false, isGrowing: streaming };
 }
@@ -192,12 +192,12 @@ function asWritten(raw: string): Token[] {
   return slices(raw).map((slice) => ({ type: 'as-written', raw: slice }));
 }
 
-/** Parts of at most `most` characters, cut at line ends or spaces if possible. */
-function slices(text: string, most = MAX_BLOCK.characters): string[] {
+/** Parts of at most `max` characters, cut at line ends or spaces if possible. */
+function slices(text: string, max = MAX_BLOCK.characters): string[] {
   const parts: string[] = [];
   let index = 0;
-  while (text.length - index > most) {
-    const part = text.slice(index, index + most);
+  while (text.length - index > max) {
+    const part = text.slice(index, index + max);
     const cut = Math.max(part.lastIndexOf('\n'), part.lastIndexOf(' ')) + 1;
     const end = cut > 0 ? cut : part.length - (/[\ud800-\udbff]$/.test(part) ? 1 : 0);
     parts.push(part.slice(0, end));
@@ -232,8 +232,8 @@ function split(blocks: readonly Token[], lexer: Lexer): Token[] {
   });
 }
 
-function splitParagraph(text: string, most: number, lexer: Lexer): Token[] {
-  return slices(text, most).flatMap((raw) => {
+function splitParagraph(text: string, max: number, lexer: Lexer): Token[] {
+  return slices(text, max).flatMap((raw) => {
     const paragraph = { type: 'paragraph', raw, text: raw, tokens: lexer.inlineTokens(raw) };
     return isLarge(paragraph) && raw.length > 1 ? splitParagraph(raw, raw.length >> 1, lexer) : [paragraph];
   });
@@ -249,7 +249,7 @@ function splitQuote(quote: Tokens.Blockquote, lexer: Lexer): Token[] {
   });
 }
 
-/** An item that is too large by itself is shown as written. */
+/** An item that exceeds the limits alone is shown as written. */
 function splitList(list: Tokens.List): Token[] {
   const parts: Token[] = [];
   let items: Tokens.ListItem[] = [];

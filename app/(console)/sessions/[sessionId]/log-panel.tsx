@@ -85,7 +85,7 @@ export function LogPanel(props: {
 }
 
 /** An element of the transcript with its anchor. */
-interface Named {
+interface Target {
   anchor: string;
   title: string;
 }
@@ -94,31 +94,31 @@ interface LinksProps {
   turns: readonly Turn[];
   tasks: readonly Task[];
   /** Anchor of the turn or task that the log is locked to. */
-  held: string | null;
+  lockedAnchor: string | null;
   span: Span | null;
-  /** What ran when the chosen line was written. */
+  /** The turn and tasks that were running when the chosen line was written. */
   ran: TurnAtLine | null;
   jump: Jump;
   onRelease: () => void;
 }
 
-/** Links between log and transcript: the shown time span, and what ran when the chosen line was written. */
+/** Links from the log to the transcript: the locked turn or task, and whatever was running at the chosen line. */
 function LogLinks(props: LinksProps) {
   const { turns, tasks, span, ran, jump, onRelease } = props;
   const names = useTaskNames(tasks);
-  const turnNamed = (id: string): Named => {
+  const turnTarget = (id: string): Target => {
     const turn = turns.find((one) => one.id === id);
     return { anchor: `turn-${id}`, title: turn === undefined ? 'a turn' : turnTitle(turn, names) };
   };
-  const heldNamed = (anchor: string): Named => {
+  const targetOf = (anchor: string): Target => {
     const task = tasks.find((one) => taskAnchor(one) === anchor);
     return task === undefined
-      ? turnNamed(anchor.slice('turn-'.length))
+      ? turnTarget(anchor.slice('turn-'.length))
       : { anchor, title: `Task ${inQuotes(task.description)}` };
   };
-  const held = props.held === null || span === null ? null : { ...heldNamed(props.held), span };
-  const answer = ran?.answer ?? null;
-  const isEmpty = held === null && ran === null;
+  const locked = props.lockedAnchor === null || span === null ? null : { ...targetOf(props.lockedAnchor), span };
+  const response = ran?.response ?? null;
+  const isEmpty = locked === null && ran === null;
   return (
     <JumpProvider jump={jump}>
       <div
@@ -127,14 +127,14 @@ function LogLinks(props: LinksProps) {
           !isEmpty && 'border-t py-1',
         )}
       >
-        {held !== null && (
+        {locked !== null && (
           <p className="flex min-w-0 max-w-full items-baseline gap-2">
             <span aria-hidden="true" className="h-3 w-0.5 shrink-0 self-center bg-ink-2" />
-            <Place {...held} />
-            <SpanOf span={held.span} />
+            <Place {...locked} />
+            <SpanOf span={locked.span} />
             <button
               type="button"
-              aria-label={`Release ${nameText(held.title)}`}
+              aria-label={`Release ${nameText(locked.title)}`}
               title="Release"
               onClick={onRelease}
               className="hit shrink-0 self-center hover:text-ink"
@@ -143,14 +143,14 @@ function LogLinks(props: LinksProps) {
             </button>
           </p>
         )}
-        {/* Announced to screen readers, too. */}
+        {/* Screen readers announce it, too. */}
         <p role="status" className="flex min-w-0 max-w-full flex-wrap items-baseline gap-x-1.5">
           {ran !== null && (
             <Ran
               found={ran}
-              turn={answer?.turnId == null ? null : turnNamed(answer.turnId)}
-              tasks={answer === null ? [] : tasksAt(tasks, answer.taskIds, ran.at)}
-              held={held?.anchor ?? null}
+              turn={response?.turnId == null ? null : turnTarget(response.turnId)}
+              tasks={response === null ? [] : tasksAt(tasks, response.taskIds, ran.at)}
+              lockedAnchor={locked?.anchor ?? null}
             />
           )}
         </p>
@@ -168,17 +168,17 @@ function SpanOf({ span: { from, to } }: { span: Span }) {
   );
 }
 
-function Ran(props: { found: TurnAtLine; turn: Named | null; tasks: readonly Named[]; held: string | null }) {
-  const { found, turn, tasks, held } = props;
-  const { answer, error } = found;
+function Ran(props: { found: TurnAtLine; turn: Target | null; tasks: readonly Target[]; lockedAnchor: string | null }) {
+  const { found, turn, tasks, lockedAnchor } = props;
+  const { response, error } = found;
   if (error !== null) return <span className="text-failed">The turn could not be loaded: {error}</span>;
-  if (answer === null) return null;
+  if (response === null) return null;
   return (
     <>
       <LogTime at={found.at} />
       {turn === null && <span>before the first turn</span>}
-      {turn !== null && <span>{answer.running ? 'in' : 'after'}</span>}
-      {turn !== null && (turn.anchor === held ? <span>that turn</span> : <Place {...turn} />)}
+      {turn !== null && <span>{response.running ? 'in' : 'after'}</span>}
+      {turn !== null && (turn.anchor === lockedAnchor ? <span>that turn</span> : <Place {...turn} />)}
       {tasks.length > 0 && <span>while {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} ran:</span>}
       {tasks.map((task) => (
         <Place key={task.anchor} {...task} />
@@ -187,8 +187,8 @@ function Ran(props: { found: TurnAtLine; turn: Named | null; tasks: readonly Nam
   );
 }
 
-/** The named tasks that were running at a time. Later runs may have reused an id. */
-function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Named[] {
+/** The tasks with these ids that were running at a time. Later runs may have reused an id. */
+function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Target[] {
   return ids.flatMap((id) => {
     const task = tasks.find((one) => one.id === id && one.startedAt <= at && (one.endedAt ?? at) >= at);
     return task === undefined ? [] : [{ anchor: taskAnchor(task), title: inQuotes(task.description) }];
@@ -201,7 +201,7 @@ function LogTime({ at }: { at: number }) {
   return <time className="tabular shrink-0 text-2xs">{useNow((now) => formatLogTime(at, isUtc, now))}</time>;
 }
 
-function Place({ anchor, title }: Named) {
+function Place({ anchor, title }: Target) {
   return (
     <JumpLink
       anchor={anchor}

@@ -28,8 +28,8 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
 const TASKS_WITH_PAGE = 100;
 
 /** The tasks for the first paint: running tasks, tasks named by the newest turns, and the newest tasks. */
-function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList; whole: boolean } {
-  if (list.tasks.length <= TASKS_WITH_PAGE) return { list, whole: true };
+function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList; isComplete: boolean } {
+  if (list.tasks.length <= TASKS_WITH_PAGE) return { list, isComplete: true };
   const named = new Set(
     transcript.turns.flatMap((turn) => [
       ...(turn.trigger?.taskIds ?? []),
@@ -38,7 +38,7 @@ function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList;
   );
   const newest = list.tasks.length - TASKS_WITH_PAGE;
   const tasks = list.tasks.filter((task, index) => index >= newest || task.status === 'running' || named.has(task.id));
-  return { list: { ...list, tasks }, whole: false };
+  return { list: { ...list, tasks }, isComplete: false };
 }
 
 /** Reads the newest turns with the page, so the first paint needs no further request. */

@@ -14,12 +14,12 @@ interface SessionColumnsProps extends SessionParts {
   named: ReturnType<typeof useNamedTasks>;
   /** Renders the header; `onTasks` toggles the tasks. */
   head: (onTasks: () => void) => ReactNode;
-  /** History update for a jump made before the transcript has loaded. */
-  leaves: Parameters<typeof setAddressAnchor>[1];
+  /** How a jump updates the history before the transcript has loaded. */
+  historyUpdate: Parameters<typeof setAddressAnchor>[1];
 }
 
 /** A session's transcript with the composer below and, on wide screens, its tasks beside it. */
-export function SessionColumns({ nonce, named, head, leaves, actions, toast, showToast }: SessionColumnsProps) {
+export function SessionColumns({ nonce, named, head, historyUpdate, actions, toast, showToast }: SessionColumnsProps) {
   const { sessionId, shown } = useSessionScope();
   const { queue } = useOutgoing(sessionId);
   const [showsTasks, setShowsTasks] = useState(false);
@@ -33,10 +33,10 @@ export function SessionColumns({ nonce, named, head, leaves, actions, toast, sho
       // A hidden transcript can't scroll.
       if (!matchMedia('(min-width: 1024px)').matches) flushSync(() => setShowsTasks(false));
       // The transcript reads the URL when it loads.
-      if (shown.current === null) setAddressAnchor(anchor, leaves);
+      if (shown.current === null) setAddressAnchor(anchor, historyUpdate);
       else shown.current.jump(anchor);
     },
-    [shown, leaves],
+    [shown, historyUpdate],
   );
 
   return (

@@ -12,7 +12,7 @@ import {
   sessionTitle,
 } from '@/components/sessions/session-labels';
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
-import { Ago, LastHeard, RunningClock } from '@/components/ui/clock';
+import { Ago, LastSignal, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
@@ -46,17 +46,17 @@ export function SessionFacts(props: {
             </span>
           )}
           {session.away !== null ? (
-            // On a phone, only the note above the composer shows it.
+            // On a phone, only the note above the composer shows the evidence.
             <span className="max-sm:hidden">
               <Evidence away={session.away} />
             </span>
           ) : isTimed(session) ? (
             <RunningClock since={session.stateSince} className="text-ink-3" />
           ) : (
-            // Full width, so nothing after it moves as it ticks.
+            // A fixed width, so that the ticking clock moves nothing after it.
             <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
           )}
-          {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="text-ink-3" />}
+          {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3" />}
         </span>
         {hasLinks ? (
           <Link href={agent} className="min-w-0 truncate hover:text-ink hover:underline">

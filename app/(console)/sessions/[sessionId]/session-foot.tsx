@@ -132,7 +132,7 @@ function useOutcomes(options: {
   // The transcript has the outcome of a command, possibly before the response arrives.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the version changes with the store
   useEffect(() => {
-    for (const { key, commandId } of actions.asked()) {
+    for (const { key, commandId } of actions.accepted()) {
       const notice = turns === undefined ? null : commandNotice(turns, commandId);
       if (notice?.command?.state === 'failed') actions.fail(key, notice.text);
       else if (notice?.command?.state === 'done' && /^(stop|wake):/.test(key)) actions.clear(key);

@@ -12,7 +12,6 @@ import { Link } from '@/components/ui/link';
 import { SessionFacts } from './session-facts';
 import { useSessionScope } from './session-scope';
 
-/** The header of a session's page. */
 export function SessionHeader(props: {
   taskCount: number;
   onTasks: () => void;

@@ -35,16 +35,16 @@ export function SessionLog(props: {
     [transcript],
   );
   const { turnAtLine: ran, lookUp: onLineClick, clear: forget } = useTurnAtLine(sessionId, showTurn);
-  // A new span makes the previous line's answer obsolete.
-  const onHold = useCallback(() => {
+  // A new span makes the previous line's response obsolete.
+  const onLock = useCallback(() => {
     forget();
     show();
   }, [forget, show]);
-  const { lock, held, span, release: onRelease } = useTimeLock({ turns, tasks, onHold });
+  const { lock, lockedAnchor, span, release: onRelease } = useTimeLock({ turns, tasks, onLock });
   const jump = useCallback<Jump>(
     (anchor) => {
       // A covered transcript can't take the focus.
-      if (covers) flushSync(() => close({ leaves: true }));
+      if (covers) flushSync(() => close({ restoresFocus: false }));
       transcript.current?.show(anchor);
     },
     [covers, close, transcript],
@@ -56,7 +56,7 @@ export function SessionLog(props: {
       lock.toggle(anchor);
     },
   });
-  useShowClicked(panel.open && !covers, held, lock.toggle);
+  useShowClicked(panel.open && !covers, lockedAnchor, lock.toggle);
 
   return (
     <TimeLockProvider value={lock}>
@@ -65,7 +65,7 @@ export function SessionLog(props: {
         <OnDemand
           code={panelCode}
           name="The log"
-          props={{ panel, span, onLineClick, links: { turns, tasks, held, span, ran, jump, onRelease } }}
+          props={{ panel, span, onLineClick, links: { turns, tasks, lockedAnchor, span, ran, jump, onRelease } }}
         />
       )}
     </TimeLockProvider>
@@ -81,9 +81,9 @@ function anchorAt(element: Element | null): string | null {
 const CONTROLS = 'a, button, input, select, textarea, summary, label, [role="button"], [contenteditable]';
 
 /** With the log beside the transcript, a click on a turn or task moves the log to its time. */
-function useShowClicked(isBeside: boolean, held: string | null, toggle: (anchor: string) => void): void {
+function useShowClicked(isBeside: boolean, lockedAnchor: string | null, toggle: (anchor: string) => void): void {
   const handle = useEffectEvent((anchor: string) => {
-    if (anchor !== held) toggle(anchor);
+    if (anchor !== lockedAnchor) toggle(anchor);
   });
   useEffect(() => {
     if (!isBeside) return;

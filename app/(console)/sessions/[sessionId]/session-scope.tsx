@@ -16,7 +16,7 @@ import { type TranscriptStore, useTranscript } from '@/components/transcript/tra
 interface SessionScope {
   sessionId: string;
   transcript: TranscriptStore;
-  /** State of the transcript's request. */
+  /** State of the request that loads the transcript. */
   query: ReturnType<typeof useTranscript>['query'];
   composer: RefObject<ComposerHandle | null>;
   shown: RefObject<TranscriptHandle | null>;

@@ -11,8 +11,8 @@ import { SessionScopeProvider, useSessionRows } from './session-scope';
 export interface SessionStart {
   session: SessionDetail;
   agent: Pick<AgentDetail, 'agent' | 'position'> | null;
-  tasks: { list: TaskList; whole: boolean };
-  /** Null if it is too large to send with the page. */
+  tasks: { list: TaskList; isComplete: boolean };
+  /** Null if the transcript is too large to send with the page. */
   transcript: TranscriptPage | null;
 }
 
@@ -31,9 +31,9 @@ export function SessionStores(props: {
 }) {
   const { sessionId, initial, children } = props;
   useInitialData((fleet) => {
-    fleet.takeSession(initial.session);
-    if (initial.agent !== null) fleet.takeAgent(initial.agent);
-    fleet.takeTasks(sessionId, initial.tasks.list, !initial.tasks.whole);
+    fleet.putSession(initial.session);
+    if (initial.agent !== null) fleet.putAgent(initial.agent);
+    fleet.putTasks(sessionId, initial.tasks.list, !initial.tasks.isComplete);
   });
   const [toast, showToast] = useState<string | null>(null);
   const [actions] = useState(

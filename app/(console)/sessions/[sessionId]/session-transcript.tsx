@@ -177,7 +177,7 @@ function Delivery(props: {
   };
   const edit = () => {
     if (queue === null || own === null || composer.current === null) return;
-    composer.current.takeBack(own);
+    composer.current.restoreMessage(own);
     queue.discard(own.clientId);
   };
   return (

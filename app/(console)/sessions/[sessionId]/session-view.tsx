@@ -15,7 +15,6 @@ interface SessionViewProps {
   nonce: string | undefined;
 }
 
-/** A session's page. */
 export function SessionView({ sessionId, initial: json, nonce }: SessionViewProps) {
   const [initial] = useState(() => JSON.parse(json) as SessionStart);
   return (
@@ -38,7 +37,7 @@ function SessionPanes(props: SessionParts & { nonce: string | undefined }) {
             {...props}
             named={named}
             head={(onTasks) => <SessionHeader taskCount={tasks.length} onTasks={onTasks} log={panel} />}
-            leaves="push"
+            historyUpdate="push"
           />
         </div>
       </SessionLog>

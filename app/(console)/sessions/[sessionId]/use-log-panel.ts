@@ -22,7 +22,7 @@ export function useLogPanel() {
   const [covering, setCovering] = useState(false);
   const open = covers ? covering : stored === 'yes';
   /** The element that had the focus before the log took it. */
-  const cameFrom = useRef<Element | null>(null);
+  const previousFocus = useRef<Element | null>(null);
   const [takesFocus, setTakesFocus] = useState(false);
 
   const setOpen = useCallback(
@@ -33,22 +33,21 @@ export function useLogPanel() {
     [covers, store],
   );
   const enter = useCallback(() => {
-    cameFrom.current = document.activeElement;
+    previousFocus.current = document.activeElement;
     setTakesFocus(true);
     setOpen(true);
   }, [setOpen]);
-  /** `leaves`: doesn't restore the focus. */
   const close = useCallback(
-    ({ leaves = false } = {}) => {
+    ({ restoresFocus = true } = {}) => {
       const focused = box.current?.contains(document.activeElement) ?? false;
       setTakesFocus(false);
       setOpen(false);
       // A covered transcript can't take the focus yet.
-      if (!focused || leaves) return;
+      if (!focused || !restoresFocus) return;
       requestAnimationFrame(() => {
         const { activeElement, body } = document;
         if (activeElement !== body && !box.current?.contains(activeElement)) return;
-        const from = cameFrom.current;
+        const from = previousFocus.current;
         if (from instanceof HTMLElement && from.isConnected && from !== document.body) {
           from.focus({ preventScroll: true });
         } else transcript.current?.focus();
@@ -67,7 +66,7 @@ export function useLogPanel() {
     if (!open) enter();
     else if (panel?.contains(document.activeElement)) close();
     else {
-      cameFrom.current = document.activeElement;
+      previousFocus.current = document.activeElement;
       // The log takes the focus once it has loaded.
       setTakesFocus(true);
       (logElement(panel) ?? panel)?.focus();
@@ -80,17 +79,17 @@ export function useLogPanel() {
     if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
   }, [open, takesFocus]);
 
-  // If the user moves the focus while the log loads, the log no longer takes it.
+  // If the user moves the focus while the log loads, the log leaves it there.
   useEffect(() => {
     if (!takesFocus) return;
-    const left = ({ target, relatedTarget }: FocusEvent) => {
+    const onFocusOut = ({ target, relatedTarget }: FocusEvent) => {
       const panel = box.current;
       if (!panel?.contains(target as Node) || panel.contains(relatedTarget as Node | null)) return;
       // switching windows doesn't count
       if (document.hasFocus()) setTakesFocus(false);
     };
-    document.addEventListener('focusout', left);
-    return () => document.removeEventListener('focusout', left);
+    document.addEventListener('focusout', onFocusOut);
+    return () => document.removeEventListener('focusout', onFocusOut);
   }, [takesFocus]);
 
   return { id, box, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };

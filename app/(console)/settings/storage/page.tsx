@@ -1,6 +1,6 @@
 import type { Metadata } from 'next';
-import { readForPage, visitor } from '@/app/(console)/read-in-turn';
-import { DatabaseCommands, DatabaseSize, WhatIsKept } from '@/components/settings/storage';
+import { readForPage, readPrincipal } from '@/app/(console)/read-in-turn';
+import { DatabaseCommands, DatabaseSize, RetentionTable } from '@/components/settings/storage';
 import { may } from '@/lib/server/access/principal';
 import { readStorage } from '@/lib/server/queries/read-storage';
 import { ForAdmins } from '../for-admins';
@@ -11,7 +11,7 @@ export const metadata: Metadata = { title: 'Storage' };
 const WAIT_MS = 300;
 
 export default async function StorageSettingsPage() {
-  const principal = await visitor();
+  const principal = await readPrincipal();
   if (!may(principal, 'administer')) return <ForAdmins />;
   const soon = new Promise<null>((resolve) => setTimeout(resolve, WAIT_MS, null));
   const { sizes, retention } = await readForPage(async ({ reader }, { caches, retention }) => ({
@@ -22,7 +22,7 @@ export default async function StorageSettingsPage() {
   return (
     <div className="space-y-10">
       <DatabaseSize initial={initial} />
-      <WhatIsKept rules={retention} initial={initial} />
+      <RetentionTable rules={retention} initial={initial} />
       <DatabaseCommands />
     </div>
   );

@@ -13,7 +13,6 @@ import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 
-/** The page of an agent's log. */
 export function LogView({ initial, first }: { initial: AgentDetail; first: FirstLog | null }) {
   const { detail } = useAgent(initial, false);
   const { agent } = detail;

@@ -49,7 +49,7 @@ async function readStart(sessionId: string, signal: AbortSignal): Promise<Sessio
     fetchJson<TaskList>(`${path}/tasks`, signal),
     fetchJson<AgentDetail>(`/agents/${encodeURIComponent(session.session.agentId)}`, signal).catch(nothingIfHidden),
   ]);
-  return { session, agent, tasks: { list, whole: true }, transcript: null };
+  return { session, agent, tasks: { list, isComplete: true }, transcript: null };
 }
 
 /** A token for a session may not cover its agent. */
@@ -76,7 +76,7 @@ function EmbedPanes(props: SessionParts & { nonce: string | undefined }) {
           </header>
         )}
         // the history belongs to the embedding page
-        leaves="replace"
+        historyUpdate="replace"
       />
     </main>
   );

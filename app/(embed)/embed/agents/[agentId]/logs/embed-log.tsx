@@ -8,7 +8,6 @@ import { LevelSwitch } from '@/components/logs/level-switch';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 
-/** An agent's log in a frame. */
 export function EmbedLog({ agentId }: { agentId: string }) {
   const agent = useAgentSummary(agentId);
   const mayAct = useMayAct();
