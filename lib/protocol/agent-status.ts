@@ -141,16 +141,6 @@ export interface FoundAgent {
   why: string;
 }
 
-/** Parses INTERLUDE_FOUND_AGENTS, which the launcher passes to the server. */
-export function readFoundAgents(text: string | undefined): FoundAgent[] {
-  return listOf(parseJson(text ?? '')).flatMap((one) => {
-    const { kind, title, at, commands, why } = fieldsOf(one);
-    const found = { kind: textOf(kind), title: textOf(title), at: textOf(at), why: textOf(why) };
-    const isWhole = Object.values(found).every((value) => value !== null) && textsOf(commands).length > 0;
-    return isWhole ? [{ ...(found as Omit<FoundAgent, 'commands'>), commands: textsOf(commands) }] : [];
-  });
-}
-
 /** Evidence about what a session's agent does. Times are on the server's clock. */
 
 export const ReportState = z.enum(REPORT_STATES);
