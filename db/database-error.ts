@@ -180,7 +180,7 @@ function tooManyFiles(name: string): string {
  * Retries while another process has locked the database. Waits here and not in SQLite's busy handler, which would block
  * the event loop.
  *
- * @throws the last error, after `timeoutMs`, or at once for any other error
+ * @throws the last error, after `timeoutMs`, or immediately for any other error
  */
 export async function retryWhileBusy<T>(attempt: () => Promise<T>, timeoutMs: number): Promise<T> {
   const deadline = performance.now() + timeoutMs;

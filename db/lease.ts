@@ -103,7 +103,7 @@ export class LeasedWork {
   }
 
   /**
-   * Starts the work in the background, unless the last run of that kind is still going.
+   * Starts the work in the background, unless the last run of that kind is still in progress.
    *
    * @param isDue returns true if there is anything to do
    */

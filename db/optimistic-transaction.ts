@@ -26,7 +26,7 @@ export class NeedsFixedPositions extends RetryTransaction {}
 export class Conflict extends RetryTransaction {}
 
 /**
- * A write transaction that holds no lock while its job runs. Reads are answered at once. Writes are collected and sent as
+ * A write transaction that holds no lock while its job runs. Reads run immediately. Writes are collected and sent as
  * one batch, which does nothing if another transaction touched the same keys in between.
  *
  * ```

@@ -65,7 +65,7 @@ async function build(basePath, hash) {
 }
 
 /**
- * Checks that the base path is the one of a packed copy, which has a single build.
+ * Refuses a base path other than the one a packed copy was built for.
  *
  * @param {string} basePath
  */
@@ -98,7 +98,7 @@ function sourcesHash() {
  */
 function addTo(hash, path) {
   const name = relative(root, path);
-  // documentation is no input of any page
+  // no page reads documentation
   if (NOT_SOURCES.has(name) || name.endsWith('.md') || !existsSync(path)) return;
   if (statSync(path).isDirectory()) {
     for (const entry of readdirSync(path).sort()) addTo(hash, join(path, entry));
@@ -114,12 +114,12 @@ function addTo(hash, path) {
  */
 
 const STAMP = 'interlude-placed';
-/** Only needed by the next build. */
+/** Entries that only the next build needs. */
 const LEFT_OUT = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
 const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
 
 /**
- * Copies the placeholder build for one base path into a folder of its own, unless it exists.
+ * Copies the placeholder build into a folder for one base path, unless that folder exists.
  *
  * Failure: the folder is complete or absent.
  *

@@ -38,8 +38,7 @@ export async function exchange(handle, incoming, outgoing) {
     },
     { hostname: 'localhost', overrideGlobalObjects: false },
   );
-  // The next request on the connection follows a body that the handler abandoned, and the body's reader holds back the
-  // rest.
+  // Discards a body that the handler abandoned: unread, it would block the connection's next request.
   outgoing.once('finish', () => incoming.readableEnded || incoming.removeAllListeners('data').resume());
   await listener(incoming, outgoing);
 }
@@ -88,7 +87,7 @@ const withPolicy = (headers) => [
 ];
 
 /**
- * Sends JSON and empty bodies itself: the adapter would build and read a second Response.
+ * Sends JSON and empty bodies without the adapter, which would build and read a second Response.
  *
  * @param {Response} response
  * @param {IncomingMessage} incoming

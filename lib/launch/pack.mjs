@@ -36,7 +36,7 @@ const TYPESCRIPT = [
 /** Native packages and their importers, which can't be bundled. */
 export const NATIVE = ['libsql', '@libsql/client'];
 
-/** Traced for the image optimizer, which is disabled; and archives of the packages. */
+/** Files of the image optimizer, which is disabled, and archives of the packages. */
 const NEVER_LOADED = /^(node_modules\/(@img|sharp)|dist)\//;
 
 /** Files that are read or run, not imported. */

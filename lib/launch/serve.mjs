@@ -17,7 +17,7 @@ const READY_WITHIN_MS = 60_000;
  * Runs the server in this process: a child could outlive a kill -9 of its parent and keep the port.
  *
  * @param {string} host
- * @param {{ port: number, release(): Promise<void> }} held from `reservePort`
+ * @param {{ port: number, release(): Promise<void> }} reserved by `reservePort`
  * @param {boolean} alsoIpv6 also listens on ::1, which browsers try first for a name below `localhost`
  * @param {string} basePath
  * @returns {Promise<{ url: string, close(): Promise<void> }>} resolves once it answers; `close` is from
@@ -134,7 +134,7 @@ const LAST_ANSWERS_MS = 1_000;
  * after the promise resolves.
  *
  * @param {readonly import('node:http').Server[]} servers listening
- * @returns {() => Promise<void>} stops listening at once; resolves when no response is open
+ * @returns {() => Promise<void>} stops listening immediately; resolves when no response is open
  */
 function closeGracefully(servers) {
   /** @type {Set<import('node:http').ServerResponse>} */

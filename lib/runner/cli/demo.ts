@@ -51,7 +51,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
   const home = openDataDir(env);
   const { ends: signal, release } = stopSignals();
   const stop = new AbortController();
-  // `npm start -- --demo` ends the demo with the dashboard, even one that died before this line.
+  // Ends the demo of `npm start -- --demo` with the dashboard, which may already have exited.
   process.once('disconnect', () => stop.abort());
   if (process.connected === false) stop.abort();
   const redactor = new Redactor();

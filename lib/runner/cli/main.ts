@@ -12,7 +12,7 @@ export const RUNNER_COMMANDS: Readonly<Record<string, string>> = {
   outbox: "show what this machine's outboxes hold; resend or discard refused records",
 };
 
-/** Commands of `interlude`. `start` is the launcher's. */
+/** Commands of `interlude`. The launcher implements `start`. */
 export const DASHBOARD_COMMANDS: Readonly<Record<string, string>> = {
   start: 'start the dashboard (the default)',
   demo: 'run a fleet of demo agents until stopped',
@@ -78,7 +78,7 @@ export async function main(argv: string[], commands: Commands, load: Load): Prom
 /** Runs `interlude-runner`: `interlude-runner claude` is `interlude runner claude`. Parameters as for `main`. */
 export function runnerMain(argv: string[], load: Load): Promise<ExitCode> {
   const [name = '-', action = '-'] = argv;
-  // With an action `hooks` is a command, else a kind of agent.
+  // `hooks` is a command if an action follows, else a kind of agent.
   const isCommand = name === 'hooks' ? !action.startsWith('-') : Object.hasOwn(RUNNER_COMMANDS, name);
   const isKind = !isCommand && name !== 'help' && !name.startsWith('-');
   return main(isKind ? ['runner', ...argv] : argv, RUNNER_COMMANDS, load);

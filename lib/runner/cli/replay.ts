@@ -52,7 +52,7 @@ To resume a stopped replay, run the same command again. A finished replay is rep
 
 Exit codes: 0 all acknowledged, 1 failed (the next run sends the rest) or every record was quarantined, 2 usage.`;
 
-/** Wait for a server that is unreachable at the end of the recording. */
+/** Maximum wait for a server that is unreachable at the end of the recording. */
 const UNREACHABLE_TIMEOUT_MS = 30_000;
 
 type Environment = Record<string, string | undefined>;
@@ -91,7 +91,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
         if (trouble === 'unauthorized' || trouble === 'fenced') giveUp.abort();
       },
       onNotice: (notice) => {
-        // Quarantined records are reported once at the end, with their number.
+        // Quarantined records are counted, and reported once at the end.
         if (notice.kind === 'quarantined') rejected.push(...notice.rejected);
         else {
           progress.notice(notice);
@@ -384,7 +384,7 @@ async function openReplayOutbox(place: ReplayPlace, listeners: Listeners): Promi
       if (!(error instanceof ProcessLockedError || error instanceof OutboxVersionError)) throw error;
     }
   }
-  throw new Error(`${MAX_REPLAYS} replays of ${place.recording.name} are already running`);
+  throw new Error(`${MAX_REPLAYS} replays of ${place.recording.name} are already running; stop one of them first`);
 }
 
 async function openAt(file: string, place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {

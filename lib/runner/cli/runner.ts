@@ -55,9 +55,9 @@ function runnerHelp([name = '']: string[]): string {
 type Environment = Record<string, string | undefined>;
 
 const FLUSH_MS = 5_000;
-/** For an agent whose session was ended in the dashboard. */
+/** Maximum time for open work after a person ended the session in the dashboard. */
 const ENDED_WITHIN_MS = 5_000;
-/** Time for the dashboard to learn of the session before its address is printed. */
+/** Maximum time for the dashboard to receive the session before its address is printed. */
 const ARRIVAL_MS = 3_000;
 const COMMON = { agent: TEXT, session: TEXT, record: TEXT };
 
@@ -142,7 +142,7 @@ async function runOpened(
     if (prompt !== undefined && sessionId !== undefined) void host.sendFirstMessage({ sessionId, text: prompt });
     if (greeting !== undefined) say(greeting);
     if (sessionId !== undefined) {
-      // So that the printed address works, if the dashboard is reachable.
+      // Waits until the printed address works, if the dashboard is reachable.
       await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.idle(until));
       const { url } = await endpoint();
       if (host.failure === null)

@@ -45,7 +45,7 @@ export interface HookEntry {
   timeout: number;
 }
 
-/** @param permissionsWithinS how long PermissionRequest waits for an answer; null: not at all */
+/** @param permissionsWithinS seconds that PermissionRequest waits for an answer; null: it doesn't wait */
 export function hookEntries(script: string, dataDir: string, permissionsWithinS: number | null = null) {
   return (event: string): HookEntry => {
     const withinS = event === 'PermissionRequest' ? permissionsWithinS : null;
@@ -55,7 +55,7 @@ export function hookEntries(script: string, dataDir: string, permissionsWithinS:
 }
 
 /**
- * Adds our hooks behind existing ones, and replaces those of an earlier installation. Everything else stays byte for byte.
+ * Adds our hooks behind existing ones, and replaces those of an earlier installation. Every other byte stays unchanged.
  *
  * @throws SettingsError if the text is not JSON, or its `hooks` are not valid for Claude Code
  */
@@ -82,7 +82,7 @@ function withHook(text: string, event: string, { command, timeout }: HookEntry):
 /**
  * Removes our hooks and the lists created for them.
  *
- * @param before the settings before the installation: lists that were empty then stay
+ * @param before the settings before the installation; lists that were already empty stay
  * @throws SettingsError
  */
 export function withoutHooks(text: string, before: string | null = null): string {
@@ -144,7 +144,7 @@ function withoutEmpty(text: string, holder: Node | undefined, key: string): stri
 function listOf(root: Node, event: string): Node | undefined {
   const list = member(member(root, 'hooks'), event);
   if (list === undefined || list.type === 'array') return list;
-  throw new SettingsError(`has no list as hooks.${event}`);
+  throw new SettingsError(`has a hooks.${event} that is not a list`);
 }
 
 function eventsOf(root: Node): string[] {

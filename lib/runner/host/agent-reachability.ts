@@ -69,7 +69,7 @@ export class AgentWatch {
     return (this.#lost ?? this.#unsure)?.last[sessionId];
   }
 
-  /** Work left open by the previous process while the agent has not answered yet. */
+  /** Work that the previous process left open, until the agent answers. */
   get #unsure(): StoredOutage | null {
     const { unanswered } = this.#reach;
     const last = activities(this.#options.openWork());

@@ -186,8 +186,8 @@ export class CommandClient {
   }
 
   /**
-   * Reconnects at once the first time, because the token may have been renewed; without a new one the server refuses the
-   * request with a reason. If the next stream ends the same way, it backs off.
+   * Reconnects immediately the first time, because the token may have been renewed; without a new one the server
+   * refuses the request with a reason. If the next stream ends the same way, it backs off.
    */
   #bye(isUnauthorized: boolean): StreamEnd {
     const isAgain = isUnauthorized && this.#endedForToken;

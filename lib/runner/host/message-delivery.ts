@@ -10,7 +10,7 @@ import type { CommandOf, SessionFacts, SourceContext } from './source';
 export interface InFlightMessage {
   messageId: string;
   text: string;
-  /** Text before file paths were appended, where that differs. */
+  /** Text without the appended file paths, if there are any. */
   words?: string;
   files?: readonly AttachmentFile[];
 }
@@ -163,7 +163,7 @@ export class MessageDelivery {
     const attachments = readAttachments(body.attachments);
     const misfits = (body.attachments?.length ?? 0) - attachments.length;
     if (misfits > 0 || attachments.some(({ bytes }) => bytes > MAX_ATTACHMENT_BYTES)) {
-      throw new Error('the message has an invalid attachment');
+      throw new Error('the message has an invalid attachment; attach it again');
     }
     if (attachments.length === 0) return [];
     const supported = facts()?.attachments ?? null;

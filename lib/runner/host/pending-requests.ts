@@ -27,7 +27,7 @@ export type RequestAnswer =
 
 /** Answered requests remembered, so that a late answer gets a reason. */
 const MAX_ANSWERED = 256;
-/** Adapters do not open more than this. */
+/** No adapter opens more requests than this. */
 const MAX_HELD = 1_000;
 
 export type AnswerCommand = CommandOf<'permission.decision' | 'question.answer'>;
@@ -41,7 +41,7 @@ export type AnswerCommand = CommandOf<'permission.decision' | 'question.answer'>
 export class PendingRequests {
   readonly #held = new Map<string, PendingRequest>();
   readonly #answered = new Map<string, true>();
-  /** Answered openings by digest. Asking again with the same content needs a new answer. */
+  /** Digests of answered requests. A repeated request has another digest, so it needs a new answer. */
   readonly #answeredOpenings = new Map<string, true>();
   /** Requests whose answer is being passed to the agent. */
   readonly #answering = new Set<PendingRequest>();
@@ -146,7 +146,7 @@ function refusalOf(request: PendingRequest, { digest, openedPosition }: Answered
   const { sessionId, requestId, kind, tool, input } = request;
   const options = kind === 'permission' ? request.options : undefined;
   if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) === digest) return null;
-  return 'the agent is asking for something other than what was answered and is still waiting';
+  return 'the request has changed since it was answered, and the agent still waits; reload the page and answer again';
 }
 
 /** @returns the answer for the agent, or why there is none */
@@ -160,12 +160,13 @@ function answerOf(
   }
   const { behavior, message, remember: isLasting = false, optionId, updatedInput } = command.body;
   if (kind === 'question' && behavior === 'allow') return 'this is a question; send "answers", or deny it';
-  if (updatedInput !== undefined && acceptsInput !== true) return 'this agent accepts no changed input';
+  if (updatedInput !== undefined && acceptsInput !== true)
+    return 'this agent accepts no changed input; answer without changes';
   const note = message === undefined ? {} : { message };
   const isAllowed = behavior === 'allow';
   if (optionId !== undefined) {
     const option = options.find(({ id }) => id === optionId);
-    if (option === undefined) return `the agent does not offer "${optionId}"`;
+    if (option === undefined) return `the agent does not offer "${optionId}"; choose one of its options`;
     if ((option.kind === 'allow') !== isAllowed) return `"${option.label}" can’t ${behavior} this`;
     return { kind: 'option', optionId, ...note };
   }

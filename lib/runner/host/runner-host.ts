@@ -43,7 +43,7 @@ import { TaskOutputs } from './task-outputs';
 import { type CallerRule, RunningCalls, ToolCallers } from './tool-callers';
 
 export interface RunnerHostOptions {
-  /** Fields of the status record that the host does not know, above all the kind. */
+  /** Source-specific fields of the status record, above all the kind. */
   about: AgentStatus & { kind: string };
   /** Log component for emitted events; without it they are not logged. */
   journal?: string | undefined;

@@ -31,7 +31,7 @@ export interface Source extends CommandHandlers {
   readonly unknownSessionRefusal?: string;
   /** Control-port handlers for the hooks of its agents. */
   readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'toolOwner' | 'sessionOf'>>;
-  /** Resolves once all output of the agent so far is emitted. Absent if output is emitted at once. */
+  /** Resolves once all output of the agent so far is emitted. Absent if output is emitted immediately. */
   caughtUp?(sessionId: string): Promise<void>;
   /** Called when the agent has replied to a message with a tool, so that the message needs no further delivery. */
   replied?(sessionId: string, messageId: string): void;

@@ -7,7 +7,7 @@ import { isOutboxLine } from './append-plan';
 import type { OutboxStore, QueuedRow } from './store';
 
 export type Delivery =
-  /** The queue changed, also by a refusal; its next head can be sent. */
+  /** The queue changed, possibly through a refusal; its new head can be sent. */
   | { kind: 'progressed' }
   | { kind: 'emptied' }
   | { kind: 'held'; cause: HeldCause; message: string; retryAfterMs: number | null }
@@ -224,7 +224,7 @@ export class Deliverer {
     if (isOutboxLine(origin)) return;
     const { sessionId } = origin;
     const of = sessionId === undefined ? '' : `, session ${sessionId}`;
-    const message = `record rejected permanently and set aside: seq ${seq}, kind ${kind}${of}, attempts ${attempts}, reason: ${reason}`;
+    const message = `record rejected permanently and set aside: seq ${seq}, kind ${kind}${of}, attempts ${attempts}, reason: ${reason}; resend or discard it with "interlude outbox"`;
     this.#options.onNotice({ level: 'fatal', kind: 'poisoned', seq, sessionId, message });
   }
 
@@ -338,7 +338,7 @@ function interpret(response: Response, text: string): SendOutcome {
       return { kind: 'acked', ackedSeq: ackedSeq as number, hadDuplicates: duplicates !== 0, rejected };
     return {
       kind: 'unavailable',
-      message: `${response.url} is not Interlude's: it answered 200 without ackedSeq`,
+      message: `${response.url} is not an Interlude server: it answered 200 without ackedSeq`,
       retryAfterMs: null,
     };
   }

@@ -83,7 +83,7 @@ export interface Trouble {
  * State machine that decides when to send the queue. It knows nothing of records or HTTP.
  *
  * Ordering: one delivery at a time, so the queue leaves first in, first out. `work` during a delivery causes another
- * look at the queue (`sendingAgain`).
+ * delivery after it (`sendingAgain`).
  * Failure: a failed delivery is retried forever with increasing waits. `kick` skips the wait; a `kick` during a
  * delivery (`sendingKicked`) skips the wait after it.
  */
@@ -120,7 +120,7 @@ export class Drain {
     this.#on('kick');
   }
 
-  /** Aborts the current request. Resolves when nothing runs any more. */
+  /** Aborts the current request. Resolves when no delivery is running. */
   stop(): Promise<void> {
     this.#on('stop');
     this.#abort.abort();

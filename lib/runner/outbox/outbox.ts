@@ -366,7 +366,7 @@ async function replaceCorrupt(
     kind: 'corrupt',
     file: aside,
     count: UNKNOWN_COUNT,
-    message: `the outbox was damaged (${reason}); it is kept as ${aside}`,
+    message: `the outbox was damaged (${reason}) and replaced; the damaged file is kept as ${aside}`,
   });
   return store;
 }
