@@ -31,7 +31,7 @@ export class LocalReader implements Reader {
     try {
       return await connection.execute(statement, this.#place);
     } finally {
-      this.#giveBack(connection);
+      this.#release(connection);
     }
   }
 
@@ -82,7 +82,7 @@ export class LocalReader implements Reader {
   async #endSnapshot(connection: LocalConnection): Promise<void> {
     try {
       if (connection.isInTransaction) await connection.run('ROLLBACK', 'loop');
-      this.#giveBack(connection);
+      this.#release(connection);
     } catch {
       this.#discard(connection);
     }
@@ -104,7 +104,7 @@ export class LocalReader implements Reader {
     return connection;
   }
 
-  #giveBack(connection: LocalConnection): void {
+  #release(connection: LocalConnection): void {
     if (!connection.isSound) {
       this.#discard(connection);
       return;

@@ -8,7 +8,7 @@ import {
   readFlags,
   SERVER_FLAGS,
   SWITCH,
-  say,
+  printNotice,
   stopSignals,
   TEXT,
   usageError,
@@ -92,7 +92,7 @@ async function checkServer(options: Options, env: Environment): Promise<ExitCode
   } finally {
     const failed = await target.close();
     release();
-    if (failed.length > 0) say(`could not end and archive: ${failed.join(', ')}`);
+    if (failed.length > 0) printNotice(`could not end and archive: ${failed.join(', ')}`);
   }
 }
 

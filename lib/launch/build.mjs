@@ -115,7 +115,7 @@ function addTo(hash, path) {
 
 const STAMP = 'interlude-placed';
 /** Entries that only the next build needs. */
-const LEFT_OUT = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
+const EXCLUDED = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
 const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
 
 /**
@@ -138,7 +138,7 @@ function rebaseBuild(basePath, sources) {
   const draft = `${to}.${process.pid}`;
   try {
     rmSync(draft, { recursive: true, force: true });
-    copy(from, draft, (text) => withBasePath(text, basePath), LEFT_OUT);
+    copy(from, draft, (text) => withBasePath(text, basePath), EXCLUDED);
     writeFileSync(join(draft, STAMP), stamp);
     // a concurrent start may have created this folder and be running from it
     if (readIfPresent(join(to, STAMP)) !== stamp) {
@@ -156,13 +156,13 @@ function rebaseBuild(basePath, sources) {
  * @param {string} from
  * @param {string} to
  * @param {(text: string) => string} change
- * @param {Set<string>} [leftOut]
+ * @param {Set<string>} [excluded]
  */
-function copy(from, to, change, leftOut = new Set()) {
+function copy(from, to, change, excluded = new Set()) {
   mkdirSync(to, { recursive: true });
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (leftOut.has(entry.name)) continue;
+    if (excluded.has(entry.name)) continue;
     if (entry.isDirectory()) copy(source, target, change);
     // a relative link to packages stays valid: both folders have the same depth
     else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);

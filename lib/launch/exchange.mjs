@@ -95,12 +95,12 @@ const withPolicy = (headers) => [
  * @returns {Promise<Response>}
  */
 async function encoded(response, incoming, outgoing) {
-  const { status, headers: given, body } = response;
-  const headers = withPolicy(given);
-  const type = given.get('content-type') ?? '';
+  const { status, headers: sent, body } = response;
+  const headers = withPolicy(sent);
+  const type = sent.get('content-type') ?? '';
   const isJson = type.startsWith('application/json');
   const isCompressible =
-    (isJson || type.startsWith('text/plain')) && !/\bno-transform\b/.test(given.get('cache-control') ?? '');
+    (isJson || type.startsWith('text/plain')) && !/\bno-transform\b/.test(sent.get('cache-control') ?? '');
   if (isCompressible) headers.push(['vary', 'accept-encoding']);
   if (body === null || incoming.method === 'HEAD') {
     body?.cancel().catch(() => {});
@@ -116,10 +116,10 @@ async function encoded(response, incoming, outgoing) {
     headers.push(['content-length', String(bytes.byteLength)]);
     return send(outgoing, status, headers, bytes);
   }
-  const whole = unlessBroken(body, outgoing);
-  if (!compresses) return new Response(whole, { status, headers });
+  const checked = destroyOnError(body, outgoing);
+  if (!compresses) return new Response(checked, { status, headers });
   headers.push(['content-encoding', 'gzip']);
-  const packed = whole.pipeThrough(/** @type {any} */ (new CompressionStream('gzip')));
+  const packed = checked.pipeThrough(/** @type {any} */ (new CompressionStream('gzip')));
   return new Response(packed, { status, headers });
 }
 
@@ -141,7 +141,7 @@ function send(outgoing, status, headers, bytes) {
  * @param {ServerResponse} outgoing
  * @returns {ReadableStream<Uint8Array>} ends where `body` fails
  */
-function unlessBroken(body, outgoing) {
+function destroyOnError(body, outgoing) {
   const reader = body.getReader();
   // Not in `pull`, which only runs while the client reads.
   reader.closed.catch((error) => {

@@ -198,9 +198,9 @@ function walk(folder) {
 }
 
 async function pack() {
-  const [given] = process.argv.slice(2);
-  if (given === undefined) throw new LaunchError('name a folder to pack into: node lib/launch/pack.mjs FOLDER', 2);
-  const folder = resolve(given);
+  const [argument] = process.argv.slice(2);
+  if (argument === undefined) throw new LaunchError('name a folder to pack into: node lib/launch/pack.mjs FOLDER', 2);
+  const folder = resolve(argument);
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new LaunchError(`${folder} is not empty; name an empty or new folder`, 2);
   }

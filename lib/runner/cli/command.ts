@@ -30,7 +30,7 @@ export function usageError(message: string, command: string): CliError {
 }
 
 /** Prints a line on stderr, separate from the command's output. */
-export function say(message: string): void {
+export function printNotice(message: string): void {
   process.stderr.write(`interlude: ${message}\n`);
 }
 
@@ -173,6 +173,6 @@ export function aborted(signal: AbortSignal): Promise<void> {
 /** INTERLUDE_LOG_LEVEL. Warns immediately if it is invalid. */
 export function logLevelOf(env: Record<string, string | undefined>): string | undefined {
   const warning = invalidLevelWarning(env.INTERLUDE_LOG_LEVEL);
-  if (warning !== null) say(warning);
+  if (warning !== null) printNotice(warning);
   return env.INTERLUDE_LOG_LEVEL;
 }

@@ -17,7 +17,7 @@ import {
   logLevelOf,
   readFlags,
   SERVER_FLAGS,
-  say,
+  printNotice,
   stopSignals,
   TEXT,
   TOKEN_HELP,
@@ -72,7 +72,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
       endpoint,
       speed,
       onStatus: (it) => notices.status(ASSISTANT, it),
-      onOver: (reason) => say(`${ASSISTANT}: ${reason}`),
+      onOver: (reason) => printNotice(`${ASSISTANT}: ${reason}`),
     });
     closing.push(() => assistant.close());
     const { sessionId } = assistant;
@@ -96,7 +96,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
     };
     const hosts = await Promise.all(FLEET.map(start));
     const { url } = await endpoint();
-    say(
+    printNotice(
       `${FLEET.length + 1} agents are running; press Ctrl-C to stop them. One of them answers: ${await pagesUrl(url, env)}/sessions/${sessionId}`,
     );
     await aborted(AbortSignal.any([signal, stop.signal, ...hosts.map(({ stopSignal }) => stopSignal)]));

@@ -49,7 +49,7 @@ export async function main(argv: string[], commands: Commands, load: Load): Prom
     return typeof help === 'string' ? help : help(args);
   };
   const [name, ...rest] = argv;
-  const env = takeOwnEnvironment(process.env);
+  const env = stripOwnEnvironment(process.env);
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
       const [about = '', ...more] = name === 'help' ? rest : [];
@@ -92,7 +92,7 @@ type Environment = Record<string, string | undefined>;
  *
  * @returns the environment as it was
  */
-export function takeOwnEnvironment(environment: Environment): Environment {
+export function stripOwnEnvironment(environment: Environment): Environment {
   const whole = { ...environment };
   for (const name of Object.keys(whole)) if (/^INTERLUDE_/i.test(name)) delete environment[name];
   return whole;

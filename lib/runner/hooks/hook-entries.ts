@@ -89,9 +89,9 @@ export function withoutHooks(text: string, before: string | null = null): string
   const was = before === null ? undefined : parse(before);
   let next = text;
   for (const event of eventsOf(parse(text))) {
-    const left = withoutOurs(next, event);
-    const isForOurs = left !== next && (was === undefined || listOf(was, event) === undefined);
-    next = isForOurs ? withoutEmpty(left, member(parse(left), 'hooks'), event) : left;
+    const remaining = withoutOurs(next, event);
+    const isCreatedByUs = remaining !== next && (was === undefined || listOf(was, event) === undefined);
+    next = isCreatedByUs ? withoutEmpty(remaining, member(parse(remaining), 'hooks'), event) : remaining;
   }
   return next === text || member(was, 'hooks') !== undefined ? next : withoutEmpty(next, parse(next), 'hooks');
 }
@@ -206,12 +206,12 @@ function withElement(text: string, { offset, length, children }: Node, value: un
 
 /** Removes an element, and the whitespace that `withElement` added. */
 function withoutElement(text: string, { offset, children = [] }: Node, index: number): string {
-  const [before, gone, after] = [children[index - 1], children[index], children[index + 1]];
-  if (gone === undefined) return text;
-  if (before !== undefined) return splice(text, endOf(before), endOf(gone), '');
-  if (after !== undefined) return splice(text, gone.offset, after.offset, '');
+  const [before, removed, after] = [children[index - 1], children[index], children[index + 1]];
+  if (removed === undefined) return text;
+  if (before !== undefined) return splice(text, endOf(before), endOf(removed), '');
+  if (after !== undefined) return splice(text, removed.offset, after.offset, '');
   const closing = `\n${lineIndent(text, offset)}`;
-  const end = endOf(gone) + (text.startsWith(closing, endOf(gone)) ? closing.length : 0);
+  const end = endOf(removed) + (text.startsWith(closing, endOf(removed)) ? closing.length : 0);
   return splice(text, offset + 1, end, '');
 }
 

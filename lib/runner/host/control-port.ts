@@ -75,9 +75,9 @@ export class ControlPort {
     async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
       // Pages in a browser can reach loopback too, with another host name (DNS rebinding).
       if (request.headers.host !== host) return reply(response, { status: 421, body: { error: 'unknown host' } });
-      const given = request.headers.authorization ?? '';
-      const isOpen = timingSafeEqual(digest(given), expected);
-      const ticketOf = isOpen ? null : (handlers.sessionOf?.(given.replace(/^Bearer /, '')) ?? null);
+      const authorization = request.headers.authorization ?? '';
+      const isOpen = timingSafeEqual(digest(authorization), expected);
+      const ticketOf = isOpen ? null : (handlers.sessionOf?.(authorization.replace(/^Bearer /, '')) ?? null);
       if (!isOpen && ticketOf === null) {
         return reply(response, { status: 401, body: { error: 'the secret is missing or wrong' } });
       }
@@ -85,9 +85,9 @@ export class ControlPort {
       if (body === null) return reply(response, { status: 413, body: { error: 'the request is too large' } });
       const { pathname, searchParams } = new URL(request.url ?? '/', `http://${host}`);
       const method = request.method ?? 'GET';
-      const gone = new AbortController();
-      response.once('close', () => response.writableFinished || gone.abort());
-      const { signal } = gone;
+      const disconnected = new AbortController();
+      response.once('close', () => response.writableFinished || disconnected.abort());
+      const { signal } = disconnected;
       reply(
         response,
         await handleControlRequest({ method, path: pathname, query: searchParams, body, ticketOf, signal }, handlers),

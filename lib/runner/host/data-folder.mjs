@@ -360,12 +360,12 @@ function textOf(path) {
 
 /**
  * @template T
- * @param {() => T} look
+ * @param {() => T} read
  * @returns {T | null}
  */
-function orNull(look) {
+function orNull(read) {
   try {
-    return look();
+    return read();
   } catch {
     return null;
   }

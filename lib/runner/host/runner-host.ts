@@ -370,11 +370,11 @@ export class RunnerHost {
   }
 
   async #watchAgent(source: Source): Promise<void> {
-    const ask = source.reach?.bind(source);
-    if (ask === undefined) return;
+    const reach = source.reach?.bind(source);
+    if (reach === undefined) return;
     const { print = () => {}, reach: terms = {} } = this.#options;
     this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE_CURSOR), {
-      ...{ ...terms, ask, print },
+      ...{ ...terms, reach, print },
       close: async (reason) => await source.lost?.(reason),
       openWork: () => this.#open.sessions,
       store: (cursor) => this.#sink.accept([], [cursor]),

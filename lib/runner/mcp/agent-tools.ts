@@ -174,9 +174,9 @@ export async function newMcpServer(call: CallTool): Promise<McpServer> {
     server.registerTool(
       name,
       { title, description, inputSchema: input, annotations },
-      async (given: unknown, { _meta }: { _meta?: unknown }) => {
+      async (args: unknown, { _meta }: { _meta?: unknown }) => {
         const client = server.server.getClientVersion()?.name ?? null;
-        const { text, isError } = await call(name, given, { client, ids: idsIn(_meta) });
+        const { text, isError } = await call(name, args, { client, ids: idsIn(_meta) });
         return { content: [{ type: 'text' as const, text }], isError };
       },
     );

@@ -103,7 +103,7 @@ export class Outbox {
       () => this.#changed(),
     );
     // Uses real time, not `clock`, because operators wait for it.
-    this.#redriving = setInterval(() => void this.takeRedrives().catch(() => undefined), REDRIVE_MS);
+    this.#redriving = setInterval(() => void this.queueRedrives().catch(() => undefined), REDRIVE_MS);
     this.#redriving.unref();
   }
 
@@ -116,10 +116,10 @@ export class Outbox {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     const clock = options.clock ?? systemClock;
     // A separate lock file keeps the outbox readable. Two processes would assign the same sequence numbers.
-    const lock = await ProcessLock.take(`${file}.lock`, `the outbox ${file}`);
+    const lock = await ProcessLock.acquire(`${file}.lock`, `the outbox ${file}`);
     try {
       const store = await openStore(storePlace(file, options, clock));
-      await store.takeRedrives(clock.now());
+      await store.queueRedrives(clock.now());
       const outbox = new Outbox(file, options, clock, lock, store);
       if (store.waiting > 0 && options.sendAtOpen !== false) outbox.#drain.work();
       return outbox;
@@ -190,9 +190,9 @@ export class Outbox {
   }
 
   /** Queues the records that an operator wants sent again. @returns their number */
-  async takeRedrives(): Promise<number> {
+  async queueRedrives(): Promise<number> {
     if (this.#stopped) return 0;
-    const redriven = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
+    const redriven = await this.#withStore((store) => store.queueRedrives(this.#clock.now()));
     if (redriven > 0) this.#drain.work();
     return redriven;
   }
@@ -229,9 +229,9 @@ export class Outbox {
     await this.#committing;
     if (flushMs > 0 && !this.#isIdle()) {
       const deadline = new AbortController();
-      const callOff = this.#clock.after(flushMs, () => deadline.abort());
+      const cancel = this.#clock.after(flushMs, () => deadline.abort());
       await this.idle(deadline.signal);
-      callOff();
+      cancel();
     }
     await this.#drain.stop();
     await this.#store.close();
@@ -241,8 +241,8 @@ export class Outbox {
 
   #isIdle(): boolean {
     const { state } = this.#drain;
-    const nothingWaits = this.#store.waiting === 0 && this.#pending.length === 0 && this.#committing === null;
-    return state === 'stopped' || state === 'fenced' || (nothingWaits && state === 'idle');
+    const isEmpty = this.#store.waiting === 0 && this.#pending.length === 0 && this.#committing === null;
+    return state === 'stopped' || state === 'fenced' || (isEmpty && state === 'idle');
   }
 
   async #commit(): Promise<void> {

@@ -219,7 +219,7 @@ export class OutboxStore {
    */
   acknowledge(seq: number, hadDuplicates: boolean): Promise<void> {
     return this.#alone(async () => {
-      const [gone] = await this.#client.batch(
+      const [removed] = await this.#client.batch(
         [
           { sql: 'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes FROM queue WHERE seq <= ?', args: [seq] },
           { sql: 'DELETE FROM queue WHERE seq <= ?', args: [seq] },
@@ -227,8 +227,8 @@ export class OutboxStore {
         ],
         'write',
       );
-      this.#rows -= Number(gone?.rows[0]?.rows);
-      this.#bytes -= Number(gone?.rows[0]?.bytes);
+      this.#rows -= Number(removed?.rows[0]?.rows);
+      this.#bytes -= Number(removed?.rows[0]?.bytes);
       // An open `lost` record that left the queue must not count further drops.
       this.#handedOutSeq = Math.max(this.#handedOutSeq, seq);
       this.#statuses.acknowledged(seq, hadDuplicates);
@@ -315,7 +315,7 @@ export class OutboxStore {
    * Appends the records that an operator wants sent again.
    * @returns their number; 0 without room for all of them
    */
-  takeRedrives(now: number): Promise<number> {
+  queueRedrives(now: number): Promise<number> {
     return this.#alone(async () => {
       const found = await this.#client.execute(
         "SELECT id, body FROM poisoned WHERE state = 'redrive' ORDER BY id LIMIT 100",

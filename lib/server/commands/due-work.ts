@@ -87,7 +87,7 @@ export class DueWork {
     const due = this.all(await this.readClock()).map((work) => work.due);
     const since = this.#steady();
     while (await hasDue(this.#database.reader, due)) {
-      if (await this.lease.isHeld()) return this.sweepAndRelease();
+      if (await this.lease.acquire()) return this.sweepAndRelease();
       if (this.#steady() - since > MOST_WAIT_MS) return;
       await pause(POLL_MS);
       // A sweep that started after this call has failed on the rows that are still due.
