@@ -65,7 +65,7 @@ export class Damage {
     if (this.#code !== null || databaseFault(error) !== 'damaged') return;
     this.#code = databaseErrorCode(error);
     if (this.#isIntact === null || !isReadFailure(error)) {
-      this.#condemn();
+      this.#reportDamage();
       return;
     }
     this.#log('has a corrupt page, or its disk failed to read one: nothing is stored until the whole file is checked');
@@ -84,10 +84,10 @@ export class Damage {
       this.#log('is intact: its disk had failed to read a page. Writing continues; check the disk');
       return;
     }
-    this.#condemn();
+    this.#reportDamage();
   }
 
-  #condemn(): void {
+  #reportDamage(): void {
     this.#log(
       `is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and restore a backup`,
     );

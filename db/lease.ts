@@ -32,11 +32,11 @@ export interface Lease {
   /** Releases the lease after the work, so other instances need not wait for the end of the term. */
   release(tookMs: number): Promise<void>;
   /** Milliseconds since the last completed run started; null if one is in progress or none has completed. */
-  doneSinceMs(): Promise<number | null>;
+  sinceLastRunMs(): Promise<number | null>;
 }
 
 /** Without a lease: every process on the same file does the due work it finds. */
-export const NO_LEASE: Lease = { acquire: async () => true, release: async () => {}, doneSinceMs: async () => null };
+export const NO_LEASE: Lease = { acquire: async () => true, release: async () => {}, sinceLastRunMs: async () => null };
 
 export class ServerLease implements Lease {
   readonly #server: Pick<BatchServer, 'batch'>;
@@ -62,7 +62,7 @@ export class ServerLease implements Lease {
     await this.#server.batch([{ sql: RELEASE, args: [this.#work, this.#holder, Math.ceil(tookMs)] }], 'write');
   }
 
-  async doneSinceMs(): Promise<number | null> {
+  async sinceLastRunMs(): Promise<number | null> {
     const [found] = await this.#server.batch([{ sql: DONE, args: [this.#work] }], 'read');
     const row = found?.rows[0];
     return row === undefined ? null : Number(row.started_ms);

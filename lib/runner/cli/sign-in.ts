@@ -2,7 +2,7 @@ import type { SignInCode } from '@interlude/protocol/access';
 import { formatSpan } from '@interlude/protocol/time';
 import { interludeCommand } from '../host/own-program.mjs';
 import type { Command } from './command';
-import { EXIT, type ExitCode, readFlags, SERVER_FLAGS, printNotice, usageError } from './command';
+import { EXIT, type ExitCode, printNotice, readFlags, SERVER_FLAGS, usageError } from './command';
 import { requestJson, serverEndpoint } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['sign-in'])} [options]

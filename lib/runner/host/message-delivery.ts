@@ -36,7 +36,7 @@ export class InFlightMessages {
   readonly #cursorName: string;
   #messages: readonly InFlightMessage[];
 
-  static async recall(context: SourceContext, sessionId: string): Promise<InFlightMessages> {
+  static async restore(context: SourceContext, sessionId: string): Promise<InFlightMessages> {
     const name = `${IN_FLIGHT_CURSORS[0]}${sessionId}`;
     const stored = (await context.cursors(name)).get(name);
     const recalled = new InFlightMessages(context, sessionId, JSON.parse(stored ?? '[]') as InFlightMessage[]);

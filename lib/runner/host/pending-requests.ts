@@ -58,7 +58,8 @@ export class PendingRequests {
     for (const { sessionId, event } of events) {
       if (event.type !== 'CUSTOM') continue;
       const value = event.value as RequestOpenedValue;
-      if (event.name === CUSTOM.requestOpened) this.open(sessionId, value, (answer) => deliver(answer, value, sessionId));
+      if (event.name === CUSTOM.requestOpened)
+        this.open(sessionId, value, (answer) => deliver(answer, value, sessionId));
       else if (event.name === CUSTOM.requestResolved) this.release(sessionId, value.request_id);
     }
   }

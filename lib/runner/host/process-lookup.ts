@@ -288,7 +288,8 @@ export async function survivingProcesses(mark: string, known: ReadonlySet<number
 }
 
 export function survivorsNotice(survivors: readonly MarkedProcess[]): string {
-  const which = survivors.length === 1 ? 'A command it started is still running' : 'Commands it started are still running';
+  const which =
+    survivors.length === 1 ? 'A command it started is still running' : 'Commands it started are still running';
   const list = survivors.map(({ pid, command }) => `${command} (process ${pid})`).join('; ');
   return `${which}, and how it ends won't be reported: ${list}`;
 }

@@ -230,10 +230,10 @@ export class RunnerHost {
   ): Promise<void> {
     const { outbox, logger } = this;
     this.#only = sessionId;
-    await this.#open.recall(outbox);
-    await this.#tools.recall(outbox);
-    await this.#ratio?.recall(outbox);
-    await this.#outputs.recall(outbox, this.#open.sessions);
+    await this.#open.restore(outbox);
+    await this.#tools.restore(outbox);
+    await this.#ratio?.restore(outbox);
+    await this.#outputs.restore(outbox, this.#open.sessions);
     const source = await openSource(this.#context());
     this.#source = source;
     await this.#watchAgent(source);

@@ -27,7 +27,7 @@ export class OpenWorkStore {
     return this.#bySession;
   }
 
-  async recall(outbox: CursorReader): Promise<void> {
+  async restore(outbox: CursorReader): Promise<void> {
     const stored = [...(await outbox.cursors(CURSOR))];
     this.#bySession = new Map(
       stored.map(([name, value]) => [name.slice(CURSOR.length), JSON.parse(value) as OpenWork]),

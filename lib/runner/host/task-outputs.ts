@@ -80,7 +80,7 @@ export class TaskOutputs {
   }
 
   /** Resumes the files of the previous process. @param open open work by session */
-  async recall(
+  async restore(
     outbox: { cursors: (prefix: string) => Promise<Map<string, string>> },
     open: ReadonlyMap<string, OpenWork>,
   ): Promise<void> {

@@ -322,7 +322,7 @@ const PROBE: QueuedRow = { seq: Number.MAX_SAFE_INTEGER, kind: 'probe', body: '{
  * Asks for the next `seq` that the server expects, by sending one beyond it.
  * @returns null without such a response
  */
-export async function askExpectedSeq(options: {
+export async function readExpectedSeq(options: {
   endpoint: Endpoint;
   producer: ProducerRef;
   timeoutMs: number;

@@ -8,7 +8,7 @@ import { LibsqlError } from '@libsql/client';
 import { ProcessLock } from '../host/process-lock';
 import type { Endpoint } from '../host/server-request';
 import { type Bound, type Candidate, candidateOf, lostCandidate } from './append-plan';
-import { askExpectedSeq, Deliverer, type OutboxClock, type OutboxNotice, systemClock } from './delivery';
+import { Deliverer, type OutboxClock, type OutboxNotice, readExpectedSeq, systemClock } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
 import type { Cursor } from './statements';
 import { type Append, OutboxStore } from './store';
@@ -181,7 +181,7 @@ export class Outbox {
   async isRemembered(): Promise<boolean | null> {
     const { endpoint, requestTimeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
     const { producer, lastSeq, waiting } = this.#store;
-    const expectedSeq = await askExpectedSeq({
+    const expectedSeq = await readExpectedSeq({
       endpoint,
       producer,
       timeoutMs: requestTimeoutMs,

@@ -91,7 +91,7 @@ export class DueWork {
       if (this.#steady() - since > MOST_WAIT_MS) return;
       await pause(POLL_MS);
       // A sweep that started after this call has failed on the rows that are still due.
-      const startedMs = await this.lease.doneSinceMs();
+      const startedMs = await this.lease.sinceLastRunMs();
       if (startedMs !== null && startedMs <= this.#steady() - since) return;
     }
   }
@@ -186,7 +186,7 @@ export class DueWork {
     const markAgents = async (choice: RowChoice) => {
       // Leaves half of the write slots to requests. On a remote database, agents don't wait for each other's round
       // trips.
-      const atOnce = Math.ceil(writes.atOnce / 2);
+      const atOnce = Math.ceil(writes.concurrency / 2);
       const { rows: agents } = await reader.execute(selectDue(due, choice, due.key, atOnce));
       const outcomes = await Promise.allSettled(
         agents.map((row) => {

@@ -4,7 +4,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { createClient, LibsqlBatchError, LibsqlError } from '@libsql/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Damage } from '@/db/damage';
-import { databaseErrorCode, databaseFailure, databaseFault, isInputsFault } from '@/db/database-error';
+import { databaseErrorCode, databaseFailure, databaseFault, isInputError } from '@/db/database-error';
 import { Conflict, NeedsFixedPositions } from '@/db/optimistic-transaction';
 import { temporaryDatabase } from '../../support/database';
 
@@ -73,7 +73,7 @@ describe('the input', () => {
     [false, 'it was given up', AbortSignal.abort().reason],
     [false, 'nothing is known', 'no error'],
   ])('is at fault: %s, when %s', (isAtFault, _, error) => {
-    expect(isInputsFault(error)).toBe(isAtFault);
+    expect(isInputError(error)).toBe(isAtFault);
   });
 });
 

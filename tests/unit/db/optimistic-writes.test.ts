@@ -89,9 +89,9 @@ describe('a lease', () => {
   test('is held by one instance until it releases it', async () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
     expect([await one.acquire(), await other.acquire(), await one.acquire()]).toEqual([true, false, true]);
-    expect(await other.doneSinceMs()).toBeNull();
+    expect(await other.sinceLastRunMs()).toBeNull();
     await one.release(0);
-    expect(await other.doneSinceMs()).toBeGreaterThanOrEqual(0);
+    expect(await other.sinceLastRunMs()).toBeGreaterThanOrEqual(0);
     expect([await other.acquire(), await one.acquire()]).toEqual([true, false]);
   });
 

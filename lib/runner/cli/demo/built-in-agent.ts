@@ -174,7 +174,11 @@ class BuiltInAgent implements ClaudeQuery {
           if (signal.aborted) return [];
         }
       } else calls.push(content as ToolUse);
-      this.#emit({ type: 'assistant', message: { id, role: 'assistant', content: [content] }, parent_tool_use_id: null });
+      this.#emit({
+        type: 'assistant',
+        message: { id, role: 'assistant', content: [content] },
+        parent_tool_use_id: null,
+      });
       if (isText) this.#stream({ type: 'content_block_stop', index });
     }
     return calls;

@@ -219,7 +219,7 @@ export class OpencodeSource implements Source {
   async #messagesOf(sessionId: string): Promise<InFlightMessages> {
     const known = this.#inFlight.get(sessionId);
     if (known !== undefined) return known;
-    const recalled = await InFlightMessages.recall(this.#context, sessionId);
+    const recalled = await InFlightMessages.restore(this.#context, sessionId);
     const messages = this.#inFlight.get(sessionId) ?? recalled;
     this.#inFlight.set(sessionId, messages);
     return messages;
