@@ -53,15 +53,15 @@ export class Damage {
     return this.#checking === null ? damaged(cause) : inDoubt(cause);
   }
 
-  /** Records an error like `see`, and returns the error for the caller. */
+  /** Records an error like `record`, and returns the error for the caller. */
   failure(error: unknown): unknown {
-    this.see(error);
+    this.record(error);
     const isDamage = databaseFault(error) === 'damaged';
     return (isDamage ? this.refusal(error) : null) ?? databaseFailure(error);
   }
 
   /** Records an error from the database. Logs damage once. */
-  see(error: unknown): void {
+  record(error: unknown): void {
     if (this.#code !== null || databaseFault(error) !== 'damaged') return;
     this.#code = databaseErrorCode(error);
     if (this.#isIntact === null || !isReadFailure(error)) {

@@ -42,7 +42,7 @@ export interface Driver {
   settle(): Promise<void>;
   /** Checkpoints the log into the file. Never rejects. */
   checkpoint(): Promise<void>;
-  /** Checks the whole file; null for a server. */
+  /** Checks the whole file for damage; null for a server. */
   isIntact: (() => Promise<boolean>) | null;
   close(): void;
 }

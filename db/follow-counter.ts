@@ -89,7 +89,7 @@ export function followCounter(
 }
 
 /**
- * Shares one follower among all listeners, for as long as there is one.
+ * Shares one follower among all listeners, and stops it with the last listener.
  *
  * Ordering: a new listener is called once for earlier commits, even if the other listeners already were.
  *

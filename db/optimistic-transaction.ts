@@ -183,7 +183,7 @@ export class OptimisticTransaction implements WriteTransaction {
   }
 
   async #requireMoment(): Promise<void> {
-    // A single read is consistent by itself.
+    // A single read is always consistent.
     if (this.#reads < 2 || this.#relied.size + this.#touched.size === 0) return;
     const [found] = await this.#server.batch([this.#touchedSince()], 'read');
     if ((found?.rows.length ?? 0) > 0) throw new Conflict('another transaction touched the same keys');

@@ -143,7 +143,7 @@ function send(outgoing, status, headers, bytes) {
  */
 function destroyOnError(body, outgoing) {
   const reader = body.getReader();
-  // Not in `pull`, which only runs while the client reads.
+  // Watches the body here and not in `pull`, which only runs while the client reads.
   reader.closed.catch((error) => {
     if (error?.name !== 'AbortError' && !outgoing.destroyed) serverLog('error', 'a response was cut off', { error });
     outgoing.destroy();

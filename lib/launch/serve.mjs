@@ -29,7 +29,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');
-  // given a real server, Next would close every upgrade request; without one, these are plain requests
+  // Next would close every upgrade request of a real server; without one, these are plain requests
   const httpServer = new EventEmitter();
   const app = next({ dev: false, dir: root, hostname: host, port, httpServer });
   await quietly(() => app.prepare());

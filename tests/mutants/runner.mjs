@@ -282,7 +282,7 @@ export const RUNNER = [
     name: 'gives an agent a file that changed on disk',
     file: 'lib/runner/host/attachment-store.ts',
     find: 'if (stored !== null && hashOf(stored) === attachment.hash) {',
-    replace: 'if (kept !== null) {',
+    replace: 'if (stored !== null) {',
     test: 'tests/unit/runner/attachments.test.ts',
   },
   {

@@ -14,7 +14,7 @@ export interface Command {
 export const EXIT = { done: 0, failed: 1, usage: 2, notInstalled: 3, timedOut: 124, interrupted: 130 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends the command without a stack trace. `message` is one line that says what to do next. */
+/** Ends the command without a stack trace. `message` is one line with the next step. */
 export class CliError extends Error {
   readonly exitCode: ExitCode;
 
@@ -83,7 +83,7 @@ export function readFlags<const Flags extends NonNullable<ParseArgsConfig['optio
 /**
  * Moves the undocumented `--token` into the environment, with a warning: every user can read it in the process list.
  *
- * @param env gets the token, in place of the one it names
+ * @param env receives the token, which replaces the one it names
  */
 function withoutToken(argv: string[], env: Record<string, string | undefined>): string[] {
   const end = argv.includes('--') ? argv.indexOf('--') : argv.length;

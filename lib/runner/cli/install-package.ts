@@ -30,7 +30,7 @@ export interface WantedPackage {
 
 export type Ensured<Loaded> =
   | { state: 'ready'; loaded: Loaded }
-  /** `why` is one line that says what to do next. */
+  /** `why` is one line with the next step. */
   | { state: 'missing'; why: string }
   | { state: 'interrupted' };
 

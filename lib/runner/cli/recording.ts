@@ -21,7 +21,7 @@ export interface Recording {
   hash: string;
 }
 
-/** The kind can be detected within this many lines. */
+/** Number of lines searched for the kind of agent. */
 const MAX_DETECT_LINES = 200;
 
 /**

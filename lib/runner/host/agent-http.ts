@@ -244,7 +244,7 @@ export async function unreachableReason(url: string, lastStatus: number | null):
  * the agent answers others.
  *
  * @param lastStatus the status of the latest answer at the first address
- * @param request sends a request to the second, within the given milliseconds
+ * @param request sends a request to the second address, within the given milliseconds
  * @returns the status for `unreachableReason`
  */
 export async function statusBehindGateway(

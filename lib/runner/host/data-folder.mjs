@@ -24,7 +24,7 @@ import { errorCode } from './system-error.mjs';
  */
 
 export class DataFolderError extends Error {
-  /** @param {string} message one line that says what to do next */
+  /** @param {string} message one line with the next step */
   constructor(message) {
     super(message);
     this.name = 'DataFolderError';

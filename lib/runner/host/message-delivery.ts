@@ -129,7 +129,7 @@ export class MessageDelivery {
     for (const recheck of [...this.#rechecks]) recheck();
   }
 
-  /** @param facts reads the session; called when its turn comes and on changes */
+  /** @param facts reads the session; called when the message is next in order, and on changes */
   async pass(
     message: Message,
     facts: () => SessionFacts | undefined,
@@ -174,8 +174,8 @@ export class MessageDelivery {
   }
 
   /**
-   * Attachment kinds the agent supports. Waits for the agent to announce them; for an unknown session only as long as a
-   * source may need to find it.
+   * Attachment kinds the agent supports. Waits for the agent to announce them; for an unknown session, only for the
+   * time a source may need to find it.
    */
   async #supported(facts: () => SessionFacts | undefined): Promise<readonly AttachmentKind[]> {
     const foundBy = performance.now() + this.#foundWithinMs;

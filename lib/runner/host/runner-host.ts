@@ -47,7 +47,7 @@ export interface RunnerHostOptions {
   about: AgentStatus & { kind: string };
   /** Log component for emitted events; without it they are not logged. */
   journal?: string | undefined;
-  /** Prefixes those lines with the session. */
+  /** Prefixes the log lines of emitted events with the session. */
   hasManySessions?: boolean | undefined;
   /** Logs at the end of each session how many of its tool calls only gathered context. Default true. */
   logsContextRatio?: boolean;
@@ -213,7 +213,7 @@ export class RunnerHost {
     });
   }
 
-  /** Aborts when the runner must end by itself. The reason is one line. */
+  /** Aborts when the host wants the runner to end. The reason is one line. */
   get stopSignal(): AbortSignal {
     return this.#over.signal;
   }

@@ -65,7 +65,7 @@ export interface CommandHandlers {
   end?: Handler<'session.end'>;
   stop?: Handler<'task.stop'>;
   answer?: Handler<'permission.decision' | 'question.answer'>;
-  /** Starts a turn with the result of a task, for an agent that does not receive it by itself. */
+  /** Starts a turn with the result of a task, for an agent that is not notified of the result. */
   wake?: Handler<'task.wake'>;
   /** Turns automatic wakes on or off; survives restarts. */
   setWakeRule?: Handler<'wake-rule.set'>;
@@ -121,7 +121,7 @@ export interface SessionFacts {
 export interface SourceContext {
   /**
    * Emits events in order and stores them with the cursors in one transaction.
-   * @returns once stored, which takes as long as the disk is full
+   * @returns once stored, so not before a full disk has space again
    */
   emit(sessionId: string, events: readonly TimedEvent[], cursors?: readonly Cursor[]): Promise<void>;
   /**

@@ -31,7 +31,7 @@ export interface RedactedText {
  */
 export class Redactor {
   readonly #known = new Set<string>();
-  /** Components in the middle of a private key → how many of its lines may follow. */
+  /** Components in the middle of a private key, with the number of its lines that may follow. */
   readonly #openKeys = new Map<string, number>();
 
   /** Redacts this text from now on, including its URL-encoded form. */

@@ -35,7 +35,7 @@ export interface CallOrigin {
 
 const MAX_LINK = 2_048;
 const MAX_REPLY_TEXT = 32_000;
-/** Replies beyond this are listed once these are answered. */
+/** Maximum number of listed replies; the others follow once these are answered. */
 const MAX_LISTED = 20;
 
 const reportInput = z.strictObject({

@@ -36,12 +36,12 @@ export interface OutboxOptions {
   producerId?: string;
   agentId: string;
   endpoint: Endpoint;
-  /** Sends queued records on open. Default true; otherwise `kick` starts. */
+  /** Sends queued records on open. Default true; if false, `kick` starts sending. */
   sendAtOpen?: boolean;
   onStatus?: (status: OutboxStatus) => void;
   onNotice?: (notice: OutboxNotice) => void;
   clock?: OutboxClock;
-  /** Default: 1,000,000 records and 1 GiB. See append-plan for what is dropped first. */
+  /** Default: 1,000,000 records and 1 GiB. `append-plan` decides what is dropped first. */
   bound?: Bound;
   maxBatchRows?: number;
   maxBatchBytes?: number;

@@ -77,14 +77,14 @@ export class OutboxStore {
    * @throws LibsqlError; see `isCorrupt` in open-store
    * @throws OutboxVersionError when another version of Interlude wrote the file, which stays untouched
    */
-  static async open(file: string, identity: OutboxIdentity, bound: Bound): Promise<OutboxStore> {
+  static async open(file: string, initial: OutboxIdentity, bound: Bound): Promise<OutboxStore> {
     // SQLite creates its side files with the same mode
     makePrivate(file);
     const client = createClient({ url: `file:${file}`, concurrency: 1 });
     const store = new OutboxStore(client, bound);
     try {
       for (const pragma of OUTBOX_PRAGMAS) await client.execute(pragma);
-      await store.#load(file, identity);
+      await store.#load(file, initial);
       return store;
     } catch (error) {
       client.close();
@@ -110,7 +110,7 @@ export class OutboxStore {
     return this.#rows + this.#statuses.deferred;
   }
 
-  async #load(file: string, identity: OutboxIdentity): Promise<void> {
+  async #load(file: string, initial: OutboxIdentity): Promise<void> {
     const version = Number((await this.#client.execute('PRAGMA user_version')).rows[0]?.user_version);
     if (version !== 0 && version !== OUTBOX_VERSION) throw new OutboxVersionError(file, version);
     if (version === 0) {
@@ -119,7 +119,7 @@ export class OutboxStore {
           ...OUTBOX_SCHEMA,
           {
             sql: 'INSERT INTO outbox (one, producer_id, epoch, last_seq) VALUES (1, ?, ?, 0)',
-            args: [identity.producerId, identity.epoch],
+            args: [initial.producerId, initial.epoch],
           },
         ],
         'write',
