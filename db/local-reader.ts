@@ -27,7 +27,7 @@ export class LocalReader implements Reader {
   }
 
   async execute(statement: InStatement): Promise<ResultRows> {
-    const connection = await this.#take();
+    const connection = await this.#acquire();
     try {
       return await connection.execute(statement, this.#place);
     } finally {
@@ -45,7 +45,7 @@ export class LocalReader implements Reader {
   }
 
   async transaction(): Promise<Snapshot & { end(): Promise<void> }> {
-    const connection = await this.#take();
+    const connection = await this.#acquire();
     try {
       await connection.run('BEGIN', 'loop');
     } catch (error) {
@@ -88,7 +88,7 @@ export class LocalReader implements Reader {
     }
   }
 
-  #take(): Promise<LocalConnection> {
+  #acquire(): Promise<LocalConnection> {
     if (this.#isClosed) return Promise.reject(new LibsqlError('The database is closed', 'CLIENT_CLOSED'));
     const idle = this.#idle.pop();
     if (idle !== undefined) return Promise.resolve(idle);

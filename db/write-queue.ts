@@ -147,7 +147,7 @@ export class WriteQueue implements Writes {
     return this.#waiting.splice(0, count);
   }
 
-  #putBack(group: Waiting[]): void {
+  #requeue(group: Waiting[]): void {
     this.#waiting.unshift(...group);
     for (const { bytes } of group) this.#waitingBytes += bytes;
   }
@@ -185,7 +185,7 @@ export class WriteQueue implements Writes {
       for (const waiting of group) waiting.reject(failure);
       return true;
     }
-    this.#putBack(group.slice(outcomes.length));
+    this.#requeue(group.slice(outcomes.length));
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.ok) group[index]?.resolve(outcome.value);
       else group[index]?.reject(this.#failure(outcome.error));

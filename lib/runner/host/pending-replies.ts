@@ -111,11 +111,11 @@ export async function fetchPendingReplies(endpoint: Endpoint, agentId: string, s
 
 /** The newest of these messages whose sender, a person, waits for a reply; or null. */
 export function latestPendingReply(
-  owed: readonly PendingReply[],
+  pending: readonly PendingReply[],
   sessionId: string,
   among: readonly string[],
 ): string | null {
-  const ofSession = owed.filter(
+  const ofSession = pending.filter(
     (one) => one.sessionId === sessionId && one.from.kind === 'person' && among.includes(one.messageId),
   );
   return ofSession.sort((a, b) => b.sentAt - a.sentAt)[0]?.messageId ?? null;
@@ -132,14 +132,14 @@ const MAX_READ = 64;
  */
 export class ReplyAnnotator {
   readonly #sessionId: string;
-  readonly #owed: () => readonly PendingReply[];
+  readonly #pendingReplies: () => readonly PendingReply[];
   /** Messages of ended turns, which the agent has read and may answer later. */
   readonly #read = new Map<string, true>();
   #isTaskTurn = false;
 
-  constructor(sessionId: string, owed: () => readonly PendingReply[]) {
+  constructor(sessionId: string, pending: () => readonly PendingReply[]) {
     this.#sessionId = sessionId;
-    this.#owed = owed;
+    this.#pendingReplies = pending;
   }
 
   /** @param open open work before the events */
@@ -164,9 +164,11 @@ export class ReplyAnnotator {
       return one;
     if (event.metadata?.interlude?.replyTo !== undefined) return one;
     const messageIds = open.turn?.userMessageIds ?? [];
-    const mayOwe = messageIds.length === 0 && open.turn !== null && !this.#isTaskTurn;
-    const owed = mayOwe ? latestPendingReply(this.#owed(), this.#sessionId, [...this.#read.keys()]) : null;
-    const replyTo = owed === null ? messageIds : [owed];
+    const mayAnswerPending = messageIds.length === 0 && open.turn !== null && !this.#isTaskTurn;
+    const pending = mayAnswerPending
+      ? latestPendingReply(this.#pendingReplies(), this.#sessionId, [...this.#read.keys()])
+      : null;
+    const replyTo = pending === null ? messageIds : [pending];
     if (replyTo.length === 0) return one;
     const interlude = { ...event.metadata?.interlude, replyTo };
     return { ...one, event: { ...event, metadata: { ...event.metadata, interlude } } };

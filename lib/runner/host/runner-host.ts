@@ -96,7 +96,7 @@ export class RunnerHost {
   readonly #status: StatusReporter;
   readonly #reports = new ReportSelector();
   readonly #cpu = new CpuSampler();
-  readonly #owed: PendingReplies;
+  readonly #pendingReplies: PendingReplies;
   readonly #tools: McpTools;
   readonly #callers: ToolCallers;
   readonly #calls = new RunningCalls();
@@ -109,17 +109,17 @@ export class RunnerHost {
   readonly #messages: MessageDelivery;
   readonly #dispatch: CommandDispatch;
   readonly #stopping = new AbortController();
-  readonly #over = new AbortController();
+  readonly #stopRequest = new AbortController();
   #source: Source | null = null;
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
   #level: PersistentLevel | null = null;
   #watch: AgentWatch | null = null;
   /** The session of a single-session runner. */
-  #only: string | null = null;
-  #lost = 0;
-  #endsFor = 'the runner was stopped';
-  #endsInOrder = false;
+  #onlySessionId: string | null = null;
+  #lostRecords = 0;
+  #endReason = 'the runner was stopped';
+  #isCleanEnd = false;
 
   /** @throws ProcessLockedError when another process runs the agent */
   static async open(options: RunnerHostOptions): Promise<RunnerHost> {
@@ -157,7 +157,7 @@ export class RunnerHost {
     this.#log = this.logger.child('host');
     this.#delivery = new DeliveryJournal({ logger: this.logger, meanwhile });
     this.#status = new StatusReporter({ report: () => this.#report() });
-    this.#owed = new PendingReplies(
+    this.#pendingReplies = new PendingReplies(
       (signal) => fetchPendingReplies(endpoint, agentId, signal),
       (message) => this.logger.child('obligations').debug(message),
     );
@@ -165,7 +165,7 @@ export class RunnerHost {
       emit: (sessionId, events) => void this.#emit(sessionId, events, []),
       store: (cursors) => void this.#sink.accept([], cursors),
       openWork: (sessionId) => this.#open.of(sessionId),
-      pendingReplies: () => this.#owed.get(),
+      pendingReplies: () => this.#pendingReplies.get(),
       caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
       replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
       reported: () => void this.#status.now(),
@@ -197,12 +197,12 @@ export class RunnerHost {
     this.#dispatch = new CommandDispatch({
       source: () => this.#source,
       ending: ({ type }) => {
-        if (type === 'session.end' && this.#endsInOrder) return { state: 'done' };
+        if (type === 'session.end' && this.#isCleanEnd) return { state: 'done' };
         return this.stopSignal.aborted ? failed(this.stopSignal.reason) : null;
       },
       setLogLevel: (body) => this.#level?.apply(body),
       delivery: this.#messages,
-      onMessage: () => this.#owed.markDirty(),
+      onMessage: () => this.#pendingReplies.markDirty(),
       log: this.#log,
     });
     this.#outputs = new TaskOutputs({
@@ -215,12 +215,12 @@ export class RunnerHost {
 
   /** Aborts when the host wants the runner to end. The reason is one line. */
   get stopSignal(): AbortSignal {
-    return this.#over.signal;
+    return this.#stopRequest.signal;
   }
 
   /** Reason why the runner failed; null while it runs and after a clean end. */
   get failure(): string | null {
-    return this.stopSignal.aborted && !this.#endsInOrder ? String(this.stopSignal.reason) : null;
+    return this.stopSignal.aborted && !this.#isCleanEnd ? String(this.stopSignal.reason) : null;
   }
 
   /** @param sessionId the session of a single-session runner */
@@ -229,7 +229,7 @@ export class RunnerHost {
     sessionId: string | null = null,
   ): Promise<void> {
     const { outbox, logger } = this;
-    this.#only = sessionId;
+    this.#onlySessionId = sessionId;
     await this.#open.restore(outbox);
     await this.#tools.restore(outbox);
     await this.#ratio?.restore(outbox);
@@ -246,7 +246,7 @@ export class RunnerHost {
     outbox.kick();
     this.#commands = await this.#commandClient();
     await this.#openControl(source);
-    if (source.deliver !== undefined) this.#owed.start();
+    if (source.deliver !== undefined) this.#pendingReplies.start();
     await source.start();
     this.#watch?.start();
     this.#commands.start();
@@ -258,7 +258,7 @@ export class RunnerHost {
     const say = this.#source?.deliver?.bind(this.#source);
     if (say === undefined) return;
     await deliverFirstMessage(message, { context: this.#context(), deliver: say });
-    this.#owed.markDirty();
+    this.#pendingReplies.markDirty();
   }
 
   /** @returns the number of unsent records */
@@ -267,14 +267,14 @@ export class RunnerHost {
       await this.#commands?.pause();
       this.#stopping.abort();
       await this.#watch?.stop();
-      await this.#source?.close(deadlineMs, this.#endsFor);
+      await this.#source?.close(deadlineMs, this.#endReason);
       await this.#outputs.close();
       if (this.#options.about.agentGoesOn !== true) {
-        void this.#sink.accept([], this.#ratio?.abandoned(this.#endsFor, Date.now()));
+        void this.#sink.accept([], this.#ratio?.abandoned(this.#endReason, Date.now()));
       }
       await this.#control?.close();
       await this.#commands?.stop();
-      this.#owed.stop();
+      this.#pendingReplies.stop();
       if (this.#source !== null) await this.#status.stop();
       await this.#sink.close();
       return await this.outbox.stop({ flushMs });
@@ -285,7 +285,7 @@ export class RunnerHost {
 
   /** Ends the agent immediately, for a caller that stops waiting for `close`. */
   hurry(): void {
-    void this.#source?.close(0, this.#endsFor);
+    void this.#source?.close(0, this.#endReason);
   }
 
   #context(): SourceContext {
@@ -309,7 +309,7 @@ export class RunnerHost {
         this.#status.changed();
         this.#messages.recheck();
       },
-      endRunner: (reason) => this.#endInOrder(reason),
+      endRunner: (reason) => this.#endCleanly(reason),
       failRunner: (message) => this.#fail(message),
       log: (level, message, about) => log.log(level, message, about),
     };
@@ -324,7 +324,8 @@ export class RunnerHost {
     this.#calls.record(sessionId, events);
     this.#logEvents(sessionId, events);
     if (events.length > 0) this.#cpu.emitted(sessionId, performance.now());
-    if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
+    if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR'))
+      this.#pendingReplies.markDirty();
     const cursors = [...given, ...own, ...counted, ...(changed === null ? [] : [changed])];
     const done = this.#sink.accept(this.#recordsOf(sessionId, events), cursors);
     this.#outputs.observe(sessionId, events);
@@ -363,10 +364,10 @@ export class RunnerHost {
   }
 
   #noticed(notice: OutboxNotice): void {
-    if ('count' in notice) this.#lost += notice.count;
+    if ('count' in notice) this.#lostRecords += notice.count;
     this.#delivery.notice(notice);
     // No status report here: it could be rejected for the same reason, endlessly.
-    if (notice.kind === 'quarantined') this.#fail(this.#ownership.rejected(notice.rejected, this.#only));
+    if (notice.kind === 'quarantined') this.#fail(this.#ownership.rejected(notice.rejected, this.#onlySessionId));
   }
 
   async #watchAgent(source: Source): Promise<void> {
@@ -432,7 +433,7 @@ export class RunnerHost {
       everyMs: REPORT_EVERY_MS,
       ...(this.#source === null ? {} : supportedCommands(this.#source)),
       unreachable: this.#watch?.unreachable,
-      outbox: { ...(await this.outbox.facts()), lost: this.#lost },
+      outbox: { ...(await this.outbox.facts()), lost: this.#lostRecords },
       logLevel: this.logger.level.get(),
       logSwitch: this.#level?.report,
       sessions: this.#source?.sessions.length ?? 0,
@@ -466,21 +467,21 @@ export class RunnerHost {
   }
 
   #fenced(message: string): void {
-    this.#endsFor = 'another runner of this agent has taken over';
+    this.#endReason = 'another runner of this agent has taken over';
     this.#fail(message);
   }
 
-  #endInOrder(reason: string): void {
+  #endCleanly(reason: string): void {
     if (this.stopSignal.aborted) return;
-    this.#endsFor = reason;
-    this.#endsInOrder = true;
-    this.#over.abort(reason);
+    this.#endReason = reason;
+    this.#isCleanEnd = true;
+    this.#stopRequest.abort(reason);
     this.#log.info(reason);
   }
 
   #fail(reason: string | null): void {
     if (reason === null || this.stopSignal.aborted) return;
-    this.#over.abort(reason);
+    this.#stopRequest.abort(reason);
     this.#log.error(reason);
   }
 }

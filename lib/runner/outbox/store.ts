@@ -62,7 +62,7 @@ export class OutboxStore {
   #rows = 0;
   #bytes = 0;
   /** The server may have every record up to this `seq`, so their content is frozen. */
-  #handedOutSeq = 0;
+  #frozenSeq = 0;
   #openedSeq = 0;
   #openLosts: ReadonlyMap<string, OpenLost> = new Map();
   #statuses = new WaitingStatuses();
@@ -138,7 +138,7 @@ export class OutboxStore {
     this.#bytes = Number(fill?.rows[0]?.bytes);
     this.#statuses = new WaitingStatuses(statuses?.rows, this.#lastSeq);
     // An earlier process may have sent anything in the file, so all of it is frozen.
-    this.#handedOutSeq = this.#lastSeq;
+    this.#frozenSeq = this.#lastSeq;
     this.#openedSeq = this.#lastSeq;
   }
 
@@ -170,7 +170,7 @@ export class OutboxStore {
   }
 
   #end(): QueueEnd {
-    const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#handedOutSeq));
+    const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#frozenSeq));
     return { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts };
   }
 
@@ -207,7 +207,7 @@ export class OutboxStore {
         sql: 'SELECT seq, kind, body FROM queue WHERE seq <= ? ORDER BY seq',
         args: [upTo],
       });
-      this.#handedOutSeq = Math.max(this.#handedOutSeq, upTo);
+      this.#frozenSeq = Math.max(this.#frozenSeq, upTo);
       this.#statuses.sending(upTo);
       return found.rows.map((row) => ({ seq: Number(row.seq), kind: String(row.kind), body: String(row.body) }));
     });
@@ -230,7 +230,7 @@ export class OutboxStore {
       this.#rows -= Number(removed?.rows[0]?.rows);
       this.#bytes -= Number(removed?.rows[0]?.bytes);
       // An open `lost` record that left the queue must not count further drops.
-      this.#handedOutSeq = Math.max(this.#handedOutSeq, seq);
+      this.#frozenSeq = Math.max(this.#frozenSeq, seq);
       this.#statuses.acknowledged(seq, hadDuplicates);
     });
   }
@@ -276,7 +276,7 @@ export class OutboxStore {
       this.#lastSeq = lastSeq;
       this.#rows = lastSeq;
       this.#bytes += declared[0]?.bytes ?? 0;
-      this.#handedOutSeq = lastSeq;
+      this.#frozenSeq = lastSeq;
       this.#openLosts = new Map();
       this.#statuses.renumber(shift);
     });
