@@ -38,7 +38,7 @@ Run a command with --help for its options. On the dashboard's own machine no add
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 
-/** Loads the file of a command. */
+/** Imports the file of a command. */
 type Load = (name: string) => Promise<{ command: Command }>;
 
 /** @returns the exit code; errors are one line on stderr */

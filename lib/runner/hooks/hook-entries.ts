@@ -134,7 +134,7 @@ function withoutOurs(text: string, event: string): string {
   }
 }
 
-/** Removes an empty member. */
+/** Removes the member if it is empty. */
 function withoutEmpty(text: string, holder: Node | undefined, key: string): string {
   if (holder === undefined || member(holder, key)?.children?.length !== 0) return text;
   const at = holder.children?.findLastIndex((one) => one.children?.[0]?.value === key) ?? -1;
@@ -215,7 +215,6 @@ function withoutElement(text: string, { offset, children = [] }: Node, index: nu
   return splice(text, offset + 1, end, '');
 }
 
-/** Replaces a value. */
 function withValue(text: string, node: Node, value: unknown): string {
   return splice(text, node.offset, endOf(node), JSON.stringify(value));
 }

@@ -81,7 +81,6 @@ export class AgentWatch {
     this.#reach.start();
   }
 
-  /** Probes once. */
   probe(): Promise<void> {
     return this.#reach.probe();
   }
@@ -173,7 +172,6 @@ export class ReachabilityProbe {
     await this.#notifying;
   }
 
-  /** Probes once. */
   async probe(): Promise<void> {
     const { reach, onLost, onBack, onUnsure = async () => {}, print, limitMs = LIMIT_MS } = this.#options;
     const probedAt = this.#now();

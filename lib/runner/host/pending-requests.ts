@@ -46,7 +46,7 @@ export class PendingRequests {
   /** Requests whose answer is being passed to the agent. */
   readonly #answering = new Set<PendingRequest>();
 
-  /** Holds and releases the requests of emitted events. */
+  /** Adds requests that the events open, and removes those that they resolve. */
   observe(
     events: readonly EmittedEvent[],
     deliver: (
@@ -64,7 +64,6 @@ export class PendingRequests {
     }
   }
 
-  /** Holds a request as emitted. */
   open(sessionId: string, value: RequestOpenedValue, deliver: PendingRequest['deliver']): void {
     const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
     this.hold({
@@ -85,12 +84,12 @@ export class PendingRequests {
     setBounded(this.#pending, key, request, MAX_PENDING);
   }
 
-  /** Releases a request that was withdrawn or answered elsewhere. */
+  /** Removes a request that was withdrawn or answered elsewhere. */
   release(sessionId: string, requestId: string): void {
     this.#pending.delete(keyOf(sessionId, requestId));
   }
 
-  /** Forgets all requests, because the asking process has exited. */
+  /** Removes all requests, because the asking process has exited. */
   clear(): void {
     this.#pending.clear();
   }

@@ -120,7 +120,6 @@ export class StatusReporter {
     return this.#next;
   }
 
-  /** Sends a final report. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#every) clearInterval(this.#every);

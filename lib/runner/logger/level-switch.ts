@@ -112,7 +112,6 @@ export class LevelSwitch {
     this.#setListeners.add(listener);
   }
 
-  /** Stops the timer. */
   close(): void {
     this.#cancelTimer();
   }
