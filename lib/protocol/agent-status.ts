@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { SessionState } from './field-schemas';
-import { fieldsOf, listOf, parseJson, textOf, textsOf } from './fields';
 import { MAX_EVERY_MS } from './limits';
 import { REPORT_STATES } from './session-states';
 import { LOG_LEVELS } from './vocabulary';
