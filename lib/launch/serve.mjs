@@ -45,7 +45,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
         request.url = prependBasePath(request.url ?? '/', basePath);
         return page(request, response);
       },
-      { basePath, knows: async (request) => (await api?.knows(withoutBody(request))) ?? false },
+      { basePath, isAuthenticated: async (request) => (await api?.knows(withoutBody(request))) ?? false },
     );
   await release();
   const servers = [await listening(createDoor(), host, port)];

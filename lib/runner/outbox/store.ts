@@ -74,7 +74,7 @@ export class OutboxStore {
   }
 
   /**
-   * @throws LibsqlError; see `isCorrupt` in open-store
+   * @throws LibsqlError if the file is damaged: see `isCorrupt` in outbox.ts
    * @throws OutboxVersionError when another version of Interlude wrote the file, which stays untouched
    */
   static async open(file: string, initial: OutboxIdentity, bound: Bound): Promise<OutboxStore> {
