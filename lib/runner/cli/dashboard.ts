@@ -165,7 +165,8 @@ export async function requestJson<Answer>(
 ): Promise<Answer> {
   const { url, token } = await endpoint();
   const pass = 'pass its owner’s (the file "token" in the data directory) with --token-file or INTERLUDE_TOKEN';
-  if (token === undefined) throw new CliError(EXIT.failed, `no token for ${url}; start Interlude here, or ${pass}`);
+  if (token === undefined)
+    throw new CliError(EXIT.failed, `no token for ${url}; start Interlude on this machine, or ${pass}`);
   let status: number;
   let text: string;
   try {
