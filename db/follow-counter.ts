@@ -12,10 +12,8 @@ import { pauseUnref } from './yield-to-loop';
  * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
  */
 interface FollowedServer {
-  /** URL of the feed. */
   listenUrl: string;
   authToken: string | undefined;
-  /** Reads the counter. */
   counter: () => Promise<number>;
 }
 
