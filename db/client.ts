@@ -20,7 +20,7 @@ export interface Database extends Pick<Driver, 'reader' | 'tail' | 'follow' | 'l
   /** Calls back after each commit of this process that moved the counter. @returns a function that unsubscribes */
   onCommit(listener: (position: Position) => void): () => void;
   /** Removes bookkeeping of old commits. */
-  tidy(): Promise<void>;
+  prune(): Promise<void>;
   /**
    * Tries to write, without changing a row.
    * @returns the failure as a clause, such as “its disk is full”; null on success
@@ -56,7 +56,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       onCommit: (listener) => writes.onCommit(listener),
       follow: opened.follow,
       lease: opened.lease,
-      tidy: async () => {
+      prune: async () => {
         while (!isFile && (await pruneCommits(reader, writes)));
       },
       trouble: async () => (await file?.trouble()) ?? (await writeTrouble(writes)),
@@ -76,7 +76,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 /** Reads from a server don't block this process. */
-const SERVER_READS = { atOnce: 16 };
+const SERVER_READS = { concurrency: 16 };
 
 /** Writes and rolls back. An UPDATE that changes nothing would not write a page. */
 const PROBE = ['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0'];

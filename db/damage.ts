@@ -53,19 +53,19 @@ export class Damage {
     return this.#checking === null ? damaged(cause) : inDoubt(cause);
   }
 
-  /** Records an error like `see`, and returns the error for the caller. */
+  /** Records an error like `record`, and returns the error for the caller. */
   failure(error: unknown): unknown {
-    this.see(error);
+    this.record(error);
     const isDamage = databaseFault(error) === 'damaged';
     return (isDamage ? this.refusal(error) : null) ?? databaseFailure(error);
   }
 
   /** Records an error from the database. Logs damage once. */
-  see(error: unknown): void {
+  record(error: unknown): void {
     if (this.#code !== null || databaseFault(error) !== 'damaged') return;
     this.#code = databaseErrorCode(error);
     if (this.#isIntact === null || !isReadFailure(error)) {
-      this.#condemn();
+      this.#reportDamage();
       return;
     }
     this.#log('has a corrupt page, or its disk failed to read one: nothing is stored until the whole file is checked');
@@ -84,10 +84,10 @@ export class Damage {
       this.#log('is intact: its disk had failed to read a page. Writing continues; check the disk');
       return;
     }
-    this.#condemn();
+    this.#reportDamage();
   }
 
-  #condemn(): void {
+  #reportDamage(): void {
     this.#log(
       `is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and restore a backup`,
     );

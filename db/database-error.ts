@@ -47,7 +47,7 @@ export function databaseFault(error: unknown): DatabaseFault | null {
  * True if the input is at fault: each retry would make the database refuse a statement, or make our own code throw.
  * Failures caused by the database, the machine or another process are temporary.
  */
-export function isInputsFault(error: unknown): boolean {
+export function isInputError(error: unknown): boolean {
   const fault = databaseFault(error);
   if (fault !== null) return fault === 'refused';
   if (!(error instanceof Error) || error instanceof RetryTransaction) return false;
@@ -180,7 +180,7 @@ function tooManyFiles(name: string): string {
  * Retries while another process has locked the database. Waits here and not in SQLite's busy handler, which would block
  * the event loop.
  *
- * @throws the last error, after `timeoutMs`, or at once for any other error
+ * @throws the last error, after `timeoutMs`, or immediately for any other error
  */
 export async function retryWhileBusy<T>(attempt: () => Promise<T>, timeoutMs: number): Promise<T> {
   const deadline = performance.now() + timeoutMs;

@@ -30,7 +30,7 @@ export interface Driver {
   /** Path of the file; null for a server. */
   path: string | null;
   /**
-   * Calls back after commits of other processes: at once on a server, every `pollMs` on a file. Some calls are
+   * Calls back after commits of other processes: immediately on a server, every `pollMs` on a file. Some calls are
    * spurious, such as the first one on a server. All followers of a server share one request.
    *
    * @returns a function that stops the calls
@@ -42,7 +42,7 @@ export interface Driver {
   settle(): Promise<void>;
   /** Checkpoints the log into the file. Never rejects. */
   checkpoint(): Promise<void>;
-  /** Checks the whole file; null for a server. */
+  /** Checks the whole file for damage; null for a server. */
   isIntact: (() => Promise<boolean>) | null;
   close(): void;
 }

@@ -12,10 +12,8 @@ import { pauseUnref } from './yield-to-loop';
  * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
  */
 interface FollowedServer {
-  /** URL of the feed. */
   listenUrl: string;
   authToken: string | undefined;
-  /** Reads the counter. */
   counter: () => Promise<number>;
 }
 
@@ -89,7 +87,7 @@ export function followCounter(
 }
 
 /**
- * Shares one follower among all listeners, for as long as there is one.
+ * Shares one follower among all listeners, and stops it with the last listener.
  *
  * Ordering: a new listener is called once for earlier commits, even if the other listeners already were.
  *

@@ -15,9 +15,9 @@ const MAX_ROWS = 500;
 const SMALL_ROW_BYTES = 2048;
 
 /**
- * Repeats a statement that reads rows from `json_each(?1)`, for as many chunks as fit into one argument of a libSQL server.
- * A row too large for a chunk becomes a chunk of its own. Chunks are built lazily, so `runStatements` can yield to the
- * event loop in between.
+ * Repeats a statement that reads rows from `json_each(?1)`, for as many chunks as fit into one argument of a libSQL
+ * server. A row too large for a chunk gets a separate chunk. Chunks are built lazily, so `runStatements` can yield to
+ * the event loop in between.
  *
  * Failure: half surrogate pairs never get into the JSON. SQLite would extract one as invalid UTF-8, which crashes
  * libSQL.
@@ -62,7 +62,7 @@ export async function runStatements(
     group.push(statement);
     size += sizeOf(statement);
     if (size < CHUNK_BYTES && group.length < MAX_BATCH_STATEMENTS && !yielder.isDue) continue;
-    // Building a chunk from a record as large as a request takes as long as running the statement.
+    // For a record as large as a request, building the chunk takes as long as running the statement.
     if (size >= CHUNK_BYTES) await yielder.yieldIfDue();
     for (const result of await transaction.batch(group)) results.push(result);
     await yielder.yieldNow();

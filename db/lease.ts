@@ -17,26 +17,26 @@ const RENEW_BELOW_MS = 3_000;
 
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 const READ = `SELECT holder, until - ${NOW} AS left_ms FROM leases WHERE work = ?`;
-const TAKE = `INSERT INTO leases (work, holder, until) VALUES (?1, ?2, ${NOW} + ${TERM_MS})
+const ACQUIRE = `INSERT INTO leases (work, holder, until) VALUES (?1, ?2, ${NOW} + ${TERM_MS})
   ON CONFLICT (work) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE holder = excluded.holder OR until <= ${NOW} RETURNING holder`;
 
 /** A released lease has no holder, and `until` is when its last run started. */
-const UNHELD = '';
-const RELEASE = `UPDATE leases SET holder = '${UNHELD}', until = ${NOW} - ?3 WHERE work = ?1 AND holder = ?2`;
-const DONE = `SELECT ${NOW} - until AS started_ms FROM leases WHERE work = ? AND holder = '${UNHELD}'`;
+const NO_HOLDER = '';
+const RELEASE = `UPDATE leases SET holder = '${NO_HOLDER}', until = ${NOW} - ?3 WHERE work = ?1 AND holder = ?2`;
+const DONE = `SELECT ${NOW} - until AS started_ms FROM leases WHERE work = ? AND holder = '${NO_HOLDER}'`;
 
 export interface Lease {
   /** Acquires the lease if it is free, or renews it. @returns true if this instance holds it */
-  isHeld(): Promise<boolean>;
+  acquire(): Promise<boolean>;
   /** Releases the lease after the work, so other instances need not wait for the end of the term. */
   release(tookMs: number): Promise<void>;
   /** Milliseconds since the last completed run started; null if one is in progress or none has completed. */
-  doneSinceMs(): Promise<number | null>;
+  sinceLastRunMs(): Promise<number | null>;
 }
 
 /** Without a lease: every process on the same file does the due work it finds. */
-export const NO_LEASE: Lease = { isHeld: async () => true, release: async () => {}, doneSinceMs: async () => null };
+export const NO_LEASE: Lease = { acquire: async () => true, release: async () => {}, sinceLastRunMs: async () => null };
 
 export class ServerLease implements Lease {
   readonly #server: Pick<BatchServer, 'batch'>;
@@ -48,9 +48,9 @@ export class ServerLease implements Lease {
     this.#work = work;
   }
 
-  async isHeld(): Promise<boolean> {
+  async acquire(): Promise<boolean> {
     try {
-      return await this.#takeOrRenew();
+      return await this.#acquireOrRenew();
     } catch (error) {
       // Another instance is acquiring it.
       if (/^SQLITE_(BUSY|LOCKED)/.test(databaseErrorCode(error) ?? '')) return false;
@@ -62,20 +62,20 @@ export class ServerLease implements Lease {
     await this.#server.batch([{ sql: RELEASE, args: [this.#work, this.#holder, Math.ceil(tookMs)] }], 'write');
   }
 
-  async doneSinceMs(): Promise<number | null> {
+  async sinceLastRunMs(): Promise<number | null> {
     const [found] = await this.#server.batch([{ sql: DONE, args: [this.#work] }], 'read');
     const row = found?.rows[0];
     return row === undefined ? null : Number(row.started_ms);
   }
 
-  async #takeOrRenew(): Promise<boolean> {
+  async #acquireOrRenew(): Promise<boolean> {
     const [found] = await this.#server.batch([{ sql: READ, args: [this.#work] }], 'read');
     const row = found?.rows[0];
-    const leftMs = Number(row?.left_ms ?? 0);
+    const remainingMs = Number(row?.left_ms ?? 0);
     const isOurs = row?.holder === this.#holder;
-    if (leftMs > (isOurs ? RENEW_BELOW_MS : 0)) return isOurs;
-    const [taken] = await this.#server.batch([{ sql: TAKE, args: [this.#work, this.#holder] }], 'write');
-    return taken?.rows.length === 1;
+    if (remainingMs > (isOurs ? RENEW_BELOW_MS : 0)) return isOurs;
+    const [acquired] = await this.#server.batch([{ sql: ACQUIRE, args: [this.#work, this.#holder] }], 'write');
+    return acquired?.rows.length === 1;
   }
 }
 
@@ -103,7 +103,7 @@ export class LeasedWork {
   }
 
   /**
-   * Starts the work in the background, unless the last run of that kind is still going.
+   * Starts the work in the background, unless the last run of that kind is still in progress.
    *
    * @param isDue returns true if there is anything to do
    */
@@ -111,7 +111,7 @@ export class LeasedWork {
     if (this.#busy.has(kind) || this.#isClosed) return;
     this.#busy.add(kind);
     isDue()
-      .then((due) => due && this.#lease.isHeld())
+      .then((due) => due && this.#lease.acquire())
       .then((isOurs) => (isOurs ? work() : undefined))
       .then(() => {
         this.#isFailing = false;

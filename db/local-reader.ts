@@ -27,11 +27,11 @@ export class LocalReader implements Reader {
   }
 
   async execute(statement: InStatement): Promise<ResultRows> {
-    const connection = await this.#take();
+    const connection = await this.#acquire();
     try {
       return await connection.execute(statement, this.#place);
     } finally {
-      this.#giveBack(connection);
+      this.#release(connection);
     }
   }
 
@@ -45,7 +45,7 @@ export class LocalReader implements Reader {
   }
 
   async transaction(): Promise<Snapshot & { end(): Promise<void> }> {
-    const connection = await this.#take();
+    const connection = await this.#acquire();
     try {
       await connection.run('BEGIN', 'loop');
     } catch (error) {
@@ -82,13 +82,13 @@ export class LocalReader implements Reader {
   async #endSnapshot(connection: LocalConnection): Promise<void> {
     try {
       if (connection.isInTransaction) await connection.run('ROLLBACK', 'loop');
-      this.#giveBack(connection);
+      this.#release(connection);
     } catch {
       this.#discard(connection);
     }
   }
 
-  #take(): Promise<LocalConnection> {
+  #acquire(): Promise<LocalConnection> {
     if (this.#isClosed) return Promise.reject(new LibsqlError('The database is closed', 'CLIENT_CLOSED'));
     const idle = this.#idle.pop();
     if (idle !== undefined) return Promise.resolve(idle);
@@ -104,7 +104,7 @@ export class LocalReader implements Reader {
     return connection;
   }
 
-  #giveBack(connection: LocalConnection): void {
+  #release(connection: LocalConnection): void {
     if (!connection.isSound) {
       this.#discard(connection);
       return;

@@ -19,7 +19,7 @@ import { unref, Yielder } from './yield-to-loop';
 
 /** Databases in local files. On platforms without a file system, `no-file.ts` replaces this: see `imports` in package.json. */
 
-/** Short, so a lock is reported at once: the write queue waits for it without blocking the event loop. */
+/** Short, so a lock is reported immediately: the write queue waits for it without blocking the event loop. */
 const LOCK_TIMEOUT_MS = 20;
 const OPEN_TIMEOUT_MS = 10_000;
 

@@ -26,7 +26,7 @@ export class NeedsFixedPositions extends RetryTransaction {}
 export class Conflict extends RetryTransaction {}
 
 /**
- * A write transaction that holds no lock while its job runs. Reads are answered at once. Writes are collected and sent as
+ * A write transaction that holds no lock while its job runs. Reads run immediately. Writes are collected and sent as
  * one batch, which does nothing if another transaction touched the same keys in between.
  *
  * ```
@@ -128,7 +128,7 @@ export class OptimisticTransaction implements WriteTransaction {
    * @throws Conflict, PositionCollision, and errors of the database
    */
   async commit(): Promise<number | null> {
-    const moves = this.#positions.taken > 0 || (this.#writes.length > 0 && this.#touched.size > 0);
+    const moves = this.#positions.count > 0 || (this.#writes.length > 0 && this.#touched.size > 0);
     if (!moves && this.#writes.length === 0) {
       await this.#requireMoment();
       return null;
@@ -167,7 +167,7 @@ export class OptimisticTransaction implements WriteTransaction {
           return [found];
         }
         // The process paused for so long that the mark may have been pruned, so the outcome is unknown.
-        if (isConflict(error) && broken !== null && (await this.#isForgotten())) throw broken;
+        if (isConflict(error) && broken !== null && (await this.#isMarkPruned())) throw broken;
         if (isConflict(error)) throw new Conflict('another transaction touched the same keys');
         if (isForbidden(error)) throw forbidden(error);
         broken = error;
@@ -177,13 +177,13 @@ export class OptimisticTransaction implements WriteTransaction {
     }
   }
 
-  async #isForgotten(): Promise<boolean> {
+  async #isMarkPruned(): Promise<boolean> {
     const [found] = await this.#server.batch([FORGOTTEN], 'write');
     return Number(found?.rows[0]?.position ?? 0) > (this.#moment ?? 0);
   }
 
   async #requireMoment(): Promise<void> {
-    // A single read is consistent by itself.
+    // A single read is always consistent.
     if (this.#reads < 2 || this.#relied.size + this.#touched.size === 0) return;
     const [found] = await this.#server.batch([this.#touchedSince()], 'read');
     if ((found?.rows.length ?? 0) > 0) throw new Conflict('another transaction touched the same keys');
@@ -210,7 +210,7 @@ export class OptimisticTransaction implements WriteTransaction {
     this.#reads += 1;
     const texts = reads.map((read) => (typeof read === 'string' ? read : read.sql));
     const readsOwnWrites = texts.some((sql) => [...tablesOf(sql)].some((table) => this.#written.has(table)));
-    const readsCounter = this.#positions.taken > 0 && texts.some((sql) => COUNTER.test(sql));
+    const readsCounter = this.#positions.count > 0 && texts.some((sql) => COUNTER.test(sql));
     if (readsOwnWrites || readsCounter) return (await this.#trial(reads)).slice(-reads.length);
     if (this.#moment !== null) return await this.#readBatch(reads);
     const [counter, ...answers] = await this.#readBatch(['SELECT position FROM counter', ...reads]);

@@ -42,7 +42,7 @@ import { pause } from './yield-to-loop';
 export interface OptimisticLimits {
   /** Maximum waiting jobs, and maximum jobs that run at once. */
   maxJobs: number;
-  atOnce: number;
+  concurrency: number;
   /** Maximum bytes of the requests behind waiting and running jobs. */
   maxBytes: number;
   /** Conflicts after which a job takes the lock. */
@@ -55,7 +55,7 @@ export interface OptimisticLimits {
 
 const LIMITS: OptimisticLimits = {
   maxJobs: 4096,
-  atOnce: 64,
+  concurrency: 64,
   maxBytes: 64 * 1024 * 1024,
   mostConflicts: 12,
   hasLines: true,
@@ -91,8 +91,8 @@ export class OptimisticWrites implements Writes {
     this.#damage = damage;
   }
 
-  get atOnce(): number {
-    return this.#limits.atOnce;
+  get concurrency(): number {
+    return this.#limits.concurrency;
   }
 
   run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: JobOptions = {}): Promise<T> {
@@ -130,7 +130,7 @@ export class OptimisticWrites implements Writes {
 
   async #inTurn<T>(before: readonly (Promise<unknown> | undefined)[], work: () => Promise<T>): Promise<T> {
     await Promise.all(before);
-    if (this.#busy >= this.#limits.atOnce) await new Promise<void>((resolve) => this.#turns.push(resolve));
+    if (this.#busy >= this.#limits.concurrency) await new Promise<void>((resolve) => this.#turns.push(resolve));
     else this.#busy += 1;
     try {
       return await work();

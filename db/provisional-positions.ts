@@ -45,7 +45,7 @@ export class ProvisionalPositions {
   /** Digits that all positions start with. */
   readonly #head: string;
   readonly isFixed: boolean = false;
-  #taken = 0;
+  #count = 0;
 
   /**
    * @param after if set, positions after it are fixed: they are committed unchanged, or not at all if the counter has
@@ -65,18 +65,18 @@ export class ProvisionalPositions {
 
   /** The newest assigned position; before the first, a position after everything stored. */
   get position(): number {
-    return this.#lead * PER_COMMIT + this.#taken;
+    return this.#lead * PER_COMMIT + this.#count;
   }
 
-  get taken(): number {
-    return this.#taken;
+  get count(): number {
+    return this.#count;
   }
 
   moveTo(position: number): void {
-    const taken = position - this.#lead * PER_COMMIT;
-    if (taken < this.#taken || taken >= MAX_BLOCKS * PER_COMMIT)
+    const count = position - this.#lead * PER_COMMIT;
+    if (count < this.#count || count >= MAX_BLOCKS * PER_COMMIT)
       throw new RangeError(`not a position of this transaction: ${position}`);
-    this.#taken = taken;
+    this.#count = count;
   }
 
   /** Advances the counter to the provisional positions, for a trial. */
@@ -89,7 +89,7 @@ export class ProvisionalPositions {
     if (this.isFixed) return { sql: MOVE_ON, args: [this.position, this.#lead * PER_COMMIT] };
     const sql = `INSERT INTO counter (id, position) VALUES (1, ${PER_COMMIT} + ?1)
       ON CONFLICT (id) DO UPDATE SET position = (position / ${PER_COMMIT} + 1) * ${PER_COMMIT} + ?1 RETURNING position`;
-    return { sql, args: [this.#taken] };
+    return { sql, args: [this.#count] };
   }
 
   /** Rewrites a statement for the commit, after `moveToCommit`. */
@@ -117,7 +117,7 @@ export class ProvisionalPositions {
    * @param newest the counter after the commit
    */
   resultOf<T>(value: T, newest: number): T {
-    if (this.#taken === 0 || this.isFixed) return value;
+    if (this.#count === 0 || this.isFixed) return value;
     const shift = newest - this.position;
     const replace = (found: unknown): unknown => {
       if (typeof found === 'number') return this.#isOwn(found) ? found + shift : found;
@@ -172,7 +172,7 @@ export class ProvisionalPositions {
 
   /** The commit's number, as SQL. */
   #number(): string {
-    return `(SELECT (position - ${this.#taken}) / ${PER_COMMIT} FROM counter)`;
+    return `(SELECT (position - ${this.#count}) / ${PER_COMMIT} FROM counter)`;
   }
 
   #shift(): string {
@@ -180,14 +180,14 @@ export class ProvisionalPositions {
   }
 
   #isProvisional(number: number): boolean {
-    const taken = number - this.#lead * PER_COMMIT;
-    return taken >= 0 && taken < MAX_BLOCKS * PER_COMMIT;
+    const count = number - this.#lead * PER_COMMIT;
+    return count >= 0 && count < MAX_BLOCKS * PER_COMMIT;
   }
 
   /** Includes the position after the last one, which some columns store. */
   #isOwn(number: number): boolean {
-    const taken = number - this.#lead * PER_COMMIT;
-    return taken >= 0 && taken <= this.#taken + 1;
+    const count = number - this.#lead * PER_COMMIT;
+    return count >= 0 && count <= this.#count + 1;
   }
 }
 

@@ -38,13 +38,13 @@ export async function runInOrder(
  * Failure: a full queue refuses (`unavailable`, with Retry-After). An aborted read passes its turn on.
  */
 interface ReadQueueLimits {
-  atOnce: number;
+  concurrency: number;
   /** Maximum waiting reads, in total and per client. */
   maxWaiting: number;
   maxWaitingOfOne: number;
 }
 
-const LIMITS: ReadQueueLimits = { atOnce: 2, maxWaiting: 512, maxWaitingOfOne: 128 };
+const LIMITS: ReadQueueLimits = { concurrency: 2, maxWaiting: 512, maxWaitingOfOne: 128 };
 
 interface ReadOptions {
   /** Aborts when the result is no longer needed. */
@@ -75,7 +75,7 @@ export class ReadQueue {
    * @throws AppError `unavailable` if the queue is full; the signal's reason; errors of `read`
    */
   async run<T>(client: string, read: () => Promise<T>, { signal, continues = false }: ReadOptions = {}): Promise<T> {
-    if (this.#running >= this.#limits.atOnce) await this.#turn(client, continues);
+    if (this.#running >= this.#limits.concurrency) await this.#turn(client, continues);
     else this.#running += 1;
     try {
       signal?.throwIfAborted();

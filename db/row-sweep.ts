@@ -1,6 +1,6 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InStatement, InValue } from '@libsql/client';
-import { isInputsFault } from './database-error';
+import { isInputError } from './database-error';
 import type { Reader } from './reader';
 
 /** Selects one of a sweep's rows, or all but some. */
@@ -75,7 +75,7 @@ export interface RowWork {
  * Processes due rows in bulk. A failing row does not block the others: it is logged once, and skipped for the life of
  * this process.
  *
- * Failure: throws errors that no row causes, such as those of the database itself, and skips nothing for them.
+ * Failure: throws errors that no row causes, such as a database failure, and skips no row because of them.
  */
 export class RowSweep {
   readonly #reader: Pick<Reader, 'execute'>;
@@ -93,7 +93,7 @@ export class RowSweep {
         while ((await work({ only: null, except: [...skipped] })) > 0);
         return;
       } catch (error) {
-        if (!isInputsFault(error)) throw error;
+        if (!isInputError(error)) throw error;
         const before = skipped.size;
         const { rows } = await this.#reader.execute(selectDue(due, { only: null, except: [...skipped] }));
         for (const row of rows) await this.#runAlone(kind, skipped, String(row[due.key]), work);
@@ -108,7 +108,7 @@ export class RowSweep {
     try {
       while ((await work({ only: row, except: [] })) > 0);
     } catch (error) {
-      if (!isInputsFault(error)) throw error;
+      if (!isInputError(error)) throw error;
       skipped.add(row);
       serverLog('warn', `${kind} ${JSON.stringify(row)} is skipped: processing failed`, { error });
     }

@@ -514,7 +514,7 @@ export const runners = sqliteTable('runners', {
   isOver: boolean('is_over').notNull().default(false),
   /** Time of the first connection of the runner's process. Earlier absences concern another process. */
   firstConnectedAt: integer('first_connected_at').notNull(),
-  /** Positions of `missed_at` and `first_connected_at`, which decide independently of clocks what came later. */
+  /** Positions of `missed_at` and `first_connected_at`, whose order does not depend on clocks. */
   missedPosition: integer('missed_position'),
   firstConnectedPosition: integer('first_connected_position').notNull(),
 });

@@ -49,9 +49,9 @@ export function shapeWithout<Table extends SQLiteTable, Key extends keyof RowOf<
   table: Table,
   ...keys: Key[]
 ): Shape<Pick<RowOf<Table>, Exclude<keyof RowOf<Table> & string, Key>>> {
-  type Others = Exclude<keyof RowOf<Table> & string, Key>;
-  const others = columnsOf(table).map(([key]) => key as Others | Key);
-  return shapeOf(table, ...others.filter((key): key is Others => !(keys as string[]).includes(key)));
+  type Kept = Exclude<keyof RowOf<Table> & string, Key>;
+  const all = columnsOf(table).map(([key]) => key as Kept | Key);
+  return shapeOf(table, ...all.filter((key): key is Kept => !(keys as string[]).includes(key)));
 }
 
 interface WriterOptions<Table extends SQLiteTable, Same, Lacks> {
@@ -76,9 +76,9 @@ export class RowWriter<
   readonly #same: readonly Field[];
 
   constructor(table: Table, { same = [], lacks = [], key, keeps }: WriterOptions<Table, Same, Lacks> = {}) {
-    const apart = new Set<string>([...same, ...lacks]);
+    const separate = new Set<string>([...same, ...lacks]);
     const columns = getTableColumns(table) as Record<string, SQLiteColumn>;
-    this.#each = columnsOf(table).filter(([key]) => !apart.has(key));
+    this.#each = columnsOf(table).filter(([key]) => !separate.has(key));
     this.#same = same.map((key): Field => [key, columns[key] as SQLiteColumn]);
     const names = [...this.#each, ...this.#same].map(([, { name }]) => name);
     const values = [...this.#each.map(valueAt), ...same.map((_, index) => `?${index + 2}`)];

@@ -74,7 +74,7 @@ const UNDO = 'ROLLBACK TO job';
 const UNMARK = 'RELEASE job';
 
 export class WriteQueue implements Writes {
-  readonly atOnce = 1;
+  readonly concurrency = 1;
   readonly #source: TransactionSource;
   readonly #limits: WriteQueueLimits;
   readonly #damage: Damage | null;
@@ -125,7 +125,7 @@ export class WriteQueue implements Writes {
       // Waits one turn of the event loop. Small requests never yield to it, so without this, requests that arrive
       // together would never meet in the queue, and each would pay for its own fsync.
       await yieldToLoop();
-      const group = this.#takeGroup();
+      const group = this.#nextGroup();
       this.#runningJobs = group.length;
       if (await this.#commit(group)) continue;
       for (const waiting of group) await this.#commit([waiting]);
@@ -134,7 +134,7 @@ export class WriteQueue implements Writes {
     this.#running = null;
   }
 
-  #takeGroup(): Waiting[] {
+  #nextGroup(): Waiting[] {
     let count = 0;
     let bytes = 0;
     for (const waiting of this.#waiting) {
@@ -147,7 +147,7 @@ export class WriteQueue implements Writes {
     return this.#waiting.splice(0, count);
   }
 
-  #putBack(group: Waiting[]): void {
+  #requeue(group: Waiting[]): void {
     this.#waiting.unshift(...group);
     for (const { bytes } of group) this.#waitingBytes += bytes;
   }
@@ -185,7 +185,7 @@ export class WriteQueue implements Writes {
       for (const waiting of group) waiting.reject(failure);
       return true;
     }
-    this.#putBack(group.slice(outcomes.length));
+    this.#requeue(group.slice(outcomes.length));
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.ok) group[index]?.resolve(outcome.value);
       else group[index]?.reject(this.#failure(outcome.error));

@@ -24,7 +24,7 @@ export interface Writes {
    */
   onCommit(listener: (position: Position) => void): () => void;
   /** Number of jobs that can run at once. */
-  readonly atOnce: number;
+  readonly concurrency: number;
   /** Waiting and running jobs, and the bytes of their requests. */
   readonly load: { jobs: number; bytes: number };
   /** Finishes waiting jobs and accepts no more. */

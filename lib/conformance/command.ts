@@ -8,7 +8,7 @@ import {
   readFlags,
   SERVER_FLAGS,
   SWITCH,
-  say,
+  printNotice,
   stopSignals,
   TEXT,
   usageError,
@@ -95,7 +95,7 @@ async function checkServer(options: Options, env: Environment): Promise<ExitCode
     const failed = await target.close();
     release();
     if (failed.length > 0)
-      say(`could not end and archive these sessions; archive them in the dashboard: ${failed.join(', ')}`);
+      printNotice(`could not end and archive these sessions; archive them in the dashboard: ${failed.join(', ')}`);
   }
 }
 

@@ -124,7 +124,7 @@ class TrivialSource implements Source {
 
   async start(): Promise<void> {
     const { sessionId } = this.#options;
-    this.#unstarted = await InFlightMessages.recall(this.#context, sessionId);
+    this.#unstarted = await InFlightMessages.restore(this.#context, sessionId);
     const ends = endsOf(this.#context.openWork(sessionId), sessionId, Date.now());
     if (ends.length > 0) await this.#context.emit(sessionId, ends);
     this.#supervisor.start();

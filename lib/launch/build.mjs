@@ -65,7 +65,7 @@ async function build(basePath, hash) {
 }
 
 /**
- * Checks that the base path is the one of a packed copy, which has a single build.
+ * Refuses a base path other than the one a packed copy was built for.
  *
  * @param {string} basePath
  */
@@ -98,7 +98,7 @@ function sourcesHash() {
  */
 function addTo(hash, path) {
   const name = relative(root, path);
-  // documentation is no input of any page
+  // no page reads documentation
   if (NOT_SOURCES.has(name) || name.endsWith('.md') || !existsSync(path)) return;
   if (statSync(path).isDirectory()) {
     for (const entry of readdirSync(path).sort()) addTo(hash, join(path, entry));
@@ -114,12 +114,12 @@ function addTo(hash, path) {
  */
 
 const STAMP = 'interlude-placed';
-/** Only needed by the next build. */
-const LEFT_OUT = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
+/** Entries that only the next build needs. */
+const EXCLUDED = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
 const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
 
 /**
- * Copies the placeholder build for one base path into a folder of its own, unless it exists.
+ * Copies the placeholder build into a folder for one base path, unless that folder exists.
  *
  * Failure: the folder is complete or absent.
  *
@@ -138,7 +138,7 @@ function rebaseBuild(basePath, sources) {
   const draft = `${to}.${process.pid}`;
   try {
     rmSync(draft, { recursive: true, force: true });
-    copy(from, draft, (text) => withBasePath(text, basePath), LEFT_OUT);
+    copy(from, draft, (text) => withBasePath(text, basePath), EXCLUDED);
     writeFileSync(join(draft, STAMP), stamp);
     // a concurrent start may have created this folder and be running from it
     if (readIfPresent(join(to, STAMP)) !== stamp) {
@@ -156,13 +156,13 @@ function rebaseBuild(basePath, sources) {
  * @param {string} from
  * @param {string} to
  * @param {(text: string) => string} change
- * @param {Set<string>} [leftOut]
+ * @param {Set<string>} [excluded]
  */
-function copy(from, to, change, leftOut = new Set()) {
+function copy(from, to, change, excluded = new Set()) {
   mkdirSync(to, { recursive: true });
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (leftOut.has(entry.name)) continue;
+    if (excluded.has(entry.name)) continue;
     if (entry.isDirectory()) copy(source, target, change);
     // a relative link to packages stays valid: both folders have the same depth
     else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);

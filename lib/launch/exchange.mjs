@@ -38,8 +38,7 @@ export async function exchange(handle, incoming, outgoing) {
     },
     { hostname: 'localhost', overrideGlobalObjects: false },
   );
-  // The next request on the connection follows a body that the handler abandoned, and the body's reader holds back the
-  // rest.
+  // Discards a body that the handler abandoned: unread, it would block the connection's next request.
   outgoing.once('finish', () => incoming.readableEnded || incoming.removeAllListeners('data').resume());
   await listener(incoming, outgoing);
 }
@@ -88,7 +87,7 @@ const withPolicy = (headers) => [
 ];
 
 /**
- * Sends JSON and empty bodies itself: the adapter would build and read a second Response.
+ * Sends JSON and empty bodies without the adapter, which would build and read a second Response.
  *
  * @param {Response} response
  * @param {IncomingMessage} incoming
@@ -96,12 +95,12 @@ const withPolicy = (headers) => [
  * @returns {Promise<Response>}
  */
 async function encoded(response, incoming, outgoing) {
-  const { status, headers: given, body } = response;
-  const headers = withPolicy(given);
-  const type = given.get('content-type') ?? '';
+  const { status, headers: sent, body } = response;
+  const headers = withPolicy(sent);
+  const type = sent.get('content-type') ?? '';
   const isJson = type.startsWith('application/json');
   const isCompressible =
-    (isJson || type.startsWith('text/plain')) && !/\bno-transform\b/.test(given.get('cache-control') ?? '');
+    (isJson || type.startsWith('text/plain')) && !/\bno-transform\b/.test(sent.get('cache-control') ?? '');
   if (isCompressible) headers.push(['vary', 'accept-encoding']);
   if (body === null || incoming.method === 'HEAD') {
     body?.cancel().catch(() => {});
@@ -117,10 +116,10 @@ async function encoded(response, incoming, outgoing) {
     headers.push(['content-length', String(bytes.byteLength)]);
     return send(outgoing, status, headers, bytes);
   }
-  const whole = unlessBroken(body, outgoing);
-  if (!compresses) return new Response(whole, { status, headers });
+  const checked = destroyOnError(body, outgoing);
+  if (!compresses) return new Response(checked, { status, headers });
   headers.push(['content-encoding', 'gzip']);
-  const packed = whole.pipeThrough(/** @type {any} */ (new CompressionStream('gzip')));
+  const packed = checked.pipeThrough(/** @type {any} */ (new CompressionStream('gzip')));
   return new Response(packed, { status, headers });
 }
 
@@ -142,9 +141,9 @@ function send(outgoing, status, headers, bytes) {
  * @param {ServerResponse} outgoing
  * @returns {ReadableStream<Uint8Array>} ends where `body` fails
  */
-function unlessBroken(body, outgoing) {
+function destroyOnError(body, outgoing) {
   const reader = body.getReader();
-  // Not in `pull`, which only runs while the client reads.
+  // Watches the body here and not in `pull`, which only runs while the client reads.
   reader.closed.catch((error) => {
     if (error?.name !== 'AbortError' && !outgoing.destroyed) serverLog('error', 'a response was cut off', { error });
     outgoing.destroy();

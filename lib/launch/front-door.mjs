@@ -48,20 +48,20 @@ const CHECK_MS = 1_000;
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
  *   Promise<void>} handle
  * @param {object} [options]
- * @param {CredentialCheck} [options.knows] checks the credential; called only if the body is late
+ * @param {CredentialCheck} [options.isAuthenticated] checks the credential; called only if the body is late
  * @param {string} [options.basePath] answers only below it; `handle` gets the rest of the path
  * @param {number} [options.strangerTimeoutMs]
  * @returns {import('node:http').Server} not listening yet
  */
 export function frontDoor(
   handle,
-  { knows = async () => false, basePath = '', strangerTimeoutMs = STRANGER_TIMEOUT_MS } = {},
+  { isAuthenticated = async () => false, basePath = '', strangerTimeoutMs = STRANGER_TIMEOUT_MS } = {},
 ) {
   const options = {
     headersTimeout: strangerTimeoutMs,
     requestTimeout: UPLOAD_TIMEOUT_MS,
     connectionsCheckingInterval: CHECK_MS,
-    // Node would refuse a request without Host with an empty body
+    // left to `validate`, because Node refuses a missing Host header with an empty body
     requireHostHeader: false,
   };
   /** @type {WeakSet<import('node:stream').Duplex>} */
@@ -83,7 +83,7 @@ export function frontDoor(
     }
     const refusal = validate(request) ?? stripBasePath(request, basePath);
     if (refusal) return refuse(response, refusal);
-    if (hasBody(request)) enforceBodyTimeout(request, response, knows, strangerTimeoutMs);
+    if (hasBody(request)) enforceBodyTimeout(request, response, isAuthenticated, strangerTimeoutMs);
     try {
       await handle(request, response);
     } catch (error) {
@@ -119,13 +119,13 @@ export function frontDoor(
  *
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response
- * @param {CredentialCheck} knows
+ * @param {CredentialCheck} isAuthenticated
  * @param {number} timeoutMs
  */
-function enforceBodyTimeout(request, response, knows, timeoutMs) {
+function enforceBodyTimeout(request, response, isAuthenticated, timeoutMs) {
   const timer = setTimeout(async () => {
     if (request.complete) return;
-    const isKnown = !response.writableEnded && (await knows(request).catch(() => false));
+    const isKnown = !response.writableEnded && (await isAuthenticated(request).catch(() => false));
     if (isKnown || request.complete) return;
     // also aborts the handler that reads the body
     if (response.headersSent) return void request.destroy();

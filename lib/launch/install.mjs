@@ -54,10 +54,10 @@ function packagesOf(file) {
  */
 export function runProgram(program, args, env = process.env) {
   return new Promise((resolve) => {
-    const given = /** @type {NodeJS.ProcessEnv} */ (
+    const safeEnv = /** @type {NodeJS.ProcessEnv} */ (
       Object.fromEntries(Object.entries(env).filter(([name]) => !/^INTERLUDE_/i.test(name)))
     );
-    const child = spawn(program, args, { cwd: root, env: given, stdio: 'inherit' });
+    const child = spawn(program, args, { cwd: root, env: safeEnv, stdio: 'inherit' });
     child.once('error', () => resolve(false));
     child.once('exit', (code) => resolve(code === 0));
   });

@@ -17,7 +17,6 @@ if (name === 'start') {
   await import('./start.mjs');
 } else process.exit(await run());
 
-/** Runs any other command. */
 async function run() {
   // resolve paths from the caller's folder
   process.chdir(callerCwd);

@@ -63,7 +63,7 @@ export async function ensureRunnerToken(file, own) {
   } catch (error) {
     rmSync(draft, { force: true });
     process.stderr.write(
-      `interlude: can't write ${file} (${errorCode(error)}); runners here need a token: see "tokens --help"\n`,
+      `interlude: can't write ${file} (${errorCode(error)}); create a token for the runners on this machine: see "tokens --help"\n`,
     );
     return 'never';
   }
@@ -119,7 +119,7 @@ async function requestOwnServer(
 }
 
 /**
- * Sign-in lines of the start-up output: a single-use link on a terminal; in a log, which more people read, only the
+ * Sign-in lines of the start-up output: a single-use link on a terminal, but in a log, which more people read, only the
  * command that prints one.
  *
  * @param {OwnServer} own

@@ -36,7 +36,7 @@ const TYPESCRIPT = [
 /** Native packages and their importers, which can't be bundled. */
 export const NATIVE = ['libsql', '@libsql/client'];
 
-/** Traced for the image optimizer, which is disabled; and archives of the packages. */
+/** Files of the image optimizer, which is disabled, and archives of the packages. */
 const NEVER_LOADED = /^(node_modules\/(@img|sharp)|dist)\//;
 
 /** Files that are read or run, not imported. */
@@ -198,9 +198,9 @@ function walk(folder) {
 }
 
 async function pack() {
-  const [given] = process.argv.slice(2);
-  if (given === undefined) throw new LaunchError('name a folder to pack into: node lib/launch/pack.mjs FOLDER', 2);
-  const folder = resolve(given);
+  const [argument] = process.argv.slice(2);
+  if (argument === undefined) throw new LaunchError('name a folder to pack into: node lib/launch/pack.mjs FOLDER', 2);
+  const folder = resolve(argument);
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new LaunchError(`${folder} is not empty; name an empty or new folder`, 2);
   }

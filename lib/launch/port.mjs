@@ -31,11 +31,11 @@ export function reservePort(host, port) {
  */
 export function listenError(code, host, port) {
   if (code === 'EADDRINUSE') {
-    return `port ${port} is in use on ${host}; stop the other process, or set PORT or run "${startCommand(['--port'])} N"`;
+    return `port ${port} is in use on ${host}; stop the other process, set PORT, or run "${startCommand(['--port'])} N"`;
   }
-  if (code === 'EACCES') return `this user may not listen on port ${port}; set PORT to one above 1023`;
+  if (code === 'EACCES') return `this user may not listen on port ${port}; set PORT to a port above 1023`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${host} is not an address of this machine; set HOST to one that is`;
+    return `${host} is not an address of this machine; set HOST to a local address such as 127.0.0.1`;
   return `can't listen on ${host}:${port} (${code}); check HOST and PORT`;
 }
 

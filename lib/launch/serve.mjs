@@ -17,7 +17,7 @@ const READY_WITHIN_MS = 60_000;
  * Runs the server in this process: a child could outlive a kill -9 of its parent and keep the port.
  *
  * @param {string} host
- * @param {{ port: number, release(): Promise<void> }} held from `reservePort`
+ * @param {{ port: number, release(): Promise<void> }} reserved by `reservePort`
  * @param {boolean} alsoIpv6 also listens on ::1, which browsers try first for a name below `localhost`
  * @param {string} basePath
  * @returns {Promise<{ url: string, close(): Promise<void> }>} resolves once it answers; `close` is from
@@ -29,7 +29,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');
-  // given a real server, Next would close every upgrade request; without one, these are plain requests
+  // Next would close every upgrade request of a real server; without one, these are plain requests
   const httpServer = new EventEmitter();
   const app = next({ dev: false, dir: root, hostname: host, port, httpServer });
   await quietly(() => app.prepare());
@@ -37,7 +37,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   // Next creates the server on its first request, below; after that, Next never sees API requests
   /** @type {ReturnType<typeof theServer> | null} */
   let api = null;
-  const door = () =>
+  const createDoor = () =>
     frontDoor(
       (request, response) => {
         if (api !== null && isApiPath(pathOf(request))) return exchange(api.respond, request, response);
@@ -45,11 +45,11 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
         request.url = prependBasePath(request.url ?? '/', basePath);
         return page(request, response);
       },
-      { basePath, knows: async (request) => (await api?.isAuthenticated(withoutBody(request))) ?? false },
+      { basePath, isAuthenticated: async (request) => (await api?.isAuthenticated(withoutBody(request))) ?? false },
     );
   await release();
-  const servers = [await listening(door(), host, port)];
-  if (alsoIpv6) servers.push(await listening(door(), '::1', port));
+  const servers = [await listening(createDoor(), host, port)];
+  if (alsoIpv6) servers.push(await listening(createDoor(), '::1', port));
   const url = `http://${reachable(host)}:${port}${basePath}`;
   await answers(`${url}/api/v1/healthz`);
   api = theServer();
@@ -121,9 +121,9 @@ async function answers(url) {
 }
 
 /** Grace period for requests already sent on open connections. */
-const ARRIVING_MS = 100;
+const ARRIVAL_GRACE_MS = 100;
 /** Maximum wait for responses in progress. */
-const LAST_ANSWERS_MS = 1_000;
+const MAX_RESPONSE_WAIT_MS = 1_000;
 
 /**
  * Tracks open responses of HTTP servers, so they can close without cutting off clients.
@@ -134,36 +134,36 @@ const LAST_ANSWERS_MS = 1_000;
  * after the promise resolves.
  *
  * @param {readonly import('node:http').Server[]} servers listening
- * @returns {() => Promise<void>} stops listening at once; resolves when no response is open
+ * @returns {() => Promise<void>} stops listening immediately; resolves when no response is open
  */
 function closeGracefully(servers) {
   /** @type {Set<import('node:http').ServerResponse>} */
-  const underWay = new Set();
+  const openResponses = new Set();
   let isClosing = false;
   let settled = () => {};
   for (const server of servers) {
     // registered before other listeners, because a started response can no longer announce the close
     server.prependListener('request', (_request, response) => {
       if (isClosing) response.shouldKeepAlive = false;
-      underWay.add(response);
+      openResponses.add(response);
       response.once('close', () => {
-        underWay.delete(response);
-        if (underWay.size === 0) settled();
+        openResponses.delete(response);
+        if (openResponses.size === 0) settled();
       });
     });
   }
   return async () => {
     isClosing = true;
-    for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false;
-    const left = Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-    const answered = pause(ARRIVING_MS).then(
+    for (const response of openResponses) if (!response.headersSent) response.shouldKeepAlive = false;
+    const closed = Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+    const answered = pause(ARRIVAL_GRACE_MS).then(
       () =>
         new Promise((resolve) => {
           settled = () => resolve(undefined);
-          if (underWay.size === 0) settled();
+          if (openResponses.size === 0) settled();
         }),
     );
-    await Promise.race([left, answered, pause(LAST_ANSWERS_MS)]);
+    await Promise.race([closed, answered, pause(MAX_RESPONSE_WAIT_MS)]);
     for (const server of servers) server.closeAllConnections();
   };
 }

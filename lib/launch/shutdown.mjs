@@ -10,8 +10,8 @@ const NPM_REPEAT_MS = 250;
 /** @typedef {keyof typeof EXIT_CODES} Signal */
 
 /**
- * Handles Ctrl-C and SIGTERM: runs the final work, then exits; a second signal exits at once. Installed before anything
- * else, because process 1 of a container ignores signals without a handler.
+ * Handles Ctrl-C and SIGTERM: runs the final work, then exits; a second signal exits immediately. Installed before
+ * anything else, because process 1 of a container ignores signals without a handler.
  *
  * @param {NodeJS.ProcessEnv} env
  * @returns {{ end(name: Signal): void, setFinalWork(work: () => Promise<unknown>): void }} `setFinalWork` sets the final work, which
@@ -49,7 +49,7 @@ const SHELLS = ['sh', 'dash', 'bash', 'ash', 'zsh'];
 
 /**
  * Calls back when the npm that started this process has ended. npm forwards signals, but after a kill -9 of npm the
- * server would keep the port unnoticed. Does nothing for processes started otherwise, which may outlive their parent.
+ * server would keep the port unnoticed. Does nothing in a process that npm didn't start: it may outlive its parent.
  *
  * @param {() => void} callback
  * @param {NodeJS.ProcessEnv} env

@@ -28,8 +28,8 @@ import { loadTypescript } from './typescript.mjs';
  * The process must exit within two seconds of a signal. Work that is cut off is either on disk or was never
  * acknowledged.
  */
-const END_MS = 1_900;
-const DEMO_FAREWELL_MS = 2_000;
+const STOP_MS = 1_900;
+const DEMO_STOP_MS = 2_000;
 
 async function start() {
   ignoreOutputErrors();
@@ -42,14 +42,16 @@ async function start() {
   const shutdown = handleSignals();
   onOrphaned(() => shutdown.end('SIGTERM'));
   const { host, dataDir, basePath } = options;
-  const held = await reservePort(host, options.port).catch((error) => {
+  const reserved = await reservePort(host, options.port).catch((error) => {
     const url = runningServer(dataDir, options.port);
     if (url === null) throw error;
-    const next = options.demo ? `; to add the demo fleet, run: ${interludeCommand(['demo'])}` : '';
-    throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude is already running at ${url}${next}`);
+    const next = options.demo
+      ? `add the demo fleet with: ${interludeCommand(['demo'])}`
+      : 'open it, or set PORT to start another';
+    throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude is already running at ${url}; ${next}`);
   });
   checkDataFolder(dataDir);
-  const ipv6 = await probeIpv6Loopback(host, held.port);
+  const ipv6 = await probeIpv6Loopback(host, reserved.port);
   const localName = ipv6 === 'taken' ? '' : readOrMakeLocalName(dataDir, process.env);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
@@ -58,7 +60,7 @@ async function start() {
   Object.assign(process.env, secretsFromFiles(process.env), {
     NODE_ENV: 'production',
     HOST: host,
-    PORT: String(held.port),
+    PORT: String(reserved.port),
     INTERLUDE_BASE_PATH: basePath,
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
@@ -70,8 +72,8 @@ async function start() {
   processState().isLaunched = true;
   await watchForAgents();
   const { serve } = await import('./serve.mjs');
-  const { url, close } = await serve(host, held, ipv6 === 'free', basePath);
-  shutdown.setFinalWork(() => within(END_MS, stop(close)));
+  const { url, close } = await serve(host, reserved, ipv6 === 'free', basePath);
+  shutdown.setFinalWork(() => within(STOP_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
   const signIn = await signInLines(own, isTerminal(process.stdout, process.env));
@@ -85,9 +87,9 @@ async function start() {
   printLine(endDemo ? '  The demo fleet is running. Press Ctrl-C to stop both.\n' : isPacked ? '' : nextCommands());
   if (endDemo === null) return;
   shutdown.setFinalWork(async () => {
-    // first, while its sessions can still report their end; bounded, so that it can't delay the exit
-    await within(DEMO_FAREWELL_MS, endDemo());
-    await within(END_MS, stop(close));
+    // stops the demo first, while its sessions can still report their end, and with a time limit
+    await within(DEMO_STOP_MS, endDemo());
+    await within(STOP_MS, stop(close));
   });
 }
 
@@ -95,10 +97,10 @@ async function start() {
  * Ordering: stop accepting, end streams, answer open requests, then close the database. After the last write the
  * database file is self-contained and can be backed up alone.
  *
- * @param {() => Promise<void>} closeDoor
+ * @param {() => Promise<void>} closeServer
  */
-function stop(closeDoor) {
-  return theServer().close(closeDoor());
+function stop(closeServer) {
+  return theServer().close(closeServer());
 }
 
 /**
@@ -149,7 +151,7 @@ function requireNode(major, minor) {
 
 start().catch(exitWithError);
 
-const LONGEST_REST_MS = 30_000;
+const MAX_RESTART_DELAY_MS = 30_000;
 const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
 
 /**
@@ -172,34 +174,34 @@ function startDemoFleet(env) {
     child.once('exit', (code) => {
       if (ended || code === 0) return;
       // a long run before the failure resets the delay
-      failures = Date.now() - startedAt > LONGEST_REST_MS ? 1 : failures + 1;
-      setTimeout(start, Math.min(1_000 * 2 ** (failures - 1), LONGEST_REST_MS));
+      failures = Date.now() - startedAt > MAX_RESTART_DELAY_MS ? 1 : failures + 1;
+      setTimeout(start, Math.min(1_000 * 2 ** (failures - 1), MAX_RESTART_DELAY_MS));
     });
   };
   start();
   return () => {
     ended = true;
-    const last = child;
-    if (!last || last.exitCode !== null || last.signalCode !== null) return Promise.resolve();
+    const running = child;
+    if (!running || running.exitCode !== null || running.signalCode !== null) return Promise.resolve();
     /** @type {Promise<void>} */
-    const gone = new Promise((resolve) => last.once('exit', () => resolve()));
-    last.kill('SIGTERM');
-    return gone;
+    const exited = new Promise((resolve) => running.once('exit', () => resolve()));
+    running.kill('SIGTERM');
+    return exited;
   };
 }
 
-const LOOK_EVERY_MS = 30_000;
+const SEARCH_EVERY_MS = 30_000;
 
-/** Searches this machine for agents periodically, for the server's pages. If the search fails, the pages offer none. */
+/** Finds the agents on this machine now and periodically, for the pages of the server in this process. */
 async function watchForAgents() {
   try {
     const { findAgents } = await loadTypescript('lib/runner/sources/found-agents.ts', { alone: true });
-    const look = async () => {
-      process.env.INTERLUDE_FOUND_AGENTS = JSON.stringify(await findAgents(process.env));
+    const search = async () => {
+      processState().foundAgents = await findAgents(process.env);
     };
-    await look();
-    setInterval(() => void look().catch(() => undefined), LOOK_EVERY_MS).unref();
+    await search();
+    setInterval(() => void search().catch(() => undefined), SEARCH_EVERY_MS).unref();
   } catch (error) {
-    process.stderr.write(`interlude: can't search this machine for agents: ${error}\n`);
+    process.stderr.write(`interlude: can't search this machine for agents, so the dashboard suggests none: ${error}\n`);
   }
 }

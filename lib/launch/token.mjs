@@ -35,7 +35,9 @@ export function readOrMakeToken(dataDir, env) {
 /** @param {string} token @param {string} where */
 function checkToken(token, where) {
   if (token.length < MIN_LENGTH) {
-    throw new LaunchError(`the token in ${where} has ${token.length} characters; it needs at least ${MIN_LENGTH}`);
+    throw new LaunchError(
+      `the token in ${where} has ${token.length} characters; use at least ${MIN_LENGTH}, such as the output of openssl rand -base64 32`,
+    );
   }
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new LaunchError(

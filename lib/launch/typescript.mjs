@@ -19,7 +19,7 @@ export async function loadTypescript(path, { alone = false } = {}) {
   if (isPacked) return loadReady(path);
   const { register } = await import('tsx/cjs/api');
   const named = process.env.TSX_TSCONFIG_PATH;
-  // always the project's tsconfig, read with the first module; child processes don't inherit it
+  // tsx reads the setting at the first module: restored below, so that child processes don't inherit it
   process.env.TSX_TSCONFIG_PATH = join(root, 'tsconfig.json');
   const unregister = register();
   try {

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { SessionState } from './field-schemas';
-import { fieldsOf, listOf, parseJson, textOf, textsOf } from './fields';
 import { MAX_EVERY_MS } from './limits';
 import { REPORT_STATES } from './session-states';
 import { LOG_LEVELS } from './vocabulary';
@@ -139,16 +138,6 @@ export interface FoundAgent {
   commands: string[];
   /** The effect of the commands, in a sentence. */
   why: string;
-}
-
-/** Parses INTERLUDE_FOUND_AGENTS, which the launcher passes to the server. */
-export function readFoundAgents(text: string | undefined): FoundAgent[] {
-  return listOf(parseJson(text ?? '')).flatMap((one) => {
-    const { kind, title, at, commands, why } = fieldsOf(one);
-    const found = { kind: textOf(kind), title: textOf(title), at: textOf(at), why: textOf(why) };
-    const isWhole = Object.values(found).every((value) => value !== null) && textsOf(commands).length > 0;
-    return isWhole ? [{ ...(found as Omit<FoundAgent, 'commands'>), commands: textsOf(commands) }] : [];
-  });
 }
 
 /** Evidence about what a session's agent does. Times are on the server's clock. */

@@ -6,6 +6,7 @@
  * @property {((text: string) => string) | null} redactLog redacts every logged text; null until the server sets it
  * @property {unknown} server the single server of this process: see lib/server/process-server.mjs
  * @property {boolean} isLaunched true if a launcher closes the server
+ * @property {readonly import('./agent-status').FoundAgent[]} foundAgents on this machine; kept current by the launcher
  */
 
 const STATE = Symbol.for('interlude');
@@ -13,6 +14,6 @@ const holder = /** @type {{ [STATE]?: ProcessState }} */ (globalThis);
 
 /** @returns {ProcessState} */
 export function processState() {
-  holder[STATE] ??= { redactLog: null, server: null, isLaunched: false };
+  holder[STATE] ??= { redactLog: null, server: null, isLaunched: false, foundAgents: [] };
   return holder[STATE];
 }

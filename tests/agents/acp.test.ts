@@ -34,7 +34,7 @@ async function stage(name: Name) {
   const source = new AcpSource({
     context: around,
     memory: { sessionId: ID, nativeId: null, note: null, cwd, pid: null, running: false },
-    inFlight: await InFlightMessages.recall(around, ID),
+    inFlight: await InFlightMessages.restore(around, ID),
     ...{ command, env, answerWithinMs: 60_000 },
   });
   await source.start();

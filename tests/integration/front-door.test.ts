@@ -17,7 +17,11 @@ async function open(basePath = '', { isSlow = false } = {}) {
       if (request.url !== '/api/refused') bodies.push(await text(request).catch(() => 'cut off'));
       response.end(Buffer.from(request.url === '/api/refused' ? 'not without a sign-in' : `taken: ${request.url}`));
     },
-    { basePath, knows: async ({ headers }) => headers.authorization === 'Bearer known', strangerTimeoutMs: TIMEOUT_MS },
+    {
+      basePath,
+      isAuthenticated: async ({ headers }) => headers.authorization === 'Bearer known',
+      strangerTimeoutMs: TIMEOUT_MS,
+    },
   );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {

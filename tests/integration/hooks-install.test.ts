@@ -106,7 +106,9 @@ describe('the command', () => {
     await writeFile(other, 'no JSON');
     const { exitCode, stderr } = await callCli(['hooks', 'install', '--settings', other], env);
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^interlude: .*other\.json is not JSON \(.*\); the file is unchanged\n$/);
+    expect(stderr).toMatch(
+      /^interlude: .*other\.json is not JSON \(.*\); the file is unchanged: fix it, then try again\n$/,
+    );
     expect((await callCli(['hooks'], env)).exitCode).toBe(2);
   });
 });

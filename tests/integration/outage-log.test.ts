@@ -121,7 +121,7 @@ test('a permanently refused record is logged as FATAL and needs attention', asyn
       level: 'fatal',
       component: 'outbox',
       message:
-        'record rejected permanently and set aside: seq 2, kind event, session s2, attempts 1, reason: refused: malformed',
+        'record rejected permanently and set aside: seq 2, kind event, session s2, attempts 1, reason: refused: malformed; resend or discard it with "interlude outbox"',
       insight: { signal: 'outbox_poisoned', value: 2, outcome: 'failed', source: 'outbox', sessionId: 's2' },
     },
   ]);

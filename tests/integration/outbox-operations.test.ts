@@ -73,8 +73,8 @@ describe('rejected records', () => {
       changed: [two?.id],
       refused: [{ id: 99, why: 'there is no such record' }],
     });
-    expect(await outbox.takeRedrives()).toBe(1);
-    expect(await outbox.takeRedrives()).toBe(0);
+    expect(await outbox.queueRedrives()).toBe(1);
+    expect(await outbox.queueRedrives()).toBe(0);
     await outbox.idle();
     expect(server.ledger.messages).toEqual(['1', '3', '5', '2']);
     expect((await poisonedIn(file))[0]).toMatchObject({ state: 'redriven' });
@@ -100,7 +100,7 @@ describe('rejected records', () => {
     expect((await decide(file, 'all', 'discarded', 8)).changed).toEqual([]);
     const [first] = await poisonedIn(file);
     expect((await decide(file, [first?.id as number], 'redrive', 9)).changed).toHaveLength(1);
-    await outbox.takeRedrives();
+    await outbox.queueRedrives();
     await outbox.idle();
     expect(server.ledger.messages.at(-1)).toBe('2');
   });
@@ -133,7 +133,7 @@ describe('rejected records', () => {
       changed: [],
       refused: [{ id: 1, why: 'it is an old status report, and newer ones have replaced it' }],
     });
-    await outbox.takeRedrives();
+    await outbox.queueRedrives();
     await outbox.idle();
     expect(server.ledger.records.map(({ kind }) => kind)).toEqual(['lost', 'status']);
     expect((await decide(file, 'all', 'discarded', 2)).changed).toEqual([1]);

@@ -341,7 +341,7 @@ describe('rejected records', () => {
     expect(server.ledger.records[36]).toMatchObject({ kind: 'lost', lost: { count: 1, reason: 'refused-by-server' } });
     expect(notices).toMatchObject([{ level: 'fatal', kind: 'poisoned', seq: 37 }]);
     expect(notices[0]?.message).toMatch(
-      /^record rejected permanently and set aside: seq 37, kind log, attempts \d+, reason: refused: malformed$/,
+      /^record rejected permanently and set aside: seq 37, kind log, attempts \d+, reason: refused: malformed; resend or discard it with "interlude outbox"$/,
     );
     const attempts = Number(/attempts (\d+)/.exec(notices[0]?.message ?? '')?.[1]);
     const refused = server.requests.filter(({ seqs }) => seqs.includes(37)).length;

@@ -166,7 +166,7 @@ describe('sign-in', () => {
       expect([exitCode, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
       return stderr;
     };
-    expect(await output({})).toMatch(/no token for http\S+; pass its owner’s/);
+    expect(await output({})).toMatch(/no token for http\S+; start Interlude on this machine, or pass its owner’s/);
     expect(await output({ INTERLUDE_TOKEN: 'wrong-wrong-wrong' })).toMatch(/refuses the token; pass its owner’s/);
     expect(await output({ INTERLUDE_TOKEN: 'x'.repeat(20), INTERLUDE_URL: 'http://127.0.0.1:9' })).toMatch(
       /http:\/\/127.0.0.1:9 does not answer \(.+\); start Interlude/,

@@ -281,8 +281,8 @@ export const RUNNER = [
   {
     name: 'gives an agent a file that changed on disk',
     file: 'lib/runner/host/attachment-store.ts',
-    find: 'if (kept !== null && hashOf(kept) === attachment.hash) {',
-    replace: 'if (kept !== null) {',
+    find: 'if (stored !== null && hashOf(stored) === attachment.hash) {',
+    replace: 'if (stored !== null) {',
     test: 'tests/unit/runner/attachments.test.ts',
   },
   {
@@ -309,7 +309,7 @@ export const RUNNER = [
   {
     name: 'presumes an agent dead when a gateway refuses a single path',
     file: 'lib/runner/host/agent-http.ts',
-    find: 'return (await ask(CONNECT_TIMEOUT_MS)).status;',
+    find: 'return (await request(CONNECT_TIMEOUT_MS)).status;',
     replace: 'return lastStatus;',
     test: 'tests/unit/runner/opencode-source.test.ts',
   },

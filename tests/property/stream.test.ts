@@ -77,7 +77,7 @@ function distant(database: Database, lags: readonly number[]): Database {
   const reader = new Proxy(database.reader, {
     get: (client, name) => (name === 'batch' ? batch : Reflect.get(client, name).bind(client)),
   });
-  return { ...database, reader, reads: new ReadQueue({ atOnce: 16 }) };
+  return { ...database, reader, reads: new ReadQueue({ concurrency: 16 }) };
 }
 
 /** Generates a session's events and the expected result of its stream. */

@@ -177,7 +177,7 @@ export async function openAcpSource(
   return new AcpSource({
     context: around,
     memory: known ?? { sessionId: ID, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inFlight: await InFlightMessages.recall(around, ID),
+    inFlight: await InFlightMessages.restore(around, ID),
     command: agent.command,
     env: { PATH: process.env.PATH },
     answerWithinMs: 60_000,

@@ -1,4 +1,4 @@
-import { DASHBOARD_COMMANDS, main, takeOwnEnvironment } from '@interlude/runner/cli/main';
+import { DASHBOARD_COMMANDS, main, stripOwnEnvironment } from '@interlude/runner/cli/main';
 import { vi } from 'vitest';
 import type { CliEnd } from './cli';
 
@@ -14,7 +14,7 @@ export async function callCli(args: string[], env: Record<string, string> = {}):
       return true;
     }),
   );
-  takeOwnEnvironment(process.env);
+  stripOwnEnvironment(process.env);
   const before = { ...process.env };
   Object.assign(process.env, env);
   try {

@@ -4,7 +4,7 @@ import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { interludeCommand } from '../host/own-program.mjs';
 import { invalidLevelWarning } from '../logger/level-switch';
 
-/** A subcommand: the `command` export of the file of its name. */
+/** A subcommand: the `command` export of the file named after it. */
 export interface Command {
   /** @param argv the arguments after its name */
   help: string | ((argv: string[]) => string);
@@ -14,7 +14,7 @@ export interface Command {
 export const EXIT = { done: 0, failed: 1, usage: 2, notInstalled: 3, timedOut: 124, interrupted: 130 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends the command without a stack trace. `message` is one line that says what to do next. */
+/** Ends the command without a stack trace. `message` is one line with the next step. */
 export class CliError extends Error {
   readonly exitCode: ExitCode;
 
@@ -30,7 +30,7 @@ export function usageError(message: string, command: string): CliError {
 }
 
 /** Prints a line on stderr, separate from the command's output. */
-export function say(message: string): void {
+export function printNotice(message: string): void {
   process.stderr.write(`interlude: ${message}\n`);
 }
 
@@ -67,7 +67,7 @@ export function readFlags<const Flags extends NonNullable<ParseArgsConfig['optio
   const environmentUrl = flags[dashboardFlag] === undefined ? undefined : env.INTERLUDE_URL;
   for (const url of [values.url, values[dashboardFlag] ?? environmentUrl]) {
     if (typeof url !== 'string' || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) continue;
-    throw usageError(`${url} is not an http address`, command);
+    throw usageError(`${url} is not an http address; use one such as http://127.0.0.1:4319`, command);
   }
   return parsed;
 
@@ -83,7 +83,7 @@ export function readFlags<const Flags extends NonNullable<ParseArgsConfig['optio
 /**
  * Moves the undocumented `--token` into the environment, with a warning: every user can read it in the process list.
  *
- * @param env gets the token, in place of the one it names
+ * @param env receives the token, which replaces the one it names
  */
 function withoutToken(argv: string[], env: Record<string, string | undefined>): string[] {
   const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
@@ -131,8 +131,8 @@ interface StopSignals {
 }
 
 /**
- * Turns Ctrl-C, SIGTERM and SIGHUP into abort signals. A kill of the npm that started this process does not arrive as a
- * signal but changes the parent process, so such a change counts as well.
+ * Turns Ctrl-C, SIGTERM and SIGHUP into abort signals. When the npm that started this process is killed, no signal
+ * arrives, but the parent process changes, so that change counts as well.
  *
  * @param canHurry the first request aborts `ends`, the second `hurries`; any further request exits the process
  */
@@ -170,9 +170,9 @@ export function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** INTERLUDE_LOG_LEVEL. Warns at once if it is invalid. */
+/** INTERLUDE_LOG_LEVEL. Warns immediately if it is invalid. */
 export function logLevelOf(env: Record<string, string | undefined>): string | undefined {
   const warning = invalidLevelWarning(env.INTERLUDE_LOG_LEVEL);
-  if (warning !== null) say(warning);
+  if (warning !== null) printNotice(warning);
   return env.INTERLUDE_LOG_LEVEL;
 }

@@ -128,14 +128,15 @@ function readTokenFile(path: string): string {
   try {
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
-    const help = interludeCommand(['tokens', 'create', '--help']);
-    throw new CliError(EXIT.failed, `the token file ${path} can’t be read (${errorCode(error)}); see "${help}"`);
+    const create = interludeCommand(['tokens', 'create', '--help']);
+    const next = `name a readable file, or create a token (${create})`;
+    throw new CliError(EXIT.failed, `the token file ${path} can’t be read (${errorCode(error)}); ${next}`);
   }
   if (/^[\x21-\x7e]+$/.test(text)) return text;
   throw new CliError(EXIT.failed, `the token file ${path} must contain one token and nothing else`);
 }
 
-/** Advice for when the server refuses the token of a runner. */
+/** Advice for a runner whose token the server refuses. */
 export function tokenAdvice(source: TokenSource): string {
   const create = interludeCommand(['tokens', 'create', '--help']);
   switch (source.kind) {
@@ -164,7 +165,8 @@ export async function requestJson<Answer>(
 ): Promise<Answer> {
   const { url, token } = await endpoint();
   const pass = 'pass its owner’s (the file "token" in the data directory) with --token-file or INTERLUDE_TOKEN';
-  if (token === undefined) throw new CliError(EXIT.failed, `no token for ${url}; ${pass}`);
+  if (token === undefined)
+    throw new CliError(EXIT.failed, `no token for ${url}; start Interlude on this machine, or ${pass}`);
   let status: number;
   let text: string;
   try {
@@ -189,6 +191,6 @@ export async function requestJson<Answer>(
   }
   throw new CliError(
     EXIT.failed,
-    error === null ? `${url} is not an Interlude server: it answered ${status}` : error.message,
+    error === null ? `${url} is not an Interlude server (it answered ${status}); check the address` : error.message,
   );
 }

@@ -15,9 +15,9 @@ import {
   EXIT,
   type ExitCode,
   logLevelOf,
+  printNotice,
   readFlags,
   SERVER_FLAGS,
-  say,
   stopSignals,
   TEXT,
   TOKEN_HELP,
@@ -51,7 +51,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
   const home = openDataDir(env);
   const { ends: signal, release } = stopSignals();
   const stop = new AbortController();
-  // `npm start -- --demo` ends the demo with the dashboard, even one that died before this line.
+  // Ends the demo of `npm start -- --demo` with the dashboard, which may already have exited.
   process.once('disconnect', () => stop.abort());
   if (process.connected === false) stop.abort();
   const redactor = new Redactor();
@@ -72,7 +72,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
       endpoint,
       speed,
       onStatus: (it) => notices.status(ASSISTANT, it),
-      onOver: (reason) => say(`${ASSISTANT}: ${reason}`),
+      onOver: (reason) => printNotice(`${ASSISTANT}: ${reason}`),
     });
     closing.push(() => assistant.close());
     const { sessionId } = assistant;
@@ -96,7 +96,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
     };
     const hosts = await Promise.all(FLEET.map(start));
     const { url } = await endpoint();
-    say(
+    printNotice(
       `${FLEET.length + 1} agents are running; press Ctrl-C to stop them. One of them answers: ${await pagesUrl(url, env)}/sessions/${sessionId}`,
     );
     await aborted(AbortSignal.any([signal, stop.signal, ...hosts.map(({ stopSignal }) => stopSignal)]));

@@ -10,9 +10,9 @@ import { openDataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['hooks'])} <install|uninstall> [options]
 
-Connects the Claude Code sessions of your terminals: their hooks report to a companion, without which they do nothing:
+Connects the Claude Code sessions of your terminals. Their hooks report to a companion, which must be running:
   ${interludeCommand(['runner', 'hooks'])}
-Adds and removes Interlude's own entries only, and keeps a backup of the settings file beside it until "uninstall".
+Adds and removes only Interlude's own entries, and keeps a backup of the settings file beside it until "uninstall".
 
   --settings FILE     change this file; default: settings.json in CLAUDE_CONFIG_DIR, else in ~/.claude
   --permissions       allow answering permissions, questions and plans in the dashboard too, until the terminal answers

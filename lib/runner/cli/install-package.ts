@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 import { displayPath, npmProgram } from '../host/own-program.mjs';
 import { ProcessLock, ProcessLockedError } from '../host/process-lock';
-import { say } from './command';
+import { printNotice } from './command';
 
 /**
  * A package needed for one kind of agent only, installed into its own folder after a person has agreed.
@@ -30,7 +30,7 @@ export interface WantedPackage {
 
 export type Ensured<Loaded> =
   | { state: 'ready'; loaded: Loaded }
-  /** `why` is one line that says what to do next. */
+  /** `why` is one line with the next step. */
   | { state: 'missing'; why: string }
   | { state: 'interrupted' };
 
@@ -77,7 +77,7 @@ async function installExclusively(wanted: WantedPackage, signal: AbortSignal): P
   if (lock === null) return null;
   try {
     if (lock.hasWaited && installedPackage(folder, name) !== null) return null;
-    say(`installing ${name} ${version} into ${displayPath(folder)}`);
+    printNotice(`installing ${name} ${version} into ${displayPath(folder)}`);
     return await npmInstall(
       { spec: `${name}@${version}`, folder },
       (place) => installedPackage(place, name) !== null,
@@ -94,11 +94,11 @@ const LOCK = '.install.lock';
 async function waitForLock(file: string, signal: AbortSignal) {
   for (let tries = 0; !signal.aborted; tries += 1) {
     try {
-      const lock = await ProcessLock.take(file);
+      const lock = await ProcessLock.acquire(file);
       return { hasWaited: tries > 0, release: () => lock.release() };
     } catch (error) {
       if (!(error instanceof ProcessLockedError)) throw error;
-      if (tries === 0) say(`waiting for process ${error.pid}, which is installing it`);
+      if (tries === 0) printNotice(`waiting for process ${error.pid}, which is installing it`);
       await setTimeout(LOCK_POLL_MS, null, { signal }).catch(() => null);
     }
   }
@@ -217,8 +217,8 @@ async function removeDrafts(folder: string): Promise<void> {
 
 function runNpm(args: string[], cwd: string, signal: AbortSignal): Promise<string | null> {
   const npm = npmProgram();
-  const kept = Object.entries(process.env).filter(([name]) => !QUIET.test(name));
-  const env = Object.fromEntries(kept) as NodeJS.ProcessEnv;
+  const inherited = Object.entries(process.env).filter(([name]) => !QUIET.test(name));
+  const env = Object.fromEntries(inherited) as NodeJS.ProcessEnv;
   return new Promise((resolve) => {
     // The files are private, like everything in the data directory. npm's output goes to stderr, because stdout is for
     // the command's own output.

@@ -12,7 +12,7 @@ export const RUNNER_COMMANDS: Readonly<Record<string, string>> = {
   outbox: "show what this machine's outboxes hold; resend or discard refused records",
 };
 
-/** Commands of `interlude`. `start` is the launcher's. */
+/** Commands of `interlude`. The launcher implements `start`. */
 export const DASHBOARD_COMMANDS: Readonly<Record<string, string>> = {
   start: 'start the dashboard (the default)',
   demo: 'run a fleet of demo agents until stopped',
@@ -38,7 +38,7 @@ Run a command with --help for its options. On the dashboard's own machine no add
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 
-/** Loads the file of a command. */
+/** Imports the file of a command. */
 type Load = (name: string) => Promise<{ command: Command }>;
 
 /** @returns the exit code; errors are one line on stderr */
@@ -49,7 +49,7 @@ export async function main(argv: string[], commands: Commands, load: Load): Prom
     return typeof help === 'string' ? help : help(args);
   };
   const [name, ...rest] = argv;
-  const env = takeOwnEnvironment(process.env);
+  const env = stripOwnEnvironment(process.env);
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
       const [about = '', ...more] = name === 'help' ? rest : [];
@@ -78,7 +78,7 @@ export async function main(argv: string[], commands: Commands, load: Load): Prom
 /** Runs `interlude-runner`: `interlude-runner claude` is `interlude runner claude`. Parameters as for `main`. */
 export function runnerMain(argv: string[], load: Load): Promise<ExitCode> {
   const [name = '-', action = '-'] = argv;
-  // With an action `hooks` is a command, else a kind of agent.
+  // `hooks` is a command if an action follows, else a kind of agent.
   const isCommand = name === 'hooks' ? !action.startsWith('-') : Object.hasOwn(RUNNER_COMMANDS, name);
   const isKind = !isCommand && name !== 'help' && !name.startsWith('-');
   return main(isKind ? ['runner', ...argv] : argv, RUNNER_COMMANDS, load);
@@ -92,7 +92,7 @@ type Environment = Record<string, string | undefined>;
  *
  * @returns the environment as it was
  */
-export function takeOwnEnvironment(environment: Environment): Environment {
+export function stripOwnEnvironment(environment: Environment): Environment {
   const whole = { ...environment };
   for (const name of Object.keys(whole)) if (/^INTERLUDE_/i.test(name)) delete environment[name];
   return whole;

@@ -30,13 +30,13 @@ export const command: Command = { help: HELP, run: mcp };
 async function mcp(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { positionals } = readFlags('mcp', argv, {}, env);
   if (positionals.length > 0) throw usageError('this command takes no arguments', 'mcp');
-  if (process.stdin.isTTY) throw usageError('this must be started by an agent', 'mcp');
-  await serveOverStdio(forwardCalls(doorsFor(env), await ancestors()));
+  if (process.stdin.isTTY) throw usageError('an agent starts this command, not a person', 'mcp');
+  await serveOverStdio(forwardCalls(runnerPortsFor(env), await ancestors()));
   return EXIT.done;
 }
 
 /** The runner that the environment names, if a runner started the agent; else all runners of this machine. */
-function doorsFor(env: Record<string, string | undefined>): () => Promise<RunnerPort[]> {
+function runnerPortsFor(env: Record<string, string | undefined>): () => Promise<RunnerPort[]> {
   const { [TOOLS_URL]: url, [TOOLS_TICKET]: ticket, INTERLUDE_CONTROL: file, INTERLUDE_CONTROL_NAME: name } = env;
   if (url && ticket) return async () => [{ url, secret: ticket }];
   if (file) return () => runnerPortAt(file);

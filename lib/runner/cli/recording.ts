@@ -21,7 +21,7 @@ export interface Recording {
   hash: string;
 }
 
-/** The kind can be detected within this many lines. */
+/** Number of lines searched for the kind of agent. */
 const MAX_DETECT_LINES = 200;
 
 /**
@@ -30,7 +30,9 @@ const MAX_DETECT_LINES = 200;
  */
 export async function readRecording(file: string, kind?: string): Promise<Recording> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(error.code === 'ENOENT' ? `${file}: no such file` : `${file} can't be read (${error.code})`);
+    throw new Error(
+      error.code === 'ENOENT' ? `${file}: no such file; check the path` : `${file} can't be read (${error.code})`,
+    );
   });
   const lines = text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return [];
@@ -47,7 +49,7 @@ export async function readRecording(file: string, kind?: string): Promise<Record
 
 export function recordedKind(name: string): RecordedKind {
   const kind = Object.hasOwn(RECORDED_KINDS, name) ? RECORDED_KINDS[name] : undefined;
-  if (kind === undefined) throw new Error(`recordings of the kind "${name}" are not supported`);
+  if (kind === undefined) throw new Error(`recordings of "${name}" are not supported; use --kind (${kindNames()})`);
   return kind;
 }
 
@@ -56,9 +58,10 @@ function kindOf(lines: readonly RecordedLine[], file: string): string {
     const [found] = Object.entries(RECORDED_KINDS).find(([, { recognizes }]) => recognizes(line)) ?? [];
     if (found !== undefined) return found;
   }
-  const kinds = Object.keys(RECORDED_KINDS).join(', ');
-  throw new Error(`${file}: can't detect the kind of agent; name it with --kind (${kinds})`);
+  throw new Error(`${file}: can't detect the kind of agent; name it with --kind (${kindNames()})`);
 }
+
+const kindNames = () => Object.keys(RECORDED_KINDS).join(', ');
 
 /** Recordings of the Agent SDK call the time `t`. */
 function parseLine(text: string): RecordedLine | null {
@@ -83,7 +86,7 @@ interface Playback {
   /** 1: as recorded; Infinity: without waits. */
   speed: number;
   /**
-   * Milliseconds into the recording. Earlier events are emitted at once, with the times at which they would have
+   * Milliseconds into the recording. Earlier events are emitted immediately, with the times at which they would have
    * occurred.
    */
   skipToMs?: number;
@@ -110,7 +113,8 @@ export async function play(playback: Playback): Promise<boolean> {
   const startedAt = Date.now() - skippedMs / speed;
   const timeOf = (dueAt: number) =>
     speed === Number.POSITIVE_INFINITY ? Date.now() : Math.round(Math.min(dueAt, Date.now()));
-  // The reader's clock runs at the recording's speed, so that its timeouts occur at the same places as originally.
+  // The reader's clock runs at the recording's speed, so that its timeouts fire at the same places as in the recorded
+  // run.
   const since = (at: number) => startedAt + at;
   for (const [index, line] of lines.entries()) {
     const outputs: EmittedEvent[] = [];
@@ -200,7 +204,7 @@ export class Recorder {
     this.#redactor = redactor;
   }
 
-  /** @param fields of the line without its time: `dir` and `msg`, or fields of the kind's own */
+  /** @param fields of the line except its time: `dir` and `msg`, or fields specific to the kind */
   readonly write = (fields: object): void => {
     if (this.#failed) return;
     const at = Math.round(performance.now() - this.#startedAt);

@@ -52,7 +52,7 @@ To resume a stopped replay, run the same command again. A finished replay is rep
 
 Exit codes: 0 all acknowledged, 1 failed (the next run sends the rest) or every record was quarantined, 2 usage.`;
 
-/** Wait for a server that is unreachable at the end of the recording. */
+/** Maximum wait for a server that is unreachable at the end of the recording. */
 const UNREACHABLE_TIMEOUT_MS = 30_000;
 
 type Environment = Record<string, string | undefined>;
@@ -91,7 +91,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
         if (trouble === 'unauthorized' || trouble === 'fenced') giveUp.abort();
       },
       onNotice: (notice) => {
-        // Quarantined records are reported once at the end, with their number.
+        // Quarantined records are counted, and reported once at the end.
         if (notice.kind === 'quarantined') rejected.push(...notice.rejected);
         else {
           progress.notice(notice);
@@ -125,7 +125,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
   const ends = AbortSignal.any([signal, giveUp.signal]);
   try {
     if (line >= recording.lines.length && outbox.status.waiting === 0) {
-      progress.say(`session ${sessionId} already has this recording; name another --session to replay it again`);
+      progress.report(`session ${sessionId} already has this recording; name another --session to replay it again`);
       return EXIT.done;
     }
     outbox.kick();
@@ -162,7 +162,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
     const { waiting } = await outbox.stop({ flushMs: signal.aborted ? 1_000 : 0 });
     progress.end();
     if (signal.aborted) {
-      progress.say('stopped; run the same command to resume');
+      progress.report('stopped; run the same command to resume');
       return EXIT.interrupted;
     }
     const { url } = await endpoint();
@@ -174,7 +174,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
     if (waiting === 0 && trouble === null) await forget();
     if (failure !== null) throw new CliError(EXIT.failed, failure);
     if (quarantined > 0) {
-      progress.say(
+      progress.report(
         `${quarantined} of ${acknowledged} records were quarantined, the first because: ${quarantineReason}`,
       );
     }
@@ -277,12 +277,12 @@ export class ReplayProgress {
       void this.#reportUnreachable(trouble.message);
     } else if (trouble === null && this.#isUnreachable) {
       this.#isUnreachable = false;
-      this.say('the dashboard is back');
+      this.report('the dashboard is back');
     }
   }
 
   notice(notice: OutboxNotice): void {
-    this.say(notice.message);
+    this.report(notice.message);
   }
 
   /** Aborts after an outage of this length. */
@@ -292,7 +292,7 @@ export class ReplayProgress {
     return this.#unreachable.controller.signal;
   }
 
-  say(message: string): void {
+  report(message: string): void {
     if (this.#isTerminal) process.stderr.write('\r\x1b[K');
     process.stderr.write(`interlude: ${message}\n`);
   }
@@ -319,7 +319,7 @@ export class ReplayProgress {
 
   async #reportUnreachable(reason: string): Promise<void> {
     const { url } = await this.#endpoint();
-    this.say(`${url} can't be reached (${reason}); unsent records are sent as soon as it answers`);
+    this.report(`${url} can't be reached (${reason}); unsent records are sent as soon as it answers`);
   }
 
   #draw(): void {
@@ -384,7 +384,7 @@ async function openReplayOutbox(place: ReplayPlace, listeners: Listeners): Promi
       if (!(error instanceof ProcessLockedError || error instanceof OutboxVersionError)) throw error;
     }
   }
-  throw new Error(`${MAX_REPLAYS} replays of ${place.recording.name} are already running`);
+  throw new Error(`${MAX_REPLAYS} replays of ${place.recording.name} are already running; stop one of them first`);
 }
 
 async function openAt(file: string, place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {

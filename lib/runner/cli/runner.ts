@@ -21,10 +21,10 @@ import {
   EXIT,
   type ExitCode,
   logLevelOf,
+  printNotice,
   readFlags,
   SERVER_FLAGS,
   SWITCH,
-  say,
   stopSignals,
   TEXT,
   TOKEN_HELP,
@@ -55,9 +55,9 @@ function runnerHelp([name = '']: string[]): string {
 type Environment = Record<string, string | undefined>;
 
 const FLUSH_MS = 5_000;
-/** For an agent whose session was ended in the dashboard. */
+/** Maximum time for open work after a person ended the session in the dashboard. */
 const ENDED_WITHIN_MS = 5_000;
-/** Time for the dashboard to learn of the session before its address is printed. */
+/** Maximum time for the dashboard to receive the session before its address is printed. */
 const ARRIVAL_MS = 3_000;
 const COMMON = { agent: TEXT, session: TEXT, record: TEXT };
 
@@ -95,7 +95,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     logsContextRatio: isContextRatioEnabled(env),
     onStatus: (status) => trouble.status('', status),
     onLink: (link) => trouble.link('', link),
-    print: say,
+    print: printNotice,
     openOutbox: (listeners) =>
       claimOutbox({
         folder: join(dataDir, 'outboxes'),
@@ -140,22 +140,22 @@ async function runOpened(
     await host.start(source, sessionId);
     // Not awaited, so that the address is printed while the agent is starting.
     if (prompt !== undefined && sessionId !== undefined) void host.sendFirstMessage({ sessionId, text: prompt });
-    if (greeting !== undefined) say(greeting);
+    if (greeting !== undefined) printNotice(greeting);
     if (sessionId !== undefined) {
-      // So that the printed address works, if the dashboard is reachable.
+      // Waits until the printed address works, if the dashboard is reachable.
       await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.idle(until));
       const { url } = await endpoint();
       if (host.failure === null)
         process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
     }
     await aborted(AbortSignal.any([ends, host.stopSignal]));
-    if (host.stopSignal.aborted && host.failure === null) say(host.stopSignal.reason);
+    if (host.stopSignal.aborted && host.failure === null) printNotice(host.stopSignal.reason);
     else if (ends.aborted && endWithinMs > 0)
-      say('stopping when the agent has finished; press Ctrl-C again to stop now');
+      printNotice('stopping when the agent has finished; press Ctrl-C again to stop now');
     hurries.addEventListener('abort', () => host.hurry());
     const endMs = host.stopSignal.aborted ? Math.min(ENDED_WITHIN_MS, endWithinMs) : endWithinMs;
     const { waiting } = await host.close(host.failure === null ? endMs : 0, FLUSH_MS);
-    if (waiting > 0) say(`${waiting} records stay in the outbox; the next run sends them`);
+    if (waiting > 0) printNotice(`${waiting} records stay in the outbox; the next run sends them`);
     if (host.failure !== null) throw new CliError(EXIT.failed, host.failure);
     return EXIT.done;
   } finally {

@@ -2,7 +2,7 @@ import type { SignInCode } from '@interlude/protocol/access';
 import { formatSpan } from '@interlude/protocol/time';
 import { interludeCommand } from '../host/own-program.mjs';
 import type { Command } from './command';
-import { EXIT, type ExitCode, readFlags, SERVER_FLAGS, say, usageError } from './command';
+import { EXIT, type ExitCode, printNotice, readFlags, SERVER_FLAGS, usageError } from './command';
 import { requestJson, serverEndpoint } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['sign-in'])} [options]
@@ -21,10 +21,10 @@ async function signIn(argv: string[], env: Record<string, string | undefined>): 
   const { values, positionals } = readFlags('sign-in', argv, SERVER_FLAGS, env);
   if (positionals.length > 0) throw usageError('this command takes options only', 'sign-in');
   const endpoint = serverEndpoint(values, env, undefined, 'owner');
-  const askedAt = Date.now();
+  const requestedAt = Date.now();
   const { path, expiresAt } = await requestJson<SignInCode>(endpoint, 'POST', '/sign-in-codes');
   const { url } = await endpoint();
   process.stdout.write(`${url.replace(/\/+$/, '')}${path}\n`);
-  say(`works once, for ${formatSpan(expiresAt - askedAt)}`);
+  printNotice(`works once, for ${formatSpan(expiresAt - requestedAt)}`);
   return EXIT.done;
 }

@@ -11,10 +11,10 @@ import {
   EXIT,
   type ExitCode,
   print,
+  printNotice,
   readFlags,
   SERVER_FLAGS,
   SWITCH,
-  say,
   TEXT,
   table,
   usageError,
@@ -64,7 +64,7 @@ async function list(argv: string[], env: Environment): Promise<ExitCode> {
   if (values.json) for (const one of shown) print(JSON.stringify(one));
   else if (shown.length === 0) print('no tokens yet');
   else table(['ID', 'NAME', 'ROLE', 'SCOPE', 'LAST USED', 'EXPIRES'], shown.map(rowOf));
-  if (hasMore) say('showing the newest only');
+  if (hasMore) printNotice('showing the newest only');
   return EXIT.done;
 }
 
@@ -106,7 +106,7 @@ async function revoke(argv: string[], env: Environment): Promise<ExitCode> {
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       failures += 1;
-      say(error.message);
+      printNotice(error.message);
     }
   }
   return failures === 0 ? EXIT.done : EXIT.failed;
@@ -127,8 +127,8 @@ async function createToken(argv: string[], env: Record<string, string | undefine
     if (file === null) process.stdout.write(`${token}\n`);
     else file.keep(`${token}\n`);
     const where = file === null ? 'it won’t be shown again' : `written to ${file.path}`;
-    say(`${credential.name}: ${where}; to revoke it: ${interludeCommand(['tokens', 'revoke', credential.id])}`);
-    if (credential.role === 'runner') say('pass it to the runner with --token-file FILE or INTERLUDE_TOKEN');
+    printNotice(`${credential.name}: ${where}; to revoke it: ${interludeCommand(['tokens', 'revoke', credential.id])}`);
+    if (credential.role === 'runner') printNotice('pass it to the runner with --token-file FILE or INTERLUDE_TOKEN');
     return EXIT.done;
   } finally {
     file?.discard();

@@ -73,7 +73,7 @@ const DISCONNECTED: Fields = {};
 /**
  * Long-polls the companion for a message.
  *
- * Ordering: a message is printed before that is confirmed to the companion.
+ * Ordering: a message is printed, then confirmed to the companion.
  * Failure: a restarted companion is found again. Ends without a message when the companion stays away, the agent has
  * ended or the time has passed.
  */

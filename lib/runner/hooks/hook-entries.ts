@@ -45,7 +45,7 @@ export interface HookEntry {
   timeout: number;
 }
 
-/** @param permissionsWithinS how long PermissionRequest waits for an answer; null: not at all */
+/** @param permissionsWithinS seconds that PermissionRequest waits for an answer; null: it doesn't wait */
 export function hookEntries(script: string, dataDir: string, permissionsWithinS: number | null = null) {
   return (event: string): HookEntry => {
     const withinS = event === 'PermissionRequest' ? permissionsWithinS : null;
@@ -55,7 +55,7 @@ export function hookEntries(script: string, dataDir: string, permissionsWithinS:
 }
 
 /**
- * Adds our hooks behind existing ones, and replaces those of an earlier installation. Everything else stays byte for byte.
+ * Adds our hooks behind existing ones, and replaces those of an earlier installation. Every other byte stays unchanged.
  *
  * @throws SettingsError if the text is not JSON, or its `hooks` are not valid for Claude Code
  */
@@ -82,16 +82,16 @@ function withHook(text: string, event: string, { command, timeout }: HookEntry):
 /**
  * Removes our hooks and the lists created for them.
  *
- * @param before the settings before the installation: lists that were empty then stay
+ * @param before the settings before the installation; lists that were already empty stay
  * @throws SettingsError
  */
 export function withoutHooks(text: string, before: string | null = null): string {
   const was = before === null ? undefined : parse(before);
   let next = text;
   for (const event of eventsOf(parse(text))) {
-    const left = withoutOurs(next, event);
-    const isForOurs = left !== next && (was === undefined || listOf(was, event) === undefined);
-    next = isForOurs ? withoutEmpty(left, member(parse(left), 'hooks'), event) : left;
+    const remaining = withoutOurs(next, event);
+    const isCreatedByUs = remaining !== next && (was === undefined || listOf(was, event) === undefined);
+    next = isCreatedByUs ? withoutEmpty(remaining, member(parse(remaining), 'hooks'), event) : remaining;
   }
   return next === text || member(was, 'hooks') !== undefined ? next : withoutEmpty(next, parse(next), 'hooks');
 }
@@ -134,7 +134,7 @@ function withoutOurs(text: string, event: string): string {
   }
 }
 
-/** Removes an empty member. */
+/** Removes the member if it is empty. */
 function withoutEmpty(text: string, holder: Node | undefined, key: string): string {
   if (holder === undefined || member(holder, key)?.children?.length !== 0) return text;
   const at = holder.children?.findLastIndex((one) => one.children?.[0]?.value === key) ?? -1;
@@ -144,7 +144,7 @@ function withoutEmpty(text: string, holder: Node | undefined, key: string): stri
 function listOf(root: Node, event: string): Node | undefined {
   const list = member(member(root, 'hooks'), event);
   if (list === undefined || list.type === 'array') return list;
-  throw new SettingsError(`has no list as hooks.${event}`);
+  throw new SettingsError(`has a hooks.${event} that is not a list`);
 }
 
 function eventsOf(root: Node): string[] {
@@ -206,16 +206,15 @@ function withElement(text: string, { offset, length, children }: Node, value: un
 
 /** Removes an element, and the whitespace that `withElement` added. */
 function withoutElement(text: string, { offset, children = [] }: Node, index: number): string {
-  const [before, gone, after] = [children[index - 1], children[index], children[index + 1]];
-  if (gone === undefined) return text;
-  if (before !== undefined) return splice(text, endOf(before), endOf(gone), '');
-  if (after !== undefined) return splice(text, gone.offset, after.offset, '');
+  const [before, removed, after] = [children[index - 1], children[index], children[index + 1]];
+  if (removed === undefined) return text;
+  if (before !== undefined) return splice(text, endOf(before), endOf(removed), '');
+  if (after !== undefined) return splice(text, removed.offset, after.offset, '');
   const closing = `\n${lineIndent(text, offset)}`;
-  const end = endOf(gone) + (text.startsWith(closing, endOf(gone)) ? closing.length : 0);
+  const end = endOf(removed) + (text.startsWith(closing, endOf(removed)) ? closing.length : 0);
   return splice(text, offset + 1, end, '');
 }
 
-/** Replaces a value. */
 function withValue(text: string, node: Node, value: unknown): string {
   return splice(text, node.offset, endOf(node), JSON.stringify(value));
 }

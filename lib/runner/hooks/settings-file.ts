@@ -58,11 +58,13 @@ async function named<Result>(file: string, work: () => Promise<Result>): Promise
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SettingsError) throw new SettingsError(`${file} ${error.message}; the file is unchanged`);
+    if (error instanceof SettingsError)
+      throw new SettingsError(`${file} ${error.message}; the file is unchanged: fix it, then try again`);
     const trouble = explainSystemError(error as NodeJS.ErrnoException, dirname(file));
     if (trouble !== null) throw new SettingsError(`${file} is unchanged: ${trouble}`);
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== undefined) throw new SettingsError(`${file} can't be changed (${code}); the file is unchanged`);
+    if (code !== undefined)
+      throw new SettingsError(`${file} can't be changed (${code}); check the path, then try again`);
     throw error;
   }
 }

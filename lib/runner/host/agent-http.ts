@@ -123,7 +123,7 @@ async function readOnce(
  */
 export async function readEvents(
   body: ReadableStream<Uint8Array>,
-  listener: { onEvent(event: EventSourceMessage): void; onChunk?(): void | Promise<void>; takesLast?: true },
+  listener: { onEvent(event: EventSourceMessage): void; onChunk?(): void | Promise<void>; acceptsUnterminated?: true },
 ): Promise<boolean> {
   let pending = 0;
   const parser = createParser({
@@ -139,7 +139,7 @@ export async function readEvents(
     parser.feed(decoder.decode(chunk, { stream: true }));
     await listener.onChunk?.();
   }
-  if (listener.takesLast) parser.feed('\n\n');
+  if (listener.acceptsUnterminated) parser.feed('\n\n');
   return true;
 }
 
@@ -244,16 +244,16 @@ export async function unreachableReason(url: string, lastStatus: number | null):
  * the agent answers others.
  *
  * @param lastStatus the status of the latest answer at the first address
- * @param ask requests the second, within the given milliseconds
+ * @param request sends a request to the second address, within the given milliseconds
  * @returns the status for `unreachableReason`
  */
 export async function statusBehindGateway(
   lastStatus: number | null,
-  ask: (withinMs: number) => Promise<{ status: number }>,
+  request: (withinMs: number) => Promise<{ status: number }>,
 ): Promise<number | null> {
   if (!GATEWAY_STATUSES.has(lastStatus)) return lastStatus;
   try {
-    return (await ask(CONNECT_TIMEOUT_MS)).status;
+    return (await request(CONNECT_TIMEOUT_MS)).status;
   } catch {
     return lastStatus;
   }

@@ -117,7 +117,6 @@ export class JsonLines {
     this.#add(last);
   }
 
-  /** Ends the input. */
   end(): void {
     this.#add(this.#decoder.end());
     const rest = this.#parts.join('').trim();

@@ -8,7 +8,7 @@ import type { Cursor } from '../outbox/statements';
 import { type Activity, activityOf } from './status-report';
 
 export interface AgentWatchOptions
-  extends Pick<ReachabilityProbeOptions, 'ask' | 'print' | 'everyMs' | 'limitMs' | 'now'> {
+  extends Pick<ReachabilityProbeOptions, 'reach' | 'print' | 'everyMs' | 'limitMs' | 'now'> {
   close: (reason: string) => Promise<void>;
   openWork: () => ReadonlyMap<string, OpenWork>;
   store: (cursor: Cursor) => Promise<void>;
@@ -69,7 +69,7 @@ export class AgentWatch {
     return (this.#lost ?? this.#unsure)?.last[sessionId];
   }
 
-  /** Work left open by the previous process while the agent has not answered yet. */
+  /** Work that the previous process left open, until the agent answers. */
   get #unsure(): StoredOutage | null {
     const { unanswered } = this.#reach;
     const last = activities(this.#options.openWork());
@@ -81,9 +81,8 @@ export class AgentWatch {
     this.#reach.start();
   }
 
-  /** Asks once. */
   probe(): Promise<void> {
-    return this.#reach.look();
+    return this.#reach.probe();
   }
 
   async stop(): Promise<void> {
@@ -113,7 +112,7 @@ function activities(openWork: ReadonlyMap<string, OpenWork>): StoredOutage['last
  */
 interface ReachabilityProbeOptions {
   /** Reason why the address does not respond, as part of a sentence; null if it responds, however slowly. */
-  ask: () => Promise<string | null>;
+  reach: () => Promise<string | null>;
   onLost: (outage: Outage) => Promise<void>;
   onBack: (outage: Outage) => Promise<void>;
   /** Called when `unanswered` changes while the agent is not lost. */
@@ -173,11 +172,10 @@ export class ReachabilityProbe {
     await this.#notifying;
   }
 
-  /** Asks once. */
-  async look(): Promise<void> {
-    const { ask, onLost, onBack, onUnsure = async () => {}, print, limitMs = LIMIT_MS } = this.#options;
-    const askedAt = this.#now();
-    const reason = await ask();
+  async probe(): Promise<void> {
+    const { reach, onLost, onBack, onUnsure = async () => {}, print, limitMs = LIMIT_MS } = this.#options;
+    const probedAt = this.#now();
+    const reason = await reach();
     if (this.#stopping.signal.aborted) return;
     const outage = this.#outage;
     if (reason === null) {
@@ -192,7 +190,7 @@ export class ReachabilityProbe {
       return;
     }
     const wasUnsure = this.unanswered !== null;
-    const { since, attempts } = this.#failing ?? { since: askedAt, attempts: 0 };
+    const { since, attempts } = this.#failing ?? { since: probedAt, attempts: 0 };
     this.#failing = { since, reason, attempts: attempts + 1 };
     if (!wasUnsure && this.unanswered !== null && outage === null) await this.#notify(onUnsure());
     const isLost = attempts + 1 >= LEAST_ATTEMPTS && this.#now() - since >= limitMs;
@@ -213,7 +211,7 @@ export class ReachabilityProbe {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await this.look();
+      await this.probe();
       await pause(this.#options.everyMs ?? EVERY_MS, undefined, { signal }).catch(() => undefined);
     }
   }

@@ -32,7 +32,7 @@ export interface SupervisedExit {
   reason: string;
   exitCode: number | null;
   signal: string | null;
-  /** Reason why a restart is pointless; null if it is not. */
+  /** Reason not to restart; null if a restart may help. */
   fatal?: string | null;
 }
 
@@ -57,8 +57,8 @@ export interface AgentSupervisorOptions {
 /**
  * Runs the processes of one agent, one after the other, until the runner closes.
  *
- * Failure: a process that exits by itself is restarted after a wait. An agent that keeps exiting, or can't run at all,
- * is given up, and the runner ends.
+ * Failure: a process that exits unexpectedly is restarted after a wait. An agent that keeps exiting, or can't run at
+ * all, is given up, and the runner ends.
  */
 export class AgentSupervisor {
   readonly #options: AgentSupervisorOptions;

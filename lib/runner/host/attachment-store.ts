@@ -107,8 +107,8 @@ export class AttachmentStore {
   async #ensure(sessionId: string, attachment: Attachment, until: number, signal: AbortSignal): Promise<void> {
     const { dir, now = Date.now } = this.#options;
     const path = this.#pathOf(attachment);
-    const kept = await readFile(path).catch(() => null);
-    if (kept !== null && hashOf(kept) === attachment.hash) {
+    const stored = await readFile(path).catch(() => null);
+    if (stored !== null && hashOf(stored) === attachment.hash) {
       const time = new Date(now());
       await utimes(path, time, time).catch(() => undefined);
       return;
@@ -142,12 +142,12 @@ export class AttachmentStore {
       if ('bytes' in result) return result.bytes;
       if (stopping.aborted) throw new StoppedError(`the runner stopped before it received ${named(attachment)}`);
       const { reason, isFinal = false, cause = 'unavailable' } = result;
-      const left = until - now();
+      const remainingMs = until - now();
       if (isFinal || signal.aborted) throw new Error(`${named(attachment)} is unavailable: ${reason}`);
-      if (left <= 0) throw new Error(`the message expired before ${named(attachment)} was available: ${reason}`);
+      if (remainingMs <= 0) throw new Error(`the message expired before ${named(attachment)} was available: ${reason}`);
       if (!logged.has(reason)) log(`${named(attachment)} is not available yet: ${reason}`);
       logged.add(reason);
-      await pause(Math.min(waitMs(failures, cause), left), undefined, { signal }).catch(() => undefined);
+      await pause(Math.min(waitMs(failures, cause), remainingMs), undefined, { signal }).catch(() => undefined);
     }
   }
 

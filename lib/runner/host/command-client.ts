@@ -53,7 +53,7 @@ export class CommandClient {
   readonly #options: CommandClientOptions;
   readonly #clock: OutboxClock;
   readonly #stopped = new AbortController();
-  readonly #acting = new Set<string>();
+  readonly #executing = new Set<string>();
   readonly #unacknowledged = new Map<string, CommandOutcome>();
   #intake: Promise<void> = Promise.resolve();
   #acknowledging: Promise<void> | null = null;
@@ -186,8 +186,8 @@ export class CommandClient {
   }
 
   /**
-   * Reconnects at once the first time, because the token may have been renewed; without a new one the server refuses the
-   * request with a reason. If the next stream ends the same way, it backs off.
+   * Reconnects immediately the first time, because the token may have been renewed; without a new one the server
+   * refuses the request with a reason. If the next stream ends the same way, it backs off.
    */
   #bye(isUnauthorized: boolean): StreamEnd {
     const isAgain = isUnauthorized && this.#endedForToken;
@@ -209,20 +209,20 @@ export class CommandClient {
       const { seen } = this.#options;
       const known = seen.get(command.id);
       if (known?.outcome) return this.#acknowledge(command.id, known.outcome);
-      if (this.#acting.has(command.id) || this.#stopped.signal.aborted) return;
-      this.#acting.add(command.id);
+      if (this.#executing.has(command.id) || this.#stopped.signal.aborted) return;
+      this.#executing.add(command.id);
       try {
         await seen.begin(command.id, position, this.#clock.now());
       } catch (error) {
         // The server sends it again when its lease expires.
-        this.#acting.delete(command.id);
+        this.#executing.delete(command.id);
         return this.#reportError(error);
       }
-      void this.#act(command, known !== undefined);
+      void this.#execute(command, known !== undefined);
     });
   }
 
-  async #act(command: Command, again: boolean): Promise<void> {
+  async #execute(command: Command, again: boolean): Promise<void> {
     const { act, seen } = this.#options;
     try {
       const outcome = await act(command, again).catch(
@@ -236,7 +236,7 @@ export class CommandClient {
     } catch (error) {
       this.#reportError(error);
     } finally {
-      this.#acting.delete(command.id);
+      this.#executing.delete(command.id);
     }
   }
 

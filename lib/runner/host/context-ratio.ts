@@ -49,7 +49,7 @@ export class ContextRatio {
     this.#log = log;
   }
 
-  async recall(outbox: { cursors: (prefix: string) => Promise<Map<string, string>> }): Promise<void> {
+  async restore(outbox: { cursors: (prefix: string) => Promise<Map<string, string>> }): Promise<void> {
     for (const [name, value] of await outbox.cursors(CURSOR)) {
       const { gathering, all } = fieldsOf(parseJson(value));
       this.#calls.set(name.slice(CURSOR.length), { gathering: numberOf(gathering) ?? 0, all: numberOf(all) ?? 0 });

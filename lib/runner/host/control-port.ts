@@ -75,9 +75,9 @@ export class ControlPort {
     async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
       // Pages in a browser can reach loopback too, with another host name (DNS rebinding).
       if (request.headers.host !== host) return reply(response, { status: 421, body: { error: 'unknown host' } });
-      const given = request.headers.authorization ?? '';
-      const isOpen = timingSafeEqual(digest(given), expected);
-      const ticketOf = isOpen ? null : (handlers.sessionOf?.(given.replace(/^Bearer /, '')) ?? null);
+      const authorization = request.headers.authorization ?? '';
+      const isOpen = timingSafeEqual(digest(authorization), expected);
+      const ticketOf = isOpen ? null : (handlers.sessionOf?.(authorization.replace(/^Bearer /, '')) ?? null);
       if (!isOpen && ticketOf === null) {
         return reply(response, { status: 401, body: { error: 'the secret is missing or wrong' } });
       }
@@ -85,9 +85,9 @@ export class ControlPort {
       if (body === null) return reply(response, { status: 413, body: { error: 'the request is too large' } });
       const { pathname, searchParams } = new URL(request.url ?? '/', `http://${host}`);
       const method = request.method ?? 'GET';
-      const gone = new AbortController();
-      response.once('close', () => response.writableFinished || gone.abort());
-      const { signal } = gone;
+      const disconnected = new AbortController();
+      response.once('close', () => response.writableFinished || disconnected.abort());
+      const { signal } = disconnected;
       reply(
         response,
         await handleControlRequest({ method, path: pathname, query: searchParams, body, ticketOf, signal }, handlers),
@@ -136,7 +136,7 @@ function digest(text: string): Buffer {
 
 /**
  * The handlers behind the routes. A hook forwards its stdin unchanged and prints the answer. A handler is absent if the
- * agent itself reports the same; calls of the user's own hooks are then ignored.
+ * agent itself reports the same events; calls from the user's hooks are then ignored.
  */
 export interface ControlHandlers {
   /** @returns the hook's output */
@@ -181,7 +181,7 @@ export type ToolOwner = { at: number; tools: SessionTools } | { at: number | nul
 export interface WaitCall {
   /** The caller's processes, the nearest first. */
   pids: readonly number[];
-  /** The same for every poll of one wait. */
+  /** Identifies one wait across its polls. */
   waitId: string;
   withinMs: number;
   /** Aborts when the caller disconnects. */
@@ -193,7 +193,7 @@ export type WaitResponse =
   | { kind: 'message'; claim: string; text: string }
   /** No message yet. */
   | { kind: 'again' }
-  /** No message will come this way. */
+  /** No message will arrive; the wait has ended. */
   | { kind: 'over'; reason: string };
 
 export interface HookCall {
@@ -315,7 +315,7 @@ async function handleControlRequest(request: ControlRequest, handlers: ControlHa
 }
 
 /**
- * The agent's mistakes are reported in the tool's answer, the caller's as error statuses. With `claim`, calls nothing
+ * Reports the agent's mistakes in the tool's result, and the caller's as error statuses. With `claim`, calls no tool
  * and returns the distance of the agent's process from the caller.
  */
 async function answerTool(tool: string, request: ControlRequest, handlers: ControlHandlers): Promise<ControlResponse> {
@@ -418,7 +418,8 @@ export async function openControl(options: ControlOptions): Promise<ControlPort 
   });
   const opened = await opening.catch((error) => {
     if (source.control !== undefined) throw error;
-    logger.child('host').warn(`no control port: ${error instanceof Error ? error.message : error}`);
+    const why = error instanceof Error ? error.message : error;
+    logger.child('host').warn(`can't open the control port, so the agent has no Interlude tools: ${why}`);
     return null;
   });
   logger.redactor.addSecret(opened?.secret);

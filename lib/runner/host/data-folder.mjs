@@ -24,7 +24,7 @@ import { errorCode } from './system-error.mjs';
  */
 
 export class DataFolderError extends Error {
-  /** @param {string} message one line that says what to do next */
+  /** @param {string} message one line with the next step */
   constructor(message) {
     super(message);
     this.name = 'DataFolderError';
@@ -360,12 +360,12 @@ function textOf(path) {
 
 /**
  * @template T
- * @param {() => T} look
+ * @param {() => T} read
  * @returns {T | null}
  */
-function orNull(look) {
+function orNull(read) {
   try {
-    return look();
+    return read();
   } catch {
     return null;
   }

@@ -39,7 +39,7 @@ export async function deliverFirstMessage(message: FirstMessage, options: FirstM
   const { context, deliver, now = Date.now } = options;
   const { sessionId, text } = message;
   const name = `first-message:${sessionId}`;
-  const cursor = (kept: StoredMessage): Cursor => ({ name, value: JSON.stringify(kept) });
+  const cursor = (stored: StoredMessage): Cursor => ({ name, value: JSON.stringify(stored) });
   const digest = createHash('sha256').update(text).digest('base64url');
   try {
     const before = parseStored((await context.cursors(name)).get(name));

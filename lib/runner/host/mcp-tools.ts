@@ -44,7 +44,7 @@ export class McpTools {
     this.#options = options;
   }
 
-  async recall(outbox: { cursors: (prefix: string) => Promise<Map<string, string>> }): Promise<void> {
+  async restore(outbox: { cursors: (prefix: string) => Promise<Map<string, string>> }): Promise<void> {
     for (const [name, value] of await outbox.cursors(CURSOR)) {
       this.#reports.set(name.slice(CURSOR.length), fieldsOf(parseJson(value)) as StoredReport);
     }

@@ -10,7 +10,7 @@ import type { CommandOf, SessionFacts, SourceContext } from './source';
 export interface InFlightMessage {
   messageId: string;
   text: string;
-  /** Text before file paths were appended, where that differs. */
+  /** Text without the appended file paths, if there are any. */
   words?: string;
   files?: readonly AttachmentFile[];
 }
@@ -36,7 +36,7 @@ export class InFlightMessages {
   readonly #cursorName: string;
   #messages: readonly InFlightMessage[];
 
-  static async recall(context: SourceContext, sessionId: string): Promise<InFlightMessages> {
+  static async restore(context: SourceContext, sessionId: string): Promise<InFlightMessages> {
     const name = `${IN_FLIGHT_CURSORS[0]}${sessionId}`;
     const stored = (await context.cursors(name)).get(name);
     const recalled = new InFlightMessages(context, sessionId, JSON.parse(stored ?? '[]') as InFlightMessage[]);
@@ -86,9 +86,9 @@ export class InFlightMessages {
 
   /** Removes messages that were answered, or that will never reach the agent. */
   remove(messageIds: readonly string[]): void {
-    const kept = this.#messages.filter(({ messageId }) => !messageIds.includes(messageId));
-    if (kept.length === this.#messages.length) return;
-    this.#messages = kept;
+    const remaining = this.#messages.filter(({ messageId }) => !messageIds.includes(messageId));
+    if (remaining.length === this.#messages.length) return;
+    this.#messages = remaining;
     void this.#context.emit(this.#sessionId, [], [this.#cursor()]);
     this.#context.changed();
   }
@@ -126,23 +126,23 @@ export class MessageDelivery {
 
   /** Called when session facts have changed. */
   recheck(): void {
-    for (const look of [...this.#rechecks]) look();
+    for (const recheck of [...this.#rechecks]) recheck();
   }
 
-  /** @param facts reads the session; called when its turn comes and on changes */
+  /** @param facts reads the session; called when the message is next in order, and on changes */
   async pass(
     message: Message,
     facts: () => SessionFacts | undefined,
-    say: (files: readonly AttachmentFile[]) => Promise<CommandOutcome>,
+    deliver: (files: readonly AttachmentFile[]) => Promise<CommandOutcome>,
   ): Promise<CommandOutcome> {
     const sessionId = message.sessionId ?? '';
     const before = this.#waiting.get(sessionId);
-    if (before === undefined && message.body.attachments === undefined) return say([]);
+    if (before === undefined && message.body.attachments === undefined) return deliver([]);
     // boxed, because later messages wait for the delivery but not for its outcome
     const delivered = (before ?? Promise.resolve())
       .then(() => this.#filesOf(message, facts))
       .then(
-        (files) => ({ outcome: say(files) }),
+        (files) => ({ outcome: deliver(files) }),
         (error: Error) => {
           if (error instanceof StoppedError) return new Promise<never>(() => {});
           return { outcome: Promise.resolve<CommandOutcome>({ state: 'failed', reason: error.message }) };
@@ -161,9 +161,9 @@ export class MessageDelivery {
   ): Promise<AttachmentFile[]> {
     // Validates hashes, since they become file names.
     const attachments = readAttachments(body.attachments);
-    const misfits = (body.attachments?.length ?? 0) - attachments.length;
-    if (misfits > 0 || attachments.some(({ bytes }) => bytes > MAX_ATTACHMENT_BYTES)) {
-      throw new Error('the message has an invalid attachment');
+    const invalid = (body.attachments?.length ?? 0) - attachments.length;
+    if (invalid > 0 || attachments.some(({ bytes }) => bytes > MAX_ATTACHMENT_BYTES)) {
+      throw new Error('the message has an invalid attachment; attach it again');
     }
     if (attachments.length === 0) return [];
     const supported = facts()?.attachments ?? null;
@@ -174,23 +174,23 @@ export class MessageDelivery {
   }
 
   /**
-   * Attachment kinds the agent supports. Waits for the agent to announce them; for an unknown session only as long as a
-   * source may need to find it.
+   * Attachment kinds the agent supports. Waits for the agent to announce them; for an unknown session, only for the
+   * time a source may need to find it.
    */
   async #supported(facts: () => SessionFacts | undefined): Promise<readonly AttachmentKind[]> {
     const foundBy = performance.now() + this.#foundWithinMs;
     for (;;) {
-      const known = facts();
-      if (known !== undefined && known.attachments !== null) return known.attachments;
-      const left = known === undefined ? foundBy - performance.now() : null;
-      if (left !== null && left <= 0) throw new Error('this runner has no such session');
+      const found = facts();
+      if (found !== undefined && found.attachments !== null) return found.attachments;
+      const remainingMs = found === undefined ? foundBy - performance.now() : null;
+      if (remainingMs !== null && remainingMs <= 0) throw new Error('this runner has no such session');
       await new Promise<void>((resolve) => {
         const done = () => {
           clearTimeout(timer);
           this.#rechecks.delete(done);
           resolve();
         };
-        const timer = left === null ? undefined : setTimeout(done, left).unref();
+        const timer = remainingMs === null ? undefined : setTimeout(done, remainingMs).unref();
         this.#rechecks.add(done);
       });
     }

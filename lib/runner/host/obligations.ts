@@ -33,7 +33,7 @@ const openObligation = z.looseObject({
  * Failure: keeps the last result and logs at debug. A response that is not a list counts as empty.
  */
 export class ObligationCache {
-  readonly #ask: FetchReplies;
+  readonly #fetch: FetchReplies;
   readonly #onError: (message: string) => void;
   readonly #stopped = new AbortController();
   #replies: readonly OpenObligation[] = [];
@@ -41,8 +41,8 @@ export class ObligationCache {
   #every: NodeJS.Timeout | null = null;
   #dirty: NodeJS.Timeout | null = null;
 
-  constructor(ask: FetchReplies, onError: (message: string) => void) {
-    this.#ask = ask;
+  constructor(fetch: FetchReplies, onError: (message: string) => void) {
+    this.#fetch = fetch;
     this.#onError = onError;
   }
 
@@ -87,7 +87,7 @@ export class ObligationCache {
     const { signal } = this.#stopped;
     if (signal.aborted) return;
     try {
-      const answer = await withDeadline(TIMEOUT_MS, signal, this.#ask);
+      const answer = await withDeadline(TIMEOUT_MS, signal, this.#fetch);
       // The list itself is not frozen, because copying a frozen one is twenty times slower.
       this.#replies = (Array.isArray(answer) ? answer : []).flatMap((item) => {
         const { data } = openObligation.safeParse(item);

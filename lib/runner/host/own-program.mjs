@@ -66,7 +66,7 @@ export const callerCwd = callerFolder(process.env, process.cwd());
  * @property {string} [path] the shell's PATH
  */
 
-/** Read before the process changes or removes it. */
+/** Read at the start, because the process later changes or removes it. */
 const { INTERLUDE_DATA_DIR } = process.env;
 
 /** @type {Reader} */

@@ -27,8 +27,8 @@ export type RequestAnswer =
 
 /** Answered requests remembered, so that a late answer gets a reason. */
 const MAX_ANSWERED = 256;
-/** Adapters do not open more than this. */
-const MAX_HELD = 1_000;
+/** No adapter opens more requests than this. */
+const MAX_PENDING = 1_000;
 
 export type AnswerCommand = CommandOf<'permission.decision' | 'question.answer'>;
 
@@ -39,17 +39,17 @@ export type AnswerCommand = CommandOf<'permission.decision' | 'question.answer'>
  * answer is refused too. The agent keeps waiting.
  */
 export class PendingRequests {
-  readonly #held = new Map<string, PendingRequest>();
+  readonly #pending = new Map<string, PendingRequest>();
   readonly #answered = new Map<string, true>();
-  /** Answered openings by digest. Asking again with the same content needs a new answer. */
+  /** Digests of answered requests. A repeated request has another digest, so it needs a new answer. */
   readonly #answeredOpenings = new Map<string, true>();
   /** Requests whose answer is being passed to the agent. */
   readonly #answering = new Set<PendingRequest>();
 
-  /** Holds and releases the requests of emitted events. */
+  /** Adds requests that the events open, and removes those that they resolve. */
   observe(
     events: readonly EmittedEvent[],
-    give: (
+    deliver: (
       answer: RequestAnswer,
       value: RequestOpenedValue,
       sessionId: string,
@@ -58,13 +58,13 @@ export class PendingRequests {
     for (const { sessionId, event } of events) {
       if (event.type !== 'CUSTOM') continue;
       const value = event.value as RequestOpenedValue;
-      if (event.name === CUSTOM.requestOpened) this.open(sessionId, value, (answer) => give(answer, value, sessionId));
+      if (event.name === CUSTOM.requestOpened)
+        this.open(sessionId, value, (answer) => deliver(answer, value, sessionId));
       else if (event.name === CUSTOM.requestResolved) this.release(sessionId, value.request_id);
     }
   }
 
-  /** Holds a request as emitted. */
-  open(sessionId: string, value: RequestOpenedValue, give: PendingRequest['deliver']): void {
+  open(sessionId: string, value: RequestOpenedValue, deliver: PendingRequest['deliver']): void {
     const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
     this.hold({
       sessionId,
@@ -73,32 +73,32 @@ export class PendingRequests {
       tool,
       input,
       ...(options === undefined ? {} : { options }),
-      deliver: give,
+      deliver,
     });
   }
 
   hold(request: PendingRequest): void {
     const key = keyOf(request.sessionId, request.requestId);
     this.#answered.delete(key);
-    this.#held.delete(key);
-    setBounded(this.#held, key, request, MAX_HELD);
+    this.#pending.delete(key);
+    setBounded(this.#pending, key, request, MAX_PENDING);
   }
 
-  /** Releases a request that was withdrawn or answered elsewhere. */
+  /** Removes a request that was withdrawn or answered elsewhere. */
   release(sessionId: string, requestId: string): void {
-    this.#held.delete(keyOf(sessionId, requestId));
+    this.#pending.delete(keyOf(sessionId, requestId));
   }
 
-  /** Forgets all requests, because the asking process has exited. */
+  /** Removes all requests, because the asking process has exited. */
   clear(): void {
-    this.#held.clear();
+    this.#pending.clear();
   }
 
   /** Passes an answer on, at most once. @returns the reason for a failure, or null */
   async answer(command: AnswerCommand): Promise<string | null> {
     const { body } = command;
     const key = keyOf(command.sessionId ?? '', body.requestId);
-    const request = this.#held.get(key);
+    const request = this.#pending.get(key);
     if (request === undefined || this.#answering.has(request)) {
       return request !== undefined || this.#answered.has(key)
         ? 'it was already answered'
@@ -114,7 +114,7 @@ export class PendingRequests {
     const failed = await this.#respond(request, answer, command);
     if (failed !== null) return failed;
     setBounded(this.#answered, key, true, MAX_ANSWERED);
-    if (this.#held.get(key) === request) this.#held.delete(key);
+    if (this.#pending.get(key) === request) this.#pending.delete(key);
     return null;
   }
 
@@ -122,14 +122,14 @@ export class PendingRequests {
     const { digest = '' } = command.body;
     this.#answering.add(request);
     setBounded(this.#answeredOpenings, digest, true, MAX_ANSWERED);
-    let isGiven = false;
+    let isDelivered = false;
     try {
       const failed = await request.deliver(answer, command);
-      isGiven = failed === null;
+      isDelivered = failed === null;
       return failed;
     } finally {
       this.#answering.delete(request);
-      if (!isGiven) this.#answeredOpenings.delete(digest);
+      if (!isDelivered) this.#answeredOpenings.delete(digest);
     }
   }
 }
@@ -146,7 +146,7 @@ function refusalOf(request: PendingRequest, { digest, openedPosition }: Answered
   const { sessionId, requestId, kind, tool, input } = request;
   const options = kind === 'permission' ? request.options : undefined;
   if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) === digest) return null;
-  return 'the agent is asking for something other than what was answered and is still waiting';
+  return 'the request has changed since it was answered, and the agent still waits; reload the page and answer again';
 }
 
 /** @returns the answer for the agent, or why there is none */
@@ -160,12 +160,13 @@ function answerOf(
   }
   const { behavior, message, remember: isLasting = false, optionId, updatedInput } = command.body;
   if (kind === 'question' && behavior === 'allow') return 'this is a question; send "answers", or deny it';
-  if (updatedInput !== undefined && acceptsInput !== true) return 'this agent accepts no changed input';
+  if (updatedInput !== undefined && acceptsInput !== true)
+    return 'this agent accepts no changed input; answer without changes';
   const note = message === undefined ? {} : { message };
   const isAllowed = behavior === 'allow';
   if (optionId !== undefined) {
     const option = options.find(({ id }) => id === optionId);
-    if (option === undefined) return `the agent does not offer "${optionId}"`;
+    if (option === undefined) return `the agent does not offer "${optionId}"; choose one of its options`;
     if ((option.kind === 'allow') !== isAllowed) return `"${option.label}" can’t ${behavior} this`;
     return { kind: 'option', optionId, ...note };
   }

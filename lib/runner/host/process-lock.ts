@@ -5,22 +5,22 @@ import { makePrivate } from './data-folder.mjs';
  * A lock between processes: an open write transaction on a SQLite file. The kernel releases it with the process, so locks
  * never become stale.
  *
- * Failure: `take` never waits; its error names the process that holds the lock.
+ * Failure: `acquire` never waits; its error names the process that holds the lock.
  */
 export class ProcessLock {
   readonly #client: Client;
-  readonly #held: Transaction;
+  readonly #transaction: Transaction;
 
-  private constructor(client: Client, held: Transaction) {
+  private constructor(client: Client, transaction: Transaction) {
     this.#client = client;
-    this.#held = held;
+    this.#transaction = transaction;
   }
 
   /**
    * @param what name for the error
    * @throws ProcessLockedError if this or another process holds it
    */
-  static async take(file: string, what = file): Promise<ProcessLock> {
+  static async acquire(file: string, what = file): Promise<ProcessLock> {
     makePrivate(file);
     const client = createClient({ url: `file:${file}`, concurrency: 1 });
     try {
@@ -49,7 +49,7 @@ export class ProcessLock {
   }
 
   async release(): Promise<void> {
-    await this.#held.rollback();
+    await this.#transaction.rollback();
     this.#client.close();
   }
 }

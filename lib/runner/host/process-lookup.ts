@@ -287,9 +287,10 @@ export async function survivingProcesses(mark: string, known: ReadonlySet<number
   return topmost((await markedProcesses(mark)) ?? []).filter(({ pid }) => !known.has(pid));
 }
 
-export function survivorsNotice(left: readonly MarkedProcess[]): string {
-  const which = left.length === 1 ? 'A command it started is still running' : 'Commands it started are still running';
-  const list = left.map(({ pid, command }) => `${command} (process ${pid})`).join('; ');
+export function survivorsNotice(survivors: readonly MarkedProcess[]): string {
+  const which =
+    survivors.length === 1 ? 'A command it started is still running' : 'Commands it started are still running';
+  const list = survivors.map(({ pid, command }) => `${command} (process ${pid})`).join('; ');
   return `${which}, and how it ends won't be reported: ${list}`;
 }
 

@@ -5,7 +5,7 @@ import type { Cursor } from '../outbox/statements';
 export interface RecordSinkOptions {
   enqueue: (records: OutgoingRecord[], cursors: Cursor[]) => Promise<void>;
   onTrouble: (message: string) => void;
-  maxHeld?: number;
+  maxBuffered?: number;
   retryMs?: number;
 }
 
@@ -15,7 +15,7 @@ interface Group {
   stored: () => void;
 }
 
-const MAX_HELD = 50_000;
+const MAX_BUFFERED = 50_000;
 const RETRY_MS = 1_000;
 
 /**
@@ -23,13 +23,13 @@ const RETRY_MS = 1_000;
  *
  * Ordering: one group at a time, made of everything that arrived meanwhile, so nothing overtakes a retried group.
  * Records accepted in one tick share a group and are stored together.
- * Failure: a rejected group is retried every second. Beyond `maxHeld` records, further ones are counted and declared
+ * Failure: a rejected group is retried every second. Beyond `maxBuffered` records, further ones are counted and declared
  * lost in their place once the disk accepts writes.
  */
 export class RecordSink {
   readonly #options: RecordSinkOptions;
   #waiting: Group[] = [];
-  #heldRecords = 0;
+  #bufferedRecords = 0;
   #pump: Promise<void> | null = null;
   #troubled = false;
   readonly #closing = new AbortController();
@@ -38,7 +38,7 @@ export class RecordSink {
     this.#options = options;
   }
 
-  /** Resolves once stored, which takes as long as the disk is full. */
+  /** Resolves once stored, so not before a full disk has space again. */
   accept(records: OutgoingRecord[], cursors: Cursor[] = []): Promise<void> {
     return new Promise((stored) => {
       this.#waiting.push({ records: this.#bounded(records), cursors, stored });
@@ -50,8 +50,8 @@ export class RecordSink {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#pump;
-    if (this.#heldRecords > 0)
-      this.#options.onTrouble(`${this.#heldRecords} record(s) could not be stored and are lost`);
+    if (this.#bufferedRecords > 0)
+      this.#options.onTrouble(`${this.#bufferedRecords} record(s) could not be stored and are lost`);
   }
 
   async #run(): Promise<void> {
@@ -63,7 +63,7 @@ export class RecordSink {
       const cursors = groups.flatMap((group) => group.cursors);
       try {
         await this.#options.enqueue(records, cursors);
-        this.#heldRecords -= records.length;
+        this.#bufferedRecords -= records.length;
         this.#troubled = false;
         for (const { stored } of groups) stored();
       } catch (error) {
@@ -80,9 +80,9 @@ export class RecordSink {
   /** Replaces the records by a `lost` record if the buffer is full. */
   #bounded(records: OutgoingRecord[]): OutgoingRecord[] {
     const [first] = records;
-    const fits = this.#heldRecords + records.length <= (this.#options.maxHeld ?? MAX_HELD);
+    const fits = this.#bufferedRecords + records.length <= (this.#options.maxBuffered ?? MAX_BUFFERED);
     if (first === undefined || fits) {
-      this.#heldRecords += records.length;
+      this.#bufferedRecords += records.length;
       return records;
     }
     const newest = this.#waiting.at(-1)?.records[0];
@@ -90,7 +90,7 @@ export class RecordSink {
       newest.lost.count += records.length;
       return [];
     }
-    this.#heldRecords += 1;
+    this.#bufferedRecords += 1;
     const { agentId, sessionId, occurredAt } = first;
     const lost = { count: records.length, reason: 'runner-disk-full' };
     return [

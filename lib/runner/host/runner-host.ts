@@ -43,11 +43,11 @@ import { TaskOutputs } from './task-outputs';
 import { type CallerRule, RunningCalls, ToolCallers } from './tool-callers';
 
 export interface RunnerHostOptions {
-  /** Fields of the status record that the host does not know, above all the kind. */
+  /** Source-specific fields of the status record, above all the kind. */
   about: AgentStatus & { kind: string };
   /** Log component for emitted events; without it they are not logged. */
   journal?: string | undefined;
-  /** Prefixes those lines with the session. */
+  /** Prefixes the log lines of emitted events with the session. */
   hasManySessions?: boolean | undefined;
   /** Logs at the end of each session how many of its tool calls only gathered context. Default true. */
   logsContextRatio?: boolean;
@@ -109,17 +109,17 @@ export class RunnerHost {
   readonly #messages: MessageDelivery;
   readonly #dispatch: CommandDispatch;
   readonly #stopping = new AbortController();
-  readonly #over = new AbortController();
+  readonly #stopRequest = new AbortController();
   #source: Source | null = null;
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
   #level: PersistentLevel | null = null;
   #watch: AgentWatch | null = null;
   /** The session of a single-session runner. */
-  #only: string | null = null;
-  #lost = 0;
-  #endsFor = 'the runner was stopped';
-  #endsInOrder = false;
+  #onlySessionId: string | null = null;
+  #lostRecords = 0;
+  #endReason = 'the runner was stopped';
+  #isCleanEnd = false;
 
   /** @throws ProcessLockedError when another process runs the agent */
   static async open(options: RunnerHostOptions): Promise<RunnerHost> {
@@ -197,7 +197,7 @@ export class RunnerHost {
     this.#dispatch = new CommandDispatch({
       source: () => this.#source,
       ending: ({ type }) => {
-        if (type === 'session.end' && this.#endsInOrder) return { state: 'done' };
+        if (type === 'session.end' && this.#isCleanEnd) return { state: 'done' };
         return this.stopSignal.aborted ? failed(this.stopSignal.reason) : null;
       },
       setLogLevel: (body) => this.#level?.apply(body),
@@ -213,14 +213,14 @@ export class RunnerHost {
     });
   }
 
-  /** Aborts when the runner must end by itself. The reason is one line. */
+  /** Aborts when the host wants the runner to end. The reason is one line. */
   get stopSignal(): AbortSignal {
-    return this.#over.signal;
+    return this.#stopRequest.signal;
   }
 
   /** Reason why the runner failed; null while it runs and after a clean end. */
   get failure(): string | null {
-    return this.stopSignal.aborted && !this.#endsInOrder ? String(this.stopSignal.reason) : null;
+    return this.stopSignal.aborted && !this.#isCleanEnd ? String(this.stopSignal.reason) : null;
   }
 
   /** @param sessionId the session of a single-session runner */
@@ -229,11 +229,11 @@ export class RunnerHost {
     sessionId: string | null = null,
   ): Promise<void> {
     const { outbox, logger } = this;
-    this.#only = sessionId;
-    await this.#open.recall(outbox);
-    await this.#tools.recall(outbox);
-    await this.#ratio?.recall(outbox);
-    await this.#outputs.recall(outbox, this.#open.sessions);
+    this.#onlySessionId = sessionId;
+    await this.#open.restore(outbox);
+    await this.#tools.restore(outbox);
+    await this.#ratio?.restore(outbox);
+    await this.#outputs.restore(outbox, this.#open.sessions);
     const source = await openSource(this.#context());
     this.#source = source;
     await this.#watchAgent(source);
@@ -267,10 +267,10 @@ export class RunnerHost {
       await this.#commands?.pause();
       this.#stopping.abort();
       await this.#watch?.stop();
-      await this.#source?.close(deadlineMs, this.#endsFor);
+      await this.#source?.close(deadlineMs, this.#endReason);
       await this.#outputs.close();
       if (this.#options.about.agentGoesOn !== true) {
-        void this.#sink.accept([], this.#ratio?.abandoned(this.#endsFor, Date.now()));
+        void this.#sink.accept([], this.#ratio?.abandoned(this.#endReason, Date.now()));
       }
       await this.#control?.close();
       await this.#commands?.stop();
@@ -285,7 +285,7 @@ export class RunnerHost {
 
   /** Ends the agent immediately, for a caller that stops waiting for `close`. */
   hurry(): void {
-    void this.#source?.close(0, this.#endsFor);
+    void this.#source?.close(0, this.#endReason);
   }
 
   #context(): SourceContext {
@@ -309,7 +309,7 @@ export class RunnerHost {
         this.#status.changed();
         this.#messages.recheck();
       },
-      endRunner: (reason) => this.#endInOrder(reason),
+      endRunner: (reason) => this.#endCleanly(reason),
       failRunner: (message) => this.#fail(message),
       log: (level, message, about) => log.log(level, message, about),
     };
@@ -364,18 +364,18 @@ export class RunnerHost {
   }
 
   #noticed(notice: OutboxNotice): void {
-    if ('count' in notice) this.#lost += notice.count;
+    if ('count' in notice) this.#lostRecords += notice.count;
     this.#delivery.notice(notice);
     // No status report here: it could be rejected for the same reason, endlessly.
-    if (notice.kind === 'quarantined') this.#fail(this.#ownership.rejected(notice.rejected, this.#only));
+    if (notice.kind === 'quarantined') this.#fail(this.#ownership.rejected(notice.rejected, this.#onlySessionId));
   }
 
   async #watchAgent(source: Source): Promise<void> {
-    const ask = source.reach?.bind(source);
-    if (ask === undefined) return;
+    const reach = source.reach?.bind(source);
+    if (reach === undefined) return;
     const { print = () => {}, reach: terms = {} } = this.#options;
     this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE_CURSOR), {
-      ...{ ...terms, ask, print },
+      ...{ ...terms, reach, print },
       close: async (reason) => await source.lost?.(reason),
       openWork: () => this.#open.sessions,
       store: (cursor) => this.#sink.accept([], [cursor]),
@@ -433,7 +433,7 @@ export class RunnerHost {
       everyMs: REPORT_EVERY_MS,
       ...(this.#source === null ? {} : supportedCommands(this.#source)),
       unreachable: this.#watch?.unreachable,
-      outbox: { ...(await this.outbox.facts()), lost: this.#lost },
+      outbox: { ...(await this.outbox.facts()), lost: this.#lostRecords },
       logLevel: this.logger.level.get(),
       logSwitch: this.#level?.report,
       sessions: this.#source?.sessions.length ?? 0,
@@ -467,21 +467,21 @@ export class RunnerHost {
   }
 
   #fenced(message: string): void {
-    this.#endsFor = 'another runner of this agent has taken over';
+    this.#endReason = 'another runner of this agent has taken over';
     this.#fail(message);
   }
 
-  #endInOrder(reason: string): void {
+  #endCleanly(reason: string): void {
     if (this.stopSignal.aborted) return;
-    this.#endsFor = reason;
-    this.#endsInOrder = true;
-    this.#over.abort(reason);
+    this.#endReason = reason;
+    this.#isCleanEnd = true;
+    this.#stopRequest.abort(reason);
     this.#log.info(reason);
   }
 
   #fail(reason: string | null): void {
     if (reason === null || this.stopSignal.aborted) return;
-    this.#over.abort(reason);
+    this.#stopRequest.abort(reason);
     this.#log.error(reason);
   }
 }

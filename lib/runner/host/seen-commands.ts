@@ -45,7 +45,7 @@ export class SeenCommands {
     );
     const old = forgetOld(commands, now);
     if (old.length > 0) await outbox.enqueue([], old);
-    // Without a position the server sends interrupted commands at once, before their leases expire.
+    // Without a position the server sends interrupted commands immediately, before their leases expire.
     const isInterrupted = [...commands.values()].some(({ outcome }) => outcome === null);
     return new SeenCommands(outbox, commands, isInterrupted ? null : await outbox.cursor(POSITION));
   }
@@ -79,12 +79,12 @@ export class SeenCommands {
 
   async acknowledged(id: string, outcome: CommandOutcome): Promise<void> {
     const seen = this.#commands.get(id);
-    // A newer outcome (a delivered message that failed later) is not acknowledged by the answer to the older one.
+    // The response to an older outcome does not acknowledge a newer one, such as a delivered message that failed later.
     if (seen === undefined || seen.outcome !== outcome) return;
     await this.#store(id, { ...seen, acknowledged: true }, null);
   }
 
-  /** For a server with another database. */
+  /** Called when the server has another database. */
   async forgetPosition(): Promise<void> {
     this.#position = null;
     await this.#outbox.enqueue([], { name: POSITION, value: null });

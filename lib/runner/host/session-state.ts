@@ -27,7 +27,7 @@ export class OpenWorkStore {
     return this.#bySession;
   }
 
-  async recall(outbox: CursorReader): Promise<void> {
+  async restore(outbox: CursorReader): Promise<void> {
     const stored = [...(await outbox.cursors(CURSOR))];
     this.#bySession = new Map(
       stored.map(([name, value]) => [name.slice(CURSOR.length), JSON.parse(value) as OpenWork]),
@@ -49,7 +49,7 @@ export class OpenWorkStore {
   }
 }
 
-/** A runner that follows existing sessions gets this long to find one of its own. */
+/** Time within which a runner that follows existing sessions must find one that it owns. */
 const OWNS_NOTHING_MS = 15_000;
 
 type Rejected = Extract<OutboxNotice, { kind: 'quarantined' }>['rejected'];

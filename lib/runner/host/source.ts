@@ -33,7 +33,7 @@ export interface Source extends CommandHandlers {
   readonly unknownSessionRefusal?: string;
   /** Control-port handlers for the hooks of its agents. */
   readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'toolOwner' | 'sessionOf'>>;
-  /** Resolves once all output of the agent so far is emitted. Absent if output is emitted at once. */
+  /** Resolves once all output of the agent so far is emitted. Absent if output is emitted immediately. */
   caughtUp?(sessionId: string): Promise<void>;
   /** Called when the agent has replied to a message with a tool, so that the message needs no further delivery. */
   replied?(sessionId: string, messageId: string): void;
@@ -67,7 +67,7 @@ export interface CommandHandlers {
   end?: Handler<'session.end'>;
   stop?: Handler<'task.stop'>;
   answer?: Handler<'permission.decision' | 'question.answer'>;
-  /** Starts a turn with the result of a task, for an agent that does not receive it by itself. */
+  /** Starts a turn with the result of a task, for an agent that is not notified of the result. */
   wake?: Handler<'task.wake'>;
   /** Turns automatic wakes on or off; survives restarts. */
   setWakeRule?: Handler<'wake-rule.set'>;
@@ -123,7 +123,7 @@ export interface SessionFacts {
 export interface SourceContext {
   /**
    * Emits events in order and stores them with the cursors in one transaction.
-   * @returns once stored, which takes as long as the disk is full
+   * @returns once stored, so not before a full disk has space again
    */
   emit(sessionId: string, events: readonly TimedEvent[], cursors?: readonly Cursor[]): Promise<void>;
   /**

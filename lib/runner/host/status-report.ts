@@ -120,7 +120,6 @@ export class StatusReporter {
     return this.#next;
   }
 
-  /** Sends a final report. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#every) clearInterval(this.#every);
@@ -155,7 +154,7 @@ export class ReportSelector {
   /**
    * @param sessions one status record per session
    * @param now monotonic milliseconds
-   * @returns active and changed sessions, or else the one reported last, as a heartbeat
+   * @returns active and changed sessions; without any, the session reported last, as a heartbeat
    */
   pick(sessions: readonly StatusRecord[], now: number): StatusRecord[] {
     const isForAll = now - this.#allAt >= ALL_EVERY_MS || now - this.#pickedAt > GAP_MS;

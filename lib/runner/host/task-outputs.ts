@@ -80,7 +80,7 @@ export class TaskOutputs {
   }
 
   /** Resumes the files of the previous process. @param open open work by session */
-  async recall(
+  async restore(
     outbox: { cursors: (prefix: string) => Promise<Map<string, string>> },
     open: ReadonlyMap<string, OpenWork>,
   ): Promise<void> {
@@ -180,7 +180,7 @@ export class TaskOutputs {
       const emitted = task.hasEnded ? await this.#emitRest(name, task) : await this.#emitNew(name, task);
       room -= emitted;
       if (emitted === 0 || !this.#tailed.delete(name)) continue;
-      // Tasks with output move to the end of the line.
+      // Tasks with output move to the end of the queue.
       this.#tailed.set(name, task);
     }
     if (this.#tailed.size > 0 || this.#timer === null) return;
@@ -296,9 +296,9 @@ interface OutputRead {
 }
 
 /**
- * `live`: new whole lines, the newest `mostLive` bytes. `rest`: also unfinished lines. `kept`: everything missing of
- * the newest `MAX_TASK_OUTPUT_BYTES`, or all of them if earlier parts are missing. `end`: the same for a file that is
- * complete.
+ * `live`: new whole lines, at most the newest `mostLive` bytes. `rest`: the same with unfinished lines. `kept`:
+ * everything not yet emitted of the newest `MAX_TASK_OUTPUT_BYTES`; all of these bytes if an earlier piece was skipped.
+ * `end`: like `kept`, for a complete file.
  */
 export type ReadMode = 'live' | 'rest' | 'kept' | 'end';
 
@@ -306,7 +306,7 @@ const isLive = (mode: ReadMode) => mode === 'live' || mode === 'rest';
 
 /** Default limit of one read while the task runs. */
 export const MOST_LIVE = 32 * 1024;
-/** Limit of a piece; as JSON a byte may take six. */
+/** Maximum bytes of a piece. In JSON, a byte may take six. */
 const MOST_PIECE = 128 * 1024;
 /** Bytes by which a secret may extend before and after a piece. Private keys are the longest. */
 const LOOK_BEHIND = 64 * 1024;

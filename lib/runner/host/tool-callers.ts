@@ -203,9 +203,9 @@ function matchesName(shown: string, tool: ToolName): boolean {
 function isSameInput({ tool, input }: ToolCaller, call: OpenCall): boolean {
   const { input: schema } = AGENT_TOOLS[tool];
   const parsed = schema.safeParse(jsonOf(call.args));
-  const given = schema.safeParse(input ?? {});
-  if (!parsed.success || !given.success) return false;
-  return isDeepStrictEqual(parsed.data, given.data);
+  const received = schema.safeParse(input ?? {});
+  if (!parsed.success || !received.success) return false;
+  return isDeepStrictEqual(parsed.data, received.data);
 }
 
 function jsonOf(args: string | null): unknown {
@@ -238,7 +238,7 @@ export class RunningCalls {
     for (const { event } of events) session.take(event);
     if (session.calls.length > 0) this.#bySession.set(sessionId, session);
     else this.#bySession.delete(sessionId);
-    for (const look of [...this.#waiting]) look();
+    for (const check of [...this.#waiting]) check();
   }
 
   /** Calls `find` now and after every event, until it returns a value or `withinMs` has passed. */
@@ -246,17 +246,17 @@ export class RunningCalls {
     const first = find();
     if (first !== null) return first;
     return await new Promise((resolve) => {
-      const look = () => {
+      const check = () => {
         const found = find();
         if (found !== null) end(found);
       };
       const end = (found: T | null) => {
         clearTimeout(timer);
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
         resolve(found);
       };
       const timer = setTimeout(() => end(null), withinMs);
-      this.#waiting.add(look);
+      this.#waiting.add(check);
     });
   }
 }

@@ -59,7 +59,6 @@ export class WireFeed {
     return this.#emit(this.#options.adapter.ended(end, this.#now()));
   }
 
-  /** Stops the timer. */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -91,7 +90,6 @@ export class WireFeed {
     await Promise.all(stored);
   }
 
-  /** Starts a timer for the adapter's next timeout. */
   #startTimer(): void {
     const { dueAt } = this.#options.adapter;
     clearTimeout(this.#timer);

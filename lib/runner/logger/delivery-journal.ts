@@ -34,8 +34,8 @@ interface Outage {
 const TROUBLES: Record<Kind, string> = {
   unavailable: 'the dashboard can’t be reached',
   unauthorized: 'the dashboard refuses the token',
-  refused: 'the dashboard refuses everything',
-  storage: 'the outbox’s file can’t be used',
+  refused: 'the dashboard refuses every request',
+  storage: 'the outbox file can’t be read or written',
 };
 /** Bounded, because reasons come from foreign servers. */
 const MAX_REASON = 300;
@@ -177,8 +177,9 @@ export class TroubleNotices {
     else this.#troubled.set(channel, trouble.kind);
     // A fenced runner reports its fence when it ends.
     if (trouble !== null && !isKnown && kind !== 'fenced') {
-      const advice = kind === 'unauthorized' ? `; ${this.#tokenAdvice}` : '';
-      process.stderr.write(`interlude: ${formatTrouble(trouble)}${advice}; ${this.#meanwhile}\n`);
+      const advice = { unauthorized: `; ${this.#tokenAdvice}`, unavailable: '; start it, or set INTERLUDE_URL' };
+      const next = advice[kind as keyof typeof advice] ?? '';
+      process.stderr.write(`interlude: ${formatTrouble(trouble)}${next}; ${this.#meanwhile}\n`);
     }
     if (this.#troubled.size === 0) process.stderr.write('interlude: the dashboard is back\n');
   }

@@ -175,7 +175,6 @@ export class EventLines {
     return taskIds.map((id) => this.#newest(id)?.name ?? `task ${id}`).join(', ');
   }
 
-  /** The newest run of a task. */
   #newest(id: string) {
     return [...this.#tasks.values()].findLast((task) => task.id === id);
   }

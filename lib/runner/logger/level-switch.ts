@@ -20,7 +20,7 @@ export interface LevelChange {
 export const TIME_LIMIT = 'time-limit';
 
 /** The stored state of a switch. */
-export interface LevelMemory {
+export interface StoredLevel {
   /** Null: not set. */
   level: LogLevel | null;
   /** Epoch milliseconds; null: without limit. */
@@ -64,8 +64,8 @@ export class LevelSwitch {
   readonly warning: string | null;
   readonly #clock: LevelClock;
   readonly #changeListeners = new Set<(change: LevelChange) => void>();
-  readonly #setListeners = new Set<(memory: LevelMemory) => void>();
-  #memory: LevelMemory = { level: null, until: null, by: '', requestId: null };
+  readonly #setListeners = new Set<(memory: StoredLevel) => void>();
+  #memory: StoredLevel = { level: null, until: null, by: '', requestId: null };
   #cancelTimer = () => {};
 
   constructor(env: string | undefined, clock: LevelClock = wallClock) {
@@ -78,7 +78,7 @@ export class LevelSwitch {
     return this.#memory.level ?? this.base;
   }
 
-  get memory(): LevelMemory {
+  get memory(): StoredLevel {
     return this.#memory;
   }
 
@@ -95,7 +95,7 @@ export class LevelSwitch {
   }
 
   /** Applies the state of an earlier process, unless it has expired. */
-  restore(memory: LevelMemory): void {
+  restore(memory: StoredLevel): void {
     const previous = this.get();
     this.#memory = memory;
     const level = this.get();
@@ -108,11 +108,10 @@ export class LevelSwitch {
   }
 
   /** @param listener called on every `set`, even without a change */
-  onSet(listener: (memory: LevelMemory) => void): void {
+  onSet(listener: (memory: StoredLevel) => void): void {
     this.#setListeners.add(listener);
   }
 
-  /** Stops the timer. */
   close(): void {
     this.#cancelTimer();
   }
@@ -206,7 +205,7 @@ export class PersistentLevel {
     return { by: level === null ? null : by, until, base: this.#level.base };
   }
 
-  #store(memory: LevelMemory): void {
+  #store(memory: StoredLevel): void {
     this.#stored = this.#enqueue(memory).catch((error) => {
       const why = error instanceof Error ? error.message : String(error);
       this.#onTrouble(`the log level can’t be stored for the next process (${why})`);
@@ -214,14 +213,14 @@ export class PersistentLevel {
   }
 
   /** Async, so that it rejects when a stopped outbox throws. */
-  async #enqueue(memory: LevelMemory): Promise<void> {
+  async #enqueue(memory: StoredLevel): Promise<void> {
     await this.#outbox.enqueue([], { name: CURSOR, value: JSON.stringify(memory) });
   }
 }
 
 const CURSOR = 'log-level';
 
-const memorySchema: z.ZodType<LevelMemory> = z.object({
+const memorySchema: z.ZodType<StoredLevel> = z.object({
   level: z.enum(LOG_LEVELS).nullable().catch(null),
   until: z.number().nullable().catch(null),
   by: z.string().catch(''),
@@ -229,6 +228,6 @@ const memorySchema: z.ZodType<LevelMemory> = z.object({
 });
 
 /** @returns null if nothing valid is stored */
-function parseMemory(text: string | null): LevelMemory | null {
+function parseMemory(text: string | null): StoredLevel | null {
   return memorySchema.safeParse(parseJson(text ?? '')).data ?? null;
 }

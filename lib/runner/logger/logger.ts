@@ -231,10 +231,10 @@ const MAX_BASE_NAME = 180;
 export function fileNameOf(agentId: string): string {
   const plain = agentId.replace(/[^a-zA-Z0-9_.-]/g, '_');
   // Some file systems ignore case, and a leading dot hides a file.
-  const kept = plain === agentId && plain.length <= MAX_BASE_NAME && /^[a-z0-9_][a-z0-9_.-]*$/.test(plain);
-  if (kept) return plain;
+  const isSafe = plain === agentId && plain.length <= MAX_BASE_NAME && /^[a-z0-9_][a-z0-9_.-]*$/.test(plain);
+  if (isSafe) return plain;
   const hash = createHash('sha256').update(agentId).digest('hex').slice(0, 10);
-  return `${plain.replace(/^[.-]*/, (odd) => (odd === '' && plain !== '' ? '' : '_')).slice(0, MAX_BASE_NAME - hash.length - 1)}-${hash}`;
+  return `${plain.replace(/^[.-]*/, (start) => (start === '' && plain !== '' ? '' : '_')).slice(0, MAX_BASE_NAME - hash.length - 1)}-${hash}`;
 }
 
 /**

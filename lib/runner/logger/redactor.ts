@@ -31,7 +31,7 @@ export interface RedactedText {
  */
 export class Redactor {
   readonly #known = new Set<string>();
-  /** Components in the middle of a private key → how many of its lines may follow. */
+  /** Components in the middle of a private key, with the number of its lines that may follow. */
   readonly #openKeys = new Map<string, number>();
 
   /** Redacts this text from now on, including its URL-encoded form. */
@@ -57,20 +57,20 @@ export class Redactor {
 
   /** The parts of a private key that an earlier message began; null if there is none. */
   #keyLines(component: string, text: string): SecretSpan[] | null {
-    const left = this.#openKeys.get(component);
+    const remainingLines = this.#openKeys.get(component);
     this.#openKeys.delete(component);
-    if (left === undefined) {
+    if (remainingLines === undefined) {
       this.#beginKey(component, text, MAX_KEY_LINES);
       return null;
     }
     const end = text.indexOf('-----END ');
-    const isWhole = KEY_LINE.test(text.trim()) || end >= 0;
-    const runs = isWhole ? [] : [...text.matchAll(KEY_RUN)];
+    const isKeyLine = KEY_LINE.test(text.trim()) || end >= 0;
+    const runs = isKeyLine ? [] : [...text.matchAll(KEY_RUN)];
     // An unrelated line ends the key.
-    if (!isWhole && runs.length === 0) return null;
+    if (!isKeyLine && runs.length === 0) return null;
     if (end < 0) {
-      if (left > 1) this.#openKeys.set(component, left - 1);
-      const spans = isWhole ? [{ 0: text, index: 0 }] : runs;
+      if (remainingLines > 1) this.#openKeys.set(component, remainingLines - 1);
+      const spans = isKeyLine ? [{ 0: text, index: 0 }] : runs;
       return spans
         .filter(({ 0: run }) => run !== '')
         .map(({ 0: run, index }) => ({ start: index, end: index + run.length, kind: 'private-key' }));

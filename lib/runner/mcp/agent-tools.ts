@@ -35,7 +35,7 @@ export interface CallOrigin {
 
 const MAX_LINK = 2_048;
 const MAX_REPLY_TEXT = 32_000;
-/** Replies beyond this are listed once these are answered. */
+/** Maximum number of listed replies; the others follow once these are answered. */
 const MAX_LISTED = 20;
 
 const reportInput = z.strictObject({
@@ -174,9 +174,9 @@ export async function newMcpServer(call: CallTool): Promise<McpServer> {
     server.registerTool(
       name,
       { title, description, inputSchema: input, annotations },
-      async (given: unknown, { _meta }: { _meta?: unknown }) => {
+      async (args: unknown, { _meta }: { _meta?: unknown }) => {
         const client = server.server.getClientVersion()?.name ?? null;
-        const { text, isError } = await call(name, given, { client, ids: idsIn(_meta) });
+        const { text, isError } = await call(name, args, { client, ids: idsIn(_meta) });
         return { content: [{ type: 'text' as const, text }], isError };
       },
     );

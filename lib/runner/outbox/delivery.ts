@@ -7,13 +7,13 @@ import { isOutboxLine } from './append-plan';
 import type { OutboxStore, QueuedRow } from './store';
 
 export type Delivery =
-  /** The queue changed, also by a refusal; its next head can be sent. */
+  /** The queue changed, possibly through a refusal; its new head can be sent. */
   | { kind: 'progressed' }
   | { kind: 'emptied' }
-  | { kind: 'held'; cause: HeldCause; message: string; retryAfterMs: number | null }
+  | { kind: 'failed'; cause: FailureCause; message: string; retryAfterMs: number | null }
   | { kind: 'fenced'; message: string };
 
-export type HeldCause = 'unavailable' | 'unauthorized' | 'refused' | 'storage';
+export type FailureCause = 'unavailable' | 'unauthorized' | 'refused' | 'storage';
 
 /** Events worth a log line. */
 export type OutboxNotice =
@@ -85,9 +85,9 @@ export class Deliverer {
     const outcome = await send({ endpoint, producer, rows: [PROBE], timeoutMs, signal });
     switch (outcome.kind) {
       case 'unauthorized':
-        return { kind: 'held', cause: 'unauthorized', message: outcome.message, retryAfterMs: null };
+        return { kind: 'failed', cause: 'unauthorized', message: outcome.message, retryAfterMs: null };
       case 'unavailable':
-        return { kind: 'held', cause: 'unavailable', message: outcome.message, retryAfterMs: outcome.retryAfterMs };
+        return { kind: 'failed', cause: 'unavailable', message: outcome.message, retryAfterMs: outcome.retryAfterMs };
       case 'fenced':
         return { kind: 'fenced', message: outcome.message };
       default:
@@ -118,9 +118,9 @@ export class Deliverer {
       case 'fenced':
         return { kind: 'fenced', message: outcome.message };
       case 'unauthorized':
-        return { kind: 'held', cause: 'unauthorized', message: outcome.message, retryAfterMs: null };
+        return { kind: 'failed', cause: 'unauthorized', message: outcome.message, retryAfterMs: null };
       case 'unavailable':
-        return { kind: 'held', cause: 'unavailable', message: outcome.message, retryAfterMs: outcome.retryAfterMs };
+        return { kind: 'failed', cause: 'unavailable', message: outcome.message, retryAfterMs: outcome.retryAfterMs };
     }
   }
 
@@ -132,7 +132,7 @@ export class Deliverer {
   ): Promise<Delivery> {
     if (ackedSeq < first.seq) {
       const message = `the server acknowledged ${ackedSeq} when ${first.seq} was sent`;
-      return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
+      return { kind: 'failed', cause: 'unavailable', message, retryAfterMs: null };
     }
     if (ackedSeq > this.#store.lastSeq) return this.#rewound(ackedSeq);
     await this.#store.acknowledge(Math.min(ackedSeq, last.seq), hadDuplicates);
@@ -158,7 +158,7 @@ export class Deliverer {
     }
     if (expectedSeq === first.seq) {
       const message = `the server expects record ${expectedSeq} but refuses that record as a gap`;
-      return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
+      return { kind: 'failed', cause: 'unavailable', message, retryAfterMs: null };
     }
     await this.#lostByServer(this.#nextEpoch(), first, first.seq - expectedSeq);
     return { kind: 'progressed' };
@@ -183,7 +183,7 @@ export class Deliverer {
   async #ahead({ now, currentEpoch, message }: Answer<'ahead'>, first: QueuedRow): Promise<Delivery> {
     const { epoch } = this.#store.producer;
     const next = Math.max(now, currentEpoch + 1);
-    if (next >= epoch) return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
+    if (next >= epoch) return { kind: 'failed', cause: 'unavailable', message, retryAfterMs: null };
     this.#refusedUpTo = [];
     if (first.seq > 1) await this.#lostByServer(next, first, first.seq - 1);
     else await this.#store.renumber(next, null);
@@ -212,7 +212,7 @@ export class Deliverer {
       return { kind: 'progressed' };
     }
     // A server that refuses even a `lost` record refuses everything, so the records are not to blame.
-    if (first.kind === 'lost') return { kind: 'held', cause: 'refused', message, retryAfterMs: null };
+    if (first.kind === 'lost') return { kind: 'failed', cause: 'refused', message, retryAfterMs: null };
     const attempts = this.#refusedUpTo.length;
     await this.#store.poison(first, message, this.#options.clock.now());
     this.#reportPoisoned(first, attempts, message);
@@ -224,7 +224,7 @@ export class Deliverer {
     if (isOutboxLine(origin)) return;
     const { sessionId } = origin;
     const of = sessionId === undefined ? '' : `, session ${sessionId}`;
-    const message = `record rejected permanently and set aside: seq ${seq}, kind ${kind}${of}, attempts ${attempts}, reason: ${reason}`;
+    const message = `record rejected permanently and set aside: seq ${seq}, kind ${kind}${of}, attempts ${attempts}, reason: ${reason}; resend or discard it with "interlude outbox"`;
     this.#options.onNotice({ level: 'fatal', kind: 'poisoned', seq, sessionId, message });
   }
 
@@ -322,7 +322,7 @@ const PROBE: QueuedRow = { seq: Number.MAX_SAFE_INTEGER, kind: 'probe', body: '{
  * Asks for the next `seq` that the server expects, by sending one beyond it.
  * @returns null without such a response
  */
-export async function askExpectedSeq(options: {
+export async function readExpectedSeq(options: {
   endpoint: Endpoint;
   producer: ProducerRef;
   timeoutMs: number;
@@ -338,7 +338,7 @@ function interpret(response: Response, text: string): SendOutcome {
       return { kind: 'acked', ackedSeq: ackedSeq as number, hadDuplicates: duplicates !== 0, rejected };
     return {
       kind: 'unavailable',
-      message: `${response.url} is not Interlude's: it answered 200 without ackedSeq`,
+      message: `${response.url} is not an Interlude server: it answered 200 without ackedSeq`,
       retryAfterMs: null,
     };
   }

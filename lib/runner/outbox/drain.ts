@@ -2,7 +2,7 @@ import { retryMs } from '../host/server-request';
 import type { Delivery, OutboxClock } from './delivery';
 
 export type DrainState = 'idle' | 'sending' | 'sendingAgain' | 'sendingKicked' | 'waiting' | 'fenced' | 'stopped';
-export type DrainEvent = 'work' | 'kick' | 'due' | 'progressed' | 'emptied' | 'held' | 'fenced' | 'stop';
+export type DrainEvent = 'work' | 'kick' | 'due' | 'progressed' | 'emptied' | 'failed' | 'fenced' | 'stop';
 
 type Step = { to: DrainState; send?: true };
 const stay = (to: DrainState): Step => ({ to });
@@ -16,7 +16,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     due: stay('idle'),
     progressed: stay('idle'),
     emptied: stay('idle'),
-    held: stay('idle'),
+    failed: stay('idle'),
     fenced: stay('fenced'),
     stop: stay('stopped'),
   },
@@ -26,7 +26,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     due: stay('sending'),
     progressed: sendIn('sending'),
     emptied: stay('idle'),
-    held: stay('waiting'),
+    failed: stay('waiting'),
     fenced: stay('fenced'),
     stop: stay('stopped'),
   },
@@ -36,7 +36,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     due: stay('sendingAgain'),
     progressed: sendIn('sending'),
     emptied: sendIn('sending'),
-    held: stay('waiting'),
+    failed: stay('waiting'),
     fenced: stay('fenced'),
     stop: stay('stopped'),
   },
@@ -46,7 +46,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     due: stay('sendingKicked'),
     progressed: sendIn('sending'),
     emptied: sendIn('sending'),
-    held: sendIn('sending'),
+    failed: sendIn('sending'),
     fenced: stay('fenced'),
     stop: stay('stopped'),
   },
@@ -56,7 +56,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     due: sendIn('sending'),
     progressed: stay('waiting'),
     emptied: stay('waiting'),
-    held: stay('waiting'),
+    failed: stay('waiting'),
     fenced: stay('fenced'),
     stop: stay('stopped'),
   },
@@ -66,7 +66,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
 
 function allStay(state: DrainState, but: Partial<Record<DrainEvent, Step>> = {}): Record<DrainEvent, Step> {
   const at = stay(state);
-  return { work: at, kick: at, due: at, progressed: at, emptied: at, held: at, fenced: at, stop: at, ...but };
+  return { work: at, kick: at, due: at, progressed: at, emptied: at, failed: at, fenced: at, stop: at, ...but };
 }
 
 export interface Trouble {
@@ -83,7 +83,7 @@ export interface Trouble {
  * State machine that decides when to send the queue. It knows nothing of records or HTTP.
  *
  * Ordering: one delivery at a time, so the queue leaves first in, first out. `work` during a delivery causes another
- * look at the queue (`sendingAgain`).
+ * delivery after it (`sendingAgain`).
  * Failure: a failed delivery is retried forever with increasing waits. `kick` skips the wait; a `kick` during a
  * delivery (`sendingKicked`) skips the wait after it.
  */
@@ -120,7 +120,7 @@ export class Drain {
     this.#on('kick');
   }
 
-  /** Aborts the current request. Resolves when nothing runs any more. */
+  /** Aborts the current request. Resolves when no delivery is running. */
   stop(): Promise<void> {
     this.#on('stop');
     this.#abort.abort();
@@ -129,7 +129,7 @@ export class Drain {
 
   #on(event: DrainEvent): void {
     const step = DRAIN[this.#state][event];
-    const isChange = step.to !== this.#state || event === 'progressed' || event === 'held';
+    const isChange = step.to !== this.#state || event === 'progressed' || event === 'failed';
     this.#state = step.to;
     if (step.to !== 'waiting') {
       this.#cancelTimer?.();
@@ -144,16 +144,16 @@ export class Drain {
     // The delivery that is starting covers everything up to this point.
     this.#state = 'sending';
     const delivery = await this.#deliver(this.#abort.signal).catch(
-      (error): Delivery => ({ kind: 'held', cause: 'storage', message: String(error), retryAfterMs: null }),
+      (error): Delivery => ({ kind: 'failed', cause: 'storage', message: String(error), retryAfterMs: null }),
     );
     // `emptied` clears the trouble too: a full disk may have stored the batch after all.
     if (delivery.kind === 'progressed' || delivery.kind === 'emptied') this.#trouble = null;
-    if (delivery.kind === 'held') this.#hold(delivery);
+    if (delivery.kind === 'failed') this.#retryLater(delivery);
     if (delivery.kind === 'fenced') this.#note('fenced', delivery.message, null);
     this.#on(delivery.kind);
   }
 
-  #hold(delivery: Extract<Delivery, { kind: 'held' }>): void {
+  #retryLater(delivery: Extract<Delivery, { kind: 'failed' }>): void {
     if (this.#state === 'stopped') return;
     const tries = (this.#trouble?.tries ?? 0) + 1;
     const waitMs = Math.max(retryMs(delivery.cause, tries, this.#clock.random()), delivery.retryAfterMs ?? 0);

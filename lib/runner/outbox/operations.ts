@@ -159,7 +159,8 @@ async function withFile<Result>(file: string, work: (client: Client) => Promise<
   try {
     await client.execute('PRAGMA busy_timeout = 2000');
     const version = Number((await client.execute('PRAGMA user_version')).rows[0]?.user_version);
-    if (version !== OUTBOX_VERSION) throw new Error(`${file} is not an outbox of this version (${version})`);
+    if (version !== OUTBOX_VERSION)
+      throw new Error(`${file} is not an outbox of this version (${version}); use the version that wrote it`);
     return await work(client);
   } finally {
     client.close();

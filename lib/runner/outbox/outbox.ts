@@ -8,7 +8,7 @@ import { LibsqlError } from '@libsql/client';
 import { ProcessLock } from '../host/process-lock';
 import type { Endpoint } from '../host/server-request';
 import { type Bound, type Candidate, candidateOf, lostCandidate } from './append-plan';
-import { askExpectedSeq, Deliverer, type OutboxClock, type OutboxNotice, systemClock } from './delivery';
+import { Deliverer, type OutboxClock, type OutboxNotice, readExpectedSeq, systemClock } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
 import type { Cursor } from './statements';
 import { type Append, OutboxStore } from './store';
@@ -36,12 +36,12 @@ export interface OutboxOptions {
   producerId?: string;
   agentId: string;
   endpoint: Endpoint;
-  /** Sends queued records on open. Default true; otherwise `kick` starts. */
+  /** Sends queued records on open. Default true; if false, `kick` starts sending. */
   sendAtOpen?: boolean;
   onStatus?: (status: OutboxStatus) => void;
   onNotice?: (notice: OutboxNotice) => void;
   clock?: OutboxClock;
-  /** Default: 1,000,000 records and 1 GiB. See append-plan for what is dropped first. */
+  /** Default: 1,000,000 records and 1 GiB. `append-plan` decides what is dropped first. */
   bound?: Bound;
   maxBatchRows?: number;
   maxBatchBytes?: number;
@@ -103,7 +103,7 @@ export class Outbox {
       () => this.#changed(),
     );
     // Uses real time, not `clock`, because operators wait for it.
-    this.#redriving = setInterval(() => void this.takeRedrives().catch(() => undefined), REDRIVE_MS);
+    this.#redriving = setInterval(() => void this.queueRedrives().catch(() => undefined), REDRIVE_MS);
     this.#redriving.unref();
   }
 
@@ -116,10 +116,10 @@ export class Outbox {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     const clock = options.clock ?? systemClock;
     // A separate lock file keeps the outbox readable. Two processes would assign the same sequence numbers.
-    const lock = await ProcessLock.take(`${file}.lock`, `the outbox ${file}`);
+    const lock = await ProcessLock.acquire(`${file}.lock`, `the outbox ${file}`);
     try {
       const store = await openStore(storePlace(file, options, clock));
-      await store.takeRedrives(clock.now());
+      await store.queueRedrives(clock.now());
       const outbox = new Outbox(file, options, clock, lock, store);
       if (store.waiting > 0 && options.sendAtOpen !== false) outbox.#drain.work();
       return outbox;
@@ -181,7 +181,7 @@ export class Outbox {
   async isRemembered(): Promise<boolean | null> {
     const { endpoint, requestTimeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
     const { producer, lastSeq, waiting } = this.#store;
-    const expectedSeq = await askExpectedSeq({
+    const expectedSeq = await readExpectedSeq({
       endpoint,
       producer,
       timeoutMs: requestTimeoutMs,
@@ -190,9 +190,9 @@ export class Outbox {
   }
 
   /** Queues the records that an operator wants sent again. @returns their number */
-  async takeRedrives(): Promise<number> {
+  async queueRedrives(): Promise<number> {
     if (this.#stopped) return 0;
-    const redriven = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
+    const redriven = await this.#withStore((store) => store.queueRedrives(this.#clock.now()));
     if (redriven > 0) this.#drain.work();
     return redriven;
   }
@@ -229,9 +229,9 @@ export class Outbox {
     await this.#committing;
     if (flushMs > 0 && !this.#isIdle()) {
       const deadline = new AbortController();
-      const callOff = this.#clock.after(flushMs, () => deadline.abort());
+      const cancel = this.#clock.after(flushMs, () => deadline.abort());
       await this.idle(deadline.signal);
-      callOff();
+      cancel();
     }
     await this.#drain.stop();
     await this.#store.close();
@@ -241,8 +241,8 @@ export class Outbox {
 
   #isIdle(): boolean {
     const { state } = this.#drain;
-    const nothingWaits = this.#store.waiting === 0 && this.#pending.length === 0 && this.#committing === null;
-    return state === 'stopped' || state === 'fenced' || (nothingWaits && state === 'idle');
+    const isEmpty = this.#store.waiting === 0 && this.#pending.length === 0 && this.#committing === null;
+    return state === 'stopped' || state === 'fenced' || (isEmpty && state === 'idle');
   }
 
   async #commit(): Promise<void> {
@@ -366,7 +366,7 @@ async function replaceCorrupt(
     kind: 'corrupt',
     file: aside,
     count: UNKNOWN_COUNT,
-    message: `the outbox was damaged (${reason}); it is kept as ${aside}`,
+    message: `the outbox was damaged (${reason}) and replaced; the damaged file is kept as ${aside}`,
   });
   return store;
 }

@@ -47,7 +47,7 @@ export interface Append {
   cursors?: Cursor[];
 }
 
-export interface Birth {
+export interface OutboxIdentity {
   producerId: string;
   /** Epoch of a new file, in milliseconds. */
   epoch: number;
@@ -62,7 +62,7 @@ export class OutboxStore {
   #rows = 0;
   #bytes = 0;
   /** The server may have every record up to this `seq`, so their content is frozen. */
-  #handedOutSeq = 0;
+  #frozenSeq = 0;
   #openedSeq = 0;
   #openLosts: ReadonlyMap<string, OpenLost> = new Map();
   #statuses = new WaitingStatuses();
@@ -74,17 +74,17 @@ export class OutboxStore {
   }
 
   /**
-   * @throws LibsqlError; see `isCorrupt` in open-store
+   * @throws LibsqlError if the file is damaged: see `isCorrupt` in outbox.ts
    * @throws OutboxVersionError when another version of Interlude wrote the file, which stays untouched
    */
-  static async open(file: string, birth: Birth, bound: Bound): Promise<OutboxStore> {
+  static async open(file: string, initial: OutboxIdentity, bound: Bound): Promise<OutboxStore> {
     // SQLite creates its side files with the same mode
     makePrivate(file);
     const client = createClient({ url: `file:${file}`, concurrency: 1 });
     const store = new OutboxStore(client, bound);
     try {
       for (const pragma of OUTBOX_PRAGMAS) await client.execute(pragma);
-      await store.#load(file, birth);
+      await store.#load(file, initial);
       return store;
     } catch (error) {
       client.close();
@@ -110,7 +110,7 @@ export class OutboxStore {
     return this.#rows + this.#statuses.deferred;
   }
 
-  async #load(file: string, birth: Birth): Promise<void> {
+  async #load(file: string, initial: OutboxIdentity): Promise<void> {
     const version = Number((await this.#client.execute('PRAGMA user_version')).rows[0]?.user_version);
     if (version !== 0 && version !== OUTBOX_VERSION) throw new OutboxVersionError(file, version);
     if (version === 0) {
@@ -119,7 +119,7 @@ export class OutboxStore {
           ...OUTBOX_SCHEMA,
           {
             sql: 'INSERT INTO outbox (one, producer_id, epoch, last_seq) VALUES (1, ?, ?, 0)',
-            args: [birth.producerId, birth.epoch],
+            args: [initial.producerId, initial.epoch],
           },
         ],
         'write',
@@ -138,7 +138,7 @@ export class OutboxStore {
     this.#bytes = Number(fill?.rows[0]?.bytes);
     this.#statuses = new WaitingStatuses(statuses?.rows, this.#lastSeq);
     // An earlier process may have sent anything in the file, so all of it is frozen.
-    this.#handedOutSeq = this.#lastSeq;
+    this.#frozenSeq = this.#lastSeq;
     this.#openedSeq = this.#lastSeq;
   }
 
@@ -170,7 +170,7 @@ export class OutboxStore {
   }
 
   #end(): QueueEnd {
-    const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#handedOutSeq));
+    const openLosts = new Map([...this.#openLosts].filter(([, lost]) => lost.seq > this.#frozenSeq));
     return { seq: this.#lastSeq, rows: this.#rows, bytes: this.#bytes, openLosts };
   }
 
@@ -207,7 +207,7 @@ export class OutboxStore {
         sql: 'SELECT seq, kind, body FROM queue WHERE seq <= ? ORDER BY seq',
         args: [upTo],
       });
-      this.#handedOutSeq = Math.max(this.#handedOutSeq, upTo);
+      this.#frozenSeq = Math.max(this.#frozenSeq, upTo);
       this.#statuses.sending(upTo);
       return found.rows.map((row) => ({ seq: Number(row.seq), kind: String(row.kind), body: String(row.body) }));
     });
@@ -219,7 +219,7 @@ export class OutboxStore {
    */
   acknowledge(seq: number, hadDuplicates: boolean): Promise<void> {
     return this.#alone(async () => {
-      const [gone] = await this.#client.batch(
+      const [removed] = await this.#client.batch(
         [
           { sql: 'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes FROM queue WHERE seq <= ?', args: [seq] },
           { sql: 'DELETE FROM queue WHERE seq <= ?', args: [seq] },
@@ -227,10 +227,10 @@ export class OutboxStore {
         ],
         'write',
       );
-      this.#rows -= Number(gone?.rows[0]?.rows);
-      this.#bytes -= Number(gone?.rows[0]?.bytes);
+      this.#rows -= Number(removed?.rows[0]?.rows);
+      this.#bytes -= Number(removed?.rows[0]?.bytes);
       // An open `lost` record that left the queue must not count further drops.
-      this.#handedOutSeq = Math.max(this.#handedOutSeq, seq);
+      this.#frozenSeq = Math.max(this.#frozenSeq, seq);
       this.#statuses.acknowledged(seq, hadDuplicates);
     });
   }
@@ -276,7 +276,7 @@ export class OutboxStore {
       this.#lastSeq = lastSeq;
       this.#rows = lastSeq;
       this.#bytes += declared[0]?.bytes ?? 0;
-      this.#handedOutSeq = lastSeq;
+      this.#frozenSeq = lastSeq;
       this.#openLosts = new Map();
       this.#statuses.renumber(shift);
     });
@@ -315,7 +315,7 @@ export class OutboxStore {
    * Appends the records that an operator wants sent again.
    * @returns their number; 0 without room for all of them
    */
-  takeRedrives(now: number): Promise<number> {
+  queueRedrives(now: number): Promise<number> {
     return this.#alone(async () => {
       const found = await this.#client.execute(
         "SELECT id, body FROM poisoned WHERE state = 'redrive' ORDER BY id LIMIT 100",

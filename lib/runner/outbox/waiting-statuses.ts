@@ -32,7 +32,7 @@ export class WaitingStatuses {
       const key = statusKey(JSON.parse(text));
       // the content may have been different when that process sent the record
       const isRewritten = Number(seq) <= carriedSeq;
-      // only the newest record can be replaced, at its own place in the order
+      // only the newest record can be replaced; deleting first moves its key to the end
       this.#waiting.delete(key);
       this.#waiting.set(key, { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten });
     }

@@ -1,5 +1,6 @@
 import { join, relative, sep } from 'node:path';
-import { type FoundAgent, readFoundAgents } from '@interlude/protocol/agent-status';
+import type { FoundAgent } from '@interlude/protocol/agent-status';
+import { processState } from '@interlude/protocol/process-state.mjs';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
 /** Settings for shell commands that reach this server, run in Interlude's folder or from an installed package. */
@@ -9,7 +10,7 @@ export interface CommandPlace {
   /** Shell expression that reads the runners' token and is valid in double quotes; null if unknown. */
   token: string | null;
   /** Agents installed on this machine; empty if `npm start` did not start this server. */
-  found: FoundAgent[];
+  found: readonly FoundAgent[];
   /** A recording to replay. */
   recording: string;
 }
@@ -24,7 +25,7 @@ export function commandPlace(env: Record<string, string | undefined>, root = pro
   const prefix = dataDir ? `INTERLUDE_DATA_DIR=${shellWord(below(root, dataDir))} ` : null;
   const token = tokenFile ? `$(cat ${shellWord(below(root, tokenFile))})` : null;
   const recording = isInstalled ? shellWord(`${root}/${RECORDING}`) : RECORDING;
-  return { setting: isDefault ? '' : prefix, token, found: readFoundAgents(env.INTERLUDE_FOUND_AGENTS), recording };
+  return { setting: isDefault ? '' : prefix, token, found: processState().foundAgents, recording };
 }
 
 function below(root: string, path: string): string {

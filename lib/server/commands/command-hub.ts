@@ -239,7 +239,7 @@ export class CommandHub {
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
       for (const row of queued?.rows ?? []) this.wake(String(row.agent_id));
-      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#due.lease.isHeld())) {
+      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#due.lease.acquire())) {
         // A short-lived process may freeze next, so it releases the lease.
         await (this.#isLongLived ? this.sweep() : this.#due.sweepAndRelease());
       }

@@ -87,11 +87,11 @@ export class DueWork {
     const due = this.all(await this.readClock()).map((work) => work.due);
     const since = this.#steady();
     while (await hasDue(this.#database.reader, due)) {
-      if (await this.lease.isHeld()) return this.sweepAndRelease();
+      if (await this.lease.acquire()) return this.sweepAndRelease();
       if (this.#steady() - since > MAX_WAIT_MS) return;
       await pause(POLL_MS);
       // If a sweep started after this call, it failed on the rows that are still due.
-      const startedMs = await this.lease.doneSinceMs();
+      const startedMs = await this.lease.sinceLastRunMs();
       if (startedMs !== null && startedMs <= this.#steady() - since) return;
     }
   }
@@ -186,7 +186,7 @@ export class DueWork {
     const markAgents = async (choice: RowChoice) => {
       // Leaves half of the write slots to requests. On a remote database, agents don't wait for each other's round
       // trips.
-      const atOnce = Math.ceil(writes.atOnce / 2);
+      const atOnce = Math.ceil(writes.concurrency / 2);
       const { rows: agents } = await reader.execute(selectDue(due, choice, due.key, atOnce));
       const outcomes = await Promise.allSettled(
         agents.map((row) => {

@@ -4,7 +4,7 @@ import { laterPosition, positionFromNumber } from '@interlude/protocol/position'
 import { reachesAgent } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { truncateText } from '@interlude/protocol/text';
-import { isInputsFault } from '@/db/database-error';
+import { isInputError } from '@/db/database-error';
 import type { WriteTransaction } from '@/db/writes';
 import { yieldToLoop } from '@/db/yield-to-loop';
 import { appendBatch } from '@/lib/server/event-log/append-batch';
@@ -104,7 +104,7 @@ type Commit = typeof commitBatch;
 
 /** True if the records are at fault: on each retry, the database would refuse them, or our own code would throw. */
 export function isRefusal(error: unknown): boolean {
-  return !(error instanceof AppError) && isInputsFault(error);
+  return !(error instanceof AppError) && isInputError(error);
 }
 
 /**

@@ -85,7 +85,7 @@ export class LogKeeper {
 
   /** Removes lines over the size limit and, if the clock can be trusted, over the age limit. */
   async retain(): Promise<void> {
-    await this.#database.tidy();
+    await this.#database.prune();
     // A per-request host is trusted to keep its clock right.
     await this.removeOld(!this.#isLongLived || this.#trust.isTrusted(await newestReceivedAt(this.#database.reader)));
   }

@@ -1,4 +1,4 @@
-import { CliError, EXIT, type ExitCode, print, say } from '@interlude/runner/cli/command';
+import { CliError, EXIT, type ExitCode, print, printNotice } from '@interlude/runner/cli/command';
 import type { InStatement, InValue, Row } from '@libsql/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { schemaState, UNFINISHED } from '@/db/migrate';
@@ -79,7 +79,7 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   if (isNew) await target.migrate();
   else if (state !== 'current' && state !== 'unfinished') throw notEmpty(place);
   const tables = await tablesOf(target);
-  if (state === 'unfinished' && !isOurDraft) say(`${locationName(place)} holds an interrupted copy; starting over`);
+  if (state === 'unfinished' && !isOurDraft) printNotice(`${locationName(place)} holds an interrupted copy; starting over`);
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },

@@ -1,4 +1,4 @@
-import { say } from '@interlude/runner/cli/command';
+import { printNotice } from '@interlude/runner/cli/command';
 
 const TERMINAL_MS = 200;
 const FILE_MS = 5_000;
@@ -15,7 +15,7 @@ export class Progress {
     if (now - this.#reportedAt < (this.#isTerminal ? TERMINAL_MS : FILE_MS)) return;
     this.#reportedAt = now;
     if (!this.#isTerminal) {
-      say(line());
+      printNotice(line());
       return;
     }
     process.stderr.write(`\r\x1b[K${line()}`);

@@ -208,7 +208,7 @@ export class SimulatedLife {
   /** @param clock of the watch: a poll starts before it completes */
   #watched(clock: { now: number }, isGone: () => boolean): AgentWatch {
     return new AgentWatch(null, {
-      ask: async () => {
+      reach: async () => {
         clock.now = this.#now;
         return this.#isAgentDead ? 'no answer at http://127.0.0.1:8000/: ECONNREFUSED' : null;
       },

@@ -4,7 +4,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { createClient, LibsqlBatchError, LibsqlError } from '@libsql/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Damage } from '@/db/damage';
-import { databaseErrorCode, databaseFailure, databaseFault, isInputsFault } from '@/db/database-error';
+import { databaseErrorCode, databaseFailure, databaseFault, isInputError } from '@/db/database-error';
 import { Conflict, NeedsFixedPositions } from '@/db/optimistic-transaction';
 import { temporaryDatabase } from '../../support/database';
 
@@ -73,7 +73,7 @@ describe('the input', () => {
     [false, 'it was given up', AbortSignal.abort().reason],
     [false, 'nothing is known', 'no error'],
   ])('is at fault: %s, when %s', (isAtFault, _, error) => {
-    expect(isInputsFault(error)).toBe(isAtFault);
+    expect(isInputError(error)).toBe(isAtFault);
   });
 });
 
@@ -144,10 +144,10 @@ describe('a damaged database', () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const look = vi.fn(isWhole);
     const damage = new Damage('x.db', look, [0, 0, 0]);
-    damage.see(fromReading);
-    damage.see(fromReading);
+    damage.record(fromReading);
+    damage.record(fromReading);
     await damage.idle();
-    damage.see(fromReading);
+    damage.record(fromReading);
     expect(look).toHaveBeenCalledTimes(3);
     expect(damage.refusal()).toMatchObject({ message: expect.stringContaining('damaged') });
     expect(lines(said)).toEqual([expect.anything(), expect.stringMatching(/x\.db is damaged \(SQLITE_CORRUPT\)/)]);
@@ -163,7 +163,7 @@ describe('a damaged database', () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const look = vi.fn(async () => true);
     const damage = new Damage('x.db', look, [0]);
-    damage.see(error);
+    damage.record(error);
     await damage.idle();
     expect(look).not.toHaveBeenCalled();
     expect(damage.code).toBe('SQLITE_CORRUPT');
@@ -174,7 +174,7 @@ describe('a damaged database', () => {
     vi.spyOn(console, 'error').mockImplementation(() => {});
     const look = vi.fn(async () => false);
     const damage = new Damage('x.db', look, [0, 0]);
-    damage.see(fromReading);
+    damage.record(fromReading);
     damage.close();
     await damage.idle();
     expect(look).not.toHaveBeenCalled();

@@ -88,27 +88,27 @@ describe('a write', () => {
 describe('a lease', () => {
   test('is held by one instance until it releases it', async () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
-    expect([await one.isHeld(), await other.isHeld(), await one.isHeld()]).toEqual([true, false, true]);
-    expect(await other.doneSinceMs()).toBeNull();
+    expect([await one.acquire(), await other.acquire(), await one.acquire()]).toEqual([true, false, true]);
+    expect(await other.sinceLastRunMs()).toBeNull();
     await one.release(0);
-    expect(await other.doneSinceMs()).toBeGreaterThanOrEqual(0);
-    expect([await other.isHeld(), await one.isHeld()]).toEqual([true, false]);
+    expect(await other.sinceLastRunMs()).toBeGreaterThanOrEqual(0);
+    expect([await other.acquire(), await one.acquire()]).toEqual([true, false]);
   });
 
   test('is held by one of two instances that find it free at once', async () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
-    expect(await Promise.all([one.isHeld(), other.isHeld()])).toEqual([true, false]);
+    expect(await Promise.all([one.acquire(), other.acquire()])).toEqual([true, false]);
   });
 
   test('passes to another instance when its term expired', async () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
-    await one.isHeld();
+    await one.acquire();
     await client.execute('UPDATE leases SET until = 0');
-    expect([await other.isHeld(), await one.isHeld()]).toEqual([true, false]);
+    expect([await other.acquire(), await one.acquire()]).toEqual([true, false]);
   });
 
   test('does not block other jobs', async () => {
-    await new ServerLease(server, 'history').isHeld();
-    expect(await new ServerLease(server, 'sweep').isHeld()).toBe(true);
+    await new ServerLease(server, 'history').acquire();
+    expect(await new ServerLease(server, 'sweep').acquire()).toBe(true);
   });
 });

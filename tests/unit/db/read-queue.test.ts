@@ -24,7 +24,7 @@ function reads(queue: ReadQueue) {
 
 describe('heavy reads', () => {
   test('run few at once, and the next starts when one ends', async () => {
-    const { begun, ask, end } = reads(new ReadQueue({ atOnce: 2 }));
+    const { begun, ask, end } = reads(new ReadQueue({ concurrency: 2 }));
     const all = ['1', '2', '3', '4'].map((name) => ask('a', name));
     expect(begun).toEqual(['1', '2']);
     await end('2');
@@ -34,7 +34,7 @@ describe('heavy reads', () => {
   });
 
   test('alternate between clients, even if one sends many', async () => {
-    const { begun, ask, end } = reads(new ReadQueue({ atOnce: 1 }));
+    const { begun, ask, end } = reads(new ReadQueue({ concurrency: 1 }));
     for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('a', name);
     void ask('b', 'b1');
     void ask('c', 'c1');
@@ -43,7 +43,7 @@ describe('heavy reads', () => {
   });
 
   test('are refused when too many wait, first per client and then in total', async () => {
-    const queue = new ReadQueue({ atOnce: 1, maxWaiting: 3, maxWaitingOfOne: 2 });
+    const queue = new ReadQueue({ concurrency: 1, maxWaiting: 3, maxWaitingOfOne: 2 });
     const { ask, end } = reads(queue);
     void ask('a', 'a1');
     void ask('a', 'a2');
@@ -60,7 +60,7 @@ describe('heavy reads', () => {
   });
 
   test('free their place when they fail or their reader is gone', async () => {
-    const queue = new ReadQueue({ atOnce: 1 });
+    const queue = new ReadQueue({ concurrency: 1 });
     const { begun, ask, end } = reads(queue);
     const failing = queue.run('a', () => Promise.reject(new Error('no such table')));
     const gone = new AbortController();

@@ -341,7 +341,7 @@ describe('the end of a stream', () => {
     [
       'is damaged, which is logged elsewhere',
       0,
-      async () => database.damage.see(new LibsqlError('', 'SQLITE_CORRUPT')),
+      async () => database.damage.record(new LibsqlError('', 'SQLITE_CORRUPT')),
     ],
   ])('is logged once without a stack for all readers whose database %s', async (_, expected, fail) => {
     fanOutWith({ page: { rows: 5, bytes: 1_000_000 }, readAheadBytes: 10 });

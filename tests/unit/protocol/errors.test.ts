@@ -8,7 +8,7 @@ afterEach(() => {
 
 test('withErrors logs nothing when a client disconnects while its read waits', async () => {
   const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
-  const reads = new ReadQueue({ atOnce: 1 });
+  const reads = new ReadQueue({ concurrency: 1 });
   let end = () => {};
   void reads.run('a', () => new Promise<void>((resolve) => (end = resolve)));
   const client = new AbortController();

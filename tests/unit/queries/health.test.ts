@@ -145,7 +145,7 @@ describe('a server is not ready, and logs it once', () => {
   });
 
   test('after damage was found, and stays so', async () => {
-    database.damage.see(new LibsqlError('database disk image is malformed', 'SQLITE_CORRUPT'));
+    database.damage.record(new LibsqlError('database disk image is malformed', 'SQLITE_CORRUPT'));
     said.mockClear();
     expect([await ask(), await ask()]).toEqual([503, 503]);
     expect(lines()).toEqual([expect.stringContaining('damaged')]);

@@ -176,7 +176,7 @@ describe('the tools of a host', () => {
     const complete = { state: 'complete', summary: 'Built.', link: 'https://example.org/', turnId: null, at: 7 };
     expect(own.reportOf('s')).toEqual(complete);
     const next = desk([], stored);
-    await next.own.recall({ cursors: async () => stored });
+    await next.own.restore({ cursors: async () => stored });
     expect(next.own.reportOf('s')).toEqual(complete);
     expect(next.own.reportOf('other')).toBeUndefined();
     next.tell('CUSTOM', { name: 'session:ended', value: {} });

@@ -10,7 +10,7 @@ function watched(leftOpen: OpenWork | null) {
   let [now, answer] = [AT, null as string | null];
   const told: string[] = [];
   const watch = new AgentWatch(null, {
-    ask: async () => answer,
+    reach: async () => answer,
     print: () => {},
     now: () => now,
     close: async () => void told.push('closed'),

@@ -144,7 +144,7 @@ describe('an ACP agent', () => {
     const source = new AcpSource({
       ...{ context: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', nativeId, cwd: process.cwd(), pid: null, running: false, note: null },
-      inFlight: await InFlightMessages.recall(around, 's'),
+      inFlight: await InFlightMessages.restore(around, 's'),
     });
     await source.start();
     onTestFinished(() => source.close(0, 'the test is over'));

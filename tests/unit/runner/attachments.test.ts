@@ -258,7 +258,7 @@ describe('a message with attachments', () => {
     );
     expect(await pass([image], both)).toEqual(refused('it is gone'));
     for (const misfit of [{ ...image, hash: '../../x' }, { ...image, bytes: 6 * 1024 * 1024 }, null]) {
-      expect(await pass([misfit], both)).toEqual(refused('the message has an invalid attachment'));
+      expect(await pass([misfit], both)).toEqual(refused('the message has an invalid attachment; attach it again'));
     }
   });
 

@@ -28,7 +28,7 @@ function runner(stored = new Map<string, string>()) {
     told,
     stored,
     recall: () =>
-      ratio.recall({ cursors: async (prefix) => new Map([...stored].filter(([name]) => name.startsWith(prefix))) }),
+      ratio.restore({ cursors: async (prefix) => new Map([...stored].filter(([name]) => name.startsWith(prefix))) }),
     passed(sessionId: string, ...said: AgUiEvent[]) {
       const { events, cursors } = ratio.count(sessionId, timed(...said));
       store(cursors);

@@ -28,7 +28,7 @@ function scene() {
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
-const held: Delivery = { kind: 'held', cause: 'unavailable', message: 'down', retryAfterMs: null };
+const failed: Delivery = { kind: 'failed', cause: 'unavailable', message: 'down', retryAfterMs: null };
 
 describe('the drain', () => {
   test('runs one delivery at a time, and another one for work that arrived meanwhile', async () => {
@@ -72,7 +72,7 @@ describe('the drain', () => {
     const { drain, ends } = scene();
     drain.work();
     await turn();
-    await ends({ ...held, cause: 'storage' });
+    await ends({ ...failed, cause: 'storage' });
     expect(drain.trouble).toMatchObject({ kind: 'storage' });
     drain.kick();
     await turn();
@@ -84,7 +84,7 @@ describe('the drain', () => {
     const { drain, ends, deliveries, clock } = scene();
     drain.work();
     await turn();
-    await ends(held);
+    await ends(failed);
     drain.work();
     await turn();
     expect([drain.state, deliveries()]).toEqual(['waiting', 1]);
@@ -99,10 +99,10 @@ describe('the drain', () => {
     drain.work();
     await turn();
     drain.kick();
-    await ends(held);
+    await ends(failed);
     expect([drain.state, deliveries()]).toEqual(['sending', 2]);
     expect(clock.armed).toEqual([]);
-    await ends(held);
+    await ends(failed);
     expect(drain.state).toBe('waiting');
   });
 
@@ -110,11 +110,11 @@ describe('the drain', () => {
     const { drain, ends, clock } = scene();
     drain.work();
     await turn();
-    await ends(held);
+    await ends(failed);
     const { since } = drain.trouble ?? {};
     clock.fire();
     await turn();
-    await ends({ ...held, cause: 'unauthorized', message: 'no' } as Delivery);
+    await ends({ ...failed, cause: 'unauthorized', message: 'no' } as Delivery);
     expect(drain.trouble).toMatchObject({ kind: 'unauthorized', message: 'no', since, tries: 2 });
     clock.fire();
     await turn();
@@ -127,7 +127,7 @@ describe('the drain', () => {
     drain.work();
     await turn();
     const stopped = drain.stop();
-    await ends(held);
+    await ends(failed);
     await stopped;
     drain.kick();
     await turn();

@@ -117,7 +117,7 @@ test('delivers the first of two concurrent answers', async () => {
 
 test('refuses an answer with another digest', async () => {
   const { given, decide } = held({ input: { command: 'ls -a' } });
-  expect(await decide({})).toMatch(/is asking for something other than what was answered/);
+  expect(await decide({})).toMatch(/request has changed since it was answered/);
   expect(given).toEqual([]);
 });
 
@@ -138,7 +138,7 @@ test('prefers the matching option that does not last', async () => {
 
 test('refuses an option that is unknown or contradicts the decision', async () => {
   const { given, decide } = held({ options: OPTIONS });
-  expect(await decide({ optionId: 'never' })).toBe('the agent does not offer "never"');
+  expect(await decide({ optionId: 'never' })).toBe('the agent does not offer "never"; choose one of its options');
   expect(await decide({ optionId: 'no' })).toBe('"Reject" can’t allow this');
   expect(given).toEqual([]);
 });

@@ -63,7 +63,7 @@ describe('a pending request of Claude Code', () => {
     ];
     for (const other of others)
       expect(await decide(pending, '1', { kind: 'permission', body: other })).toMatch(
-        /something other than what was answered/,
+        /request has changed since it was answered/,
       );
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
     expect(await decide(pending, '1', { kind: 'permission', body: unsaid })).toMatch(
@@ -108,7 +108,7 @@ describe('a pending request of Claude Code', () => {
     const one = pending.wait('1', first, 10_000);
     const other = pending.wait('1', second, 10_000);
     expect(await one).toEqual({ kind: 'cancelled' });
-    expect(await decide(pending, '1', allow('1', first))).toMatch(/something other than what was answered/);
+    expect(await decide(pending, '1', allow('1', first))).toMatch(/request has changed since it was answered/);
     expect(await decide(pending, '1', allow('1', second))).toBeNull();
     expect(resultOf(await other, second)).toMatchObject({ updatedInput: { command: 'rm' } });
   });

@@ -5,10 +5,10 @@ import { tempDir } from '../../support/temp-dir';
 
 test('is held by one holder until released', async () => {
   const file = join(await tempDir(), 'a.lock');
-  const lock = await ProcessLock.take(file, 'The outbox');
-  await expect(ProcessLock.take(file, 'The outbox')).rejects.toThrow(
+  const lock = await ProcessLock.acquire(file, 'The outbox');
+  await expect(ProcessLock.acquire(file, 'The outbox')).rejects.toThrow(
     `The outbox is in use by process ${process.pid}; stop it first`,
   );
   await lock.release();
-  await (await ProcessLock.take(file)).release();
+  await (await ProcessLock.acquire(file)).release();
 });

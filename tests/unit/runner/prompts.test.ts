@@ -47,7 +47,7 @@ async function acp(): Promise<Stage> {
       const fresh = { sessionId: S, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false };
       return new AcpSource({
         memory: (await readSessions(surroundings as never))[0] ?? fresh,
-        inFlight: await InFlightMessages.recall(surroundings, S),
+        inFlight: await InFlightMessages.restore(surroundings, S),
         ...{ context: surroundings, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
         workspaceNote,
       });

@@ -8,7 +8,7 @@ function watched(before: Outage | null = null) {
   let [now, reason] = [AT, null as string | null];
   const told: string[] = [];
   const reach = new ReachabilityProbe({
-    ask: async () => reason,
+    reach: async () => reason,
     onLost: async (outage) => void told.push(`lost since ${outage.since - AT}: ${outage.reason}`),
     onBack: async (outage) => void told.push(`back, lost since ${outage.since - AT}`),
     print: (line) => void told.push(`said: ${line}`),
@@ -20,7 +20,7 @@ function watched(before: Outage | null = null) {
     told,
     async pass(ms: number, answer: string | null) {
       reason = answer;
-      for (const end = now + ms; now < end; now += 5_000) await reach.look();
+      for (const end = now + ms; now < end; now += 5_000) await reach.probe();
     },
   };
 }
@@ -71,7 +71,7 @@ test('ignores probes around a sleep of the machine', async () => {
   const lost: Outage[] = [];
   const answers = [null, 'no answer', 'the network is not up yet', null];
   const reach = new ReachabilityProbe({
-    ask: async () => answers.shift() ?? null,
+    reach: async () => answers.shift() ?? null,
     onLost: async (outage) => void lost.push(outage),
     onBack: async () => {},
     print: () => {},
@@ -79,7 +79,7 @@ test('ignores probes around a sleep of the machine', async () => {
   });
   for (const sleptMs of [0, 5_000, 3_600_000, 5_000]) {
     now += sleptMs;
-    await reach.look();
+    await reach.probe();
   }
   expect(lost).toEqual([]);
 });

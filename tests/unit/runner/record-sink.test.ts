@@ -37,7 +37,7 @@ describe('a record that the disk rejects', () => {
 
   test('is declared lost in its place when the buffer is full', async () => {
     const { stored, state, ...options } = disk();
-    const sink = new RecordSink({ ...options, retryMs: 1, maxHeld: 3 });
+    const sink = new RecordSink({ ...options, retryMs: 1, maxBuffered: 3 });
     state.full = true;
     void sink.accept([event('1'), event('2')]);
     await expect.poll(() => state.tries).toBeGreaterThan(1);

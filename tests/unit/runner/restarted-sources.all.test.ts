@@ -35,7 +35,7 @@ test('AcpSource gives up after five exits within a minute and ends its session',
   const source = new AcpSource({
     context: around,
     memory: { sessionId: 's', nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inFlight: await InFlightMessages.recall(around, 's'),
+    inFlight: await InFlightMessages.restore(around, 's'),
     command: agent.command,
     env: { PATH: process.env.PATH },
     answerWithinMs: 60_000,

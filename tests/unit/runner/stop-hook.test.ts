@@ -96,7 +96,7 @@ describe('a permission request of a terminal', () => {
     const [list, other] = [about('ls', 'q1'), about('rm -rf /', 'q1')];
     const output = permissions.hold(list.asked);
     permissions.opened('s1', list.opened);
-    expect(await permissions.answer(other.answer)).toMatch(/something other than what was answered/);
+    expect(await permissions.answer(other.answer)).toMatch(/request has changed since it was answered/);
     permissions.release(null);
     expect(await output).toBe('');
   });

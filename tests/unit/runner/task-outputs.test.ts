@@ -36,7 +36,7 @@ async function stage(before?: { folder: string; cursors: Map<string, string>; op
     everyMs: 5,
     now: () => now,
   });
-  await outputs.recall({ cursors: async () => cursors }, new Map(before?.open ? [['s', before.open]] : []));
+  await outputs.restore({ cursors: async () => cursors }, new Map(before?.open ? [['s', before.open]] : []));
   onTestFinished(() => outputs.close());
   const file = (task: string) => join(folder, `${task}.output`);
   return {

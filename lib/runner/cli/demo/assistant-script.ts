@@ -86,7 +86,7 @@ function resultWords({ tool: name, text, isError }: ScriptInput['results'][numbe
 
 /** The text without Claude Code's additions for the model. */
 function userText(text: string): string {
-  const bare = ADDED.reduce((left, [begin, end]) => without(left, begin, end), text);
+  const bare = ADDED.reduce((rest, [begin, end]) => without(rest, begin, end), text);
   return bare
     .replaceAll(/\[Request interrupted by user[^\]\n]{0,40}\]/g, '')
     .trim()

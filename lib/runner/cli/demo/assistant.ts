@@ -112,7 +112,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
 }
 
 function newSession(cwd: string): ClaudeSession {
-  // Lists show its first eight characters before the first message.
+  // Until the first message, lists show the first eight characters as the title.
   const sessionId = `ask-away-${randomBytes(4).toString('hex')}`;
   return { sessionId, conversationId: randomUUID(), cwd, pid: null, running: false };
 }

@@ -165,7 +165,7 @@ class BuiltInAgent implements ClaudeQuery {
     this.#stream({ type: 'message_start', message: { id, role: 'assistant', content: [] } });
     for (const [index, block] of blocks.entries()) {
       const isText = block.type === 'text';
-      const whole = isText ? block : { ...block, id: `toolu_${randomBytes(9).toString('hex')}` };
+      const content = isText ? block : { ...block, id: `toolu_${randomBytes(9).toString('hex')}` };
       if (isText) {
         this.#stream({ type: 'content_block_start', index, content_block: { type: 'text', text: '' } });
         for (const piece of String(block.text).match(/\s*\S+(?:\s+\S+)?/g) ?? []) {
@@ -173,8 +173,12 @@ class BuiltInAgent implements ClaudeQuery {
           await pause(this.#settings.paceMs, undefined, { signal }).catch(() => undefined);
           if (signal.aborted) return [];
         }
-      } else calls.push(whole as ToolUse);
-      this.#emit({ type: 'assistant', message: { id, role: 'assistant', content: [whole] }, parent_tool_use_id: null });
+      } else calls.push(content as ToolUse);
+      this.#emit({
+        type: 'assistant',
+        message: { id, role: 'assistant', content: [content] },
+        parent_tool_use_id: null,
+      });
       if (isText) this.#stream({ type: 'content_block_stop', index });
     }
     return calls;
@@ -194,9 +198,9 @@ class BuiltInAgent implements ClaudeQuery {
     };
     if (signal.aborted) return { text: 'It was interrupted before it ran.', isError: true };
     if (verdict.behavior === 'deny') return { text: verdict.message, isError: true };
-    const given = verdict.updatedInput;
-    if (name === 'AskUserQuestion') return { text: `Answered: ${JSON.stringify(given.answers)}`, isError: false };
-    return { text: this.#startTask(id, String(given.command), String(given.description)), isError: false };
+    const allowed = verdict.updatedInput;
+    if (name === 'AskUserQuestion') return { text: `Answered: ${JSON.stringify(allowed.answers)}`, isError: false };
+    return { text: this.#startTask(id, String(allowed.command), String(allowed.description)), isError: false };
   }
 
   #startTask(callId: string, commandLine: string, description: string): string {

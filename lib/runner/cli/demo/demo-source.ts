@@ -53,17 +53,17 @@ export class DemoSource implements Source {
   }
 
   async start(): Promise<void> {
-    const left = (await this.#context.cursors(CURSOR)).get(CURSOR);
-    if (left) this.#endSession(left);
+    const sessionId = (await this.#context.cursors(CURSOR)).get(CURSOR);
+    if (sessionId) this.#endSession(sessionId);
     this.#running = this.#run().catch((error) => this.#context.failRunner(String(error)));
   }
 
   async close(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
-    const left = this.#sessionId;
+    const sessionId = this.#sessionId;
     this.#sessionId = null;
-    if (left !== null) this.#endSession(left);
+    if (sessionId !== null) this.#endSession(sessionId);
   }
 
   /** Plays one session after another until it is closed. */

@@ -113,7 +113,7 @@ export const kind: RunnerKind = {
               context,
               memory,
               mustLoad,
-              inFlight: await InFlightMessages.recall(context, memory.sessionId),
+              inFlight: await InFlightMessages.restore(context, memory.sessionId),
               command: [program, ...args],
               ...{ env, controlFile, answerWithinMs, record, workspaceNote },
               ...choices,

@@ -114,7 +114,7 @@ export class AgentApiSource implements Source {
   async start(): Promise<void> {
     const { sessionId, record, now, waits = {} } = this.#options;
     const open = this.#context.openWork(sessionId);
-    const inFlight = await InFlightMessages.recall(this.#context, sessionId);
+    const inFlight = await InFlightMessages.restore(this.#context, sessionId);
     this.#inFlight = inFlight;
     const progress = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
     if (progress !== null) this.#workspaceNote = null;

@@ -162,7 +162,7 @@ export class AgUiSource implements Source {
 
   async start(): Promise<void> {
     const open = this.#context.openWork(this.#sessionId);
-    const inFlight = await InFlightMessages.recall(this.#context, this.#sessionId);
+    const inFlight = await InFlightMessages.restore(this.#context, this.#sessionId);
     this.#inFlight = inFlight;
     const stored = await this.#context.cursors(HISTORY);
     this.#history = new RunHistory(stored.get(HISTORY + this.#sessionId));

@@ -126,7 +126,7 @@ export class RunRequest {
     let reason: string | null = null;
     try {
       const isWhole = await readEvents(this.#response.body ?? new ReadableStream(), {
-        takesLast: true,
+        acceptsUnterminated: true,
         onChunk: () => stored,
         onEvent: ({ data }) => {
           const event = parseJson(data);

@@ -39,7 +39,7 @@ export class CodexSession {
 
   static async restore(options: CodexSessionOptions): Promise<CodexSession> {
     const { context, sessionId } = options;
-    const session = new CodexSession(options, await InFlightMessages.recall(context, sessionId));
+    const session = new CodexSession(options, await InFlightMessages.restore(context, sessionId));
     session.#wakes = await TaskWakes.restore(context, sessionId, (wake) => session.#wake(wake));
     return session;
   }

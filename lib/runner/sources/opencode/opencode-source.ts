@@ -219,7 +219,7 @@ export class OpencodeSource implements Source {
   async #messagesOf(sessionId: string): Promise<InFlightMessages> {
     const known = this.#inFlight.get(sessionId);
     if (known !== undefined) return known;
-    const restored = await InFlightMessages.recall(this.#context, sessionId);
+    const restored = await InFlightMessages.restore(this.#context, sessionId);
     const messages = this.#inFlight.get(sessionId) ?? restored;
     this.#inFlight.set(sessionId, messages);
     return messages;
