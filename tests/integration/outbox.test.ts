@@ -431,12 +431,13 @@ describe('queued status records', () => {
   });
 
   test('queued statuses are replaced during a request that carries them only if it fails', async () => {
-    server.script({ kind: 'slow', ms: 200 });
+    server.script({ kind: 'held' });
     const outbox = await open();
     await outbox.enqueue(status('s1', 1));
     await server.until(() => server.requests.length === 1);
     for (const at of [2, 3, 4]) await outbox.enqueue(status('s1', at));
     expect(outbox.status.waiting).toBe(2);
+    server.release();
     await outbox.idle();
     expect(reports()).toEqual(['s1 1', 's1 4']);
 
@@ -487,7 +488,7 @@ describe('queued status records', () => {
     ['omit open items after later events of their session', 's1', false],
     ['keep open items after later events of another session', 's2', true],
   ])('held-back statuses %s', async (_what, sessionId, isKept) => {
-    server.script({ kind: 'slow', ms: 200 });
+    server.script({ kind: 'held' });
     const outbox = await open();
     const report = (at: number): OutgoingRecord => {
       const lists = LISTS;
@@ -498,6 +499,7 @@ describe('queued status records', () => {
     await outbox.enqueue(report(2));
     const event = { type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } };
     await outbox.enqueue({ kind: 'event', agentId: 'agent-1', sessionId, occurredAt: 3, event });
+    server.release();
     await outbox.idle();
     const [, , last] = server.ledger.records as { occurredAt: number; status: Record<string, unknown> }[];
     expect(last?.occurredAt).toBe(2);
