@@ -1,7 +1,7 @@
-import { background, type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
+import { type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claudeStage, quickStep, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import { claudeStage, quickStep, releaseTask, startPoll } from '../support/claude-stage';
 import { assistantText, messages, taskEnds } from '../support/operator';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
@@ -23,11 +23,7 @@ test('a page delivers messages and shows between-run turns when the server is ki
   });
   const stage = await claudeStage(it.server, {
     turns: [
-      turn(
-        /START/,
-        quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-        quickStep([say('Started the poll.')]),
-      ),
+      startPoll(say('Starting.')),
       turn(/"Poll" failed/, (context) => {
         wake();
         return quickStep([say(`Poll exited with code ${exitOf(context)}`)]);
