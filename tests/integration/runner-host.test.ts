@@ -23,6 +23,7 @@ import { callCli } from '../support/cli-in-process';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
+import { WAIT_MS } from '../support/timeouts';
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -105,10 +106,10 @@ async function repeater(
   host.stopSignal.addEventListener('abort', () => over.push(host.stopSignal.reason));
   const { outbox, logger } = host;
   let isClosed = false;
-  const close = async () => {
+  const close = async (flushMs = 2_000) => {
     if (isClosed) return { waiting: 0 };
     isClosed = true;
-    return await host.close(0, 2_000);
+    return await host.close(0, flushMs);
   };
   onTestFinished(async () => void (await close()));
   await host.start(
@@ -169,7 +170,7 @@ describe('a status report', () => {
     });
     let closed: Promise<unknown> | null = null;
     const close = () => {
-      closed ??= host.close(0, 2_000);
+      closed ??= host.close(0, WAIT_MS);
       return closed;
     };
     onTestFinished(async () => void (await close()));
@@ -201,7 +202,7 @@ describe('a runner', () => {
       outbox: { poisoned: 0, lost: 0 },
       logLevel: 'info',
     });
-    expect(await close()).toEqual({ waiting: 0 });
+    expect(await close(WAIT_MS)).toEqual({ waiting: 0 });
     expect([closedWith(), closedFor()]).toEqual([0, 'the runner was stopped']);
     expect(await session(sessionId)).toMatchObject({ state: 'exited', stateReason: 'it was closed' });
     await eventually(async () => (await summary(agentId)).connection).toBe('away');
@@ -306,7 +307,7 @@ describe('a runner', () => {
     const { commandId } = await dashboard.request<CommandResponse>(`/sessions/${sessionId}/end`, {});
     await eventually(() => over).toEqual(['ended from the dashboard']);
     expect(host.failure).toBeNull();
-    expect(await close()).toEqual({ waiting: 0 });
+    expect(await close(WAIT_MS)).toEqual({ waiting: 0 });
     expect(closedFor()).toBe('ended from the dashboard');
     expect(await session(sessionId)).toMatchObject({ state: 'exited' });
     const items = (await transcript(sessionId)).flatMap(({ items }) => items);
