@@ -196,7 +196,7 @@ describe('a failing server', () => {
     expect(clock.waits).toEqual([17_000]);
   });
 
-  test('is retried at once on a kick', async () => {
+  test('is retried immediately on a kick', async () => {
     const clock = new ManualClock();
     server.script({ kind: 'answer', status: 503, headers: { 'retry-after': '3600' } });
     const outbox = await open({ clock });

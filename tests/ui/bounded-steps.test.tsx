@@ -74,7 +74,7 @@ describe('rows added to the page together', () => {
     expect(rowsBefore(0, 1, weightOf)).toBe(0);
   });
 
-  it('are all of them in a turn of usual size', () => {
+  it('are all rows of a turn of usual size', () => {
     const usual = Array.from({ length: 12 }, (_, index) => aMessage({ id: `m${index}`, text: 'words '.repeat(100) }));
     expect(rowsBefore(12, 1_500, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
   });

@@ -94,7 +94,7 @@ describe('a call’s line', () => {
     );
   });
 
-  it('stops waiting when the time limit has passed, even if nobody has reported it', () => {
+  it('stops waiting at the time limit, even before its expiry is reported', () => {
     expect(line({}, { outcome: null, expiresAt: NOW + 1 })).toContain('waiting for you');
     const markup = line({}, { outcome: null, expiresAt: NOW });
     expect(markup).not.toMatch(moves);

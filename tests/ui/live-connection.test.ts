@@ -239,7 +239,7 @@ describe('LiveConnection', () => {
     return { heardAt, since: () => Date.now() - heardAt };
   };
 
-  it('takes a server for away within 25 silent seconds, and a heartbeat that is five seconds late for none', async () => {
+  it('counts a server as away after 25 silent seconds, but not for a heartbeat five seconds late', async () => {
     const { since } = await goLive();
     await vi.advanceTimersByTimeAsync(HEARTBEAT_MS + 5_000);
     stream(0).raw(': hb\n\n');
@@ -301,7 +301,7 @@ describe('LiveConnection', () => {
     expect(r.positions).toEqual(['2', '3']);
   });
 
-  it('notices at once that the machine has slept, and when its clock was set back', async () => {
+  it('detects immediately that the machine slept or that its clock was set back', async () => {
     const { since } = await goLive();
     vi.setSystemTime(Date.now() + 3_600_000);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -339,7 +339,7 @@ describe('LiveConnection', () => {
     expect(script.streams).toHaveLength(3);
   });
 
-  it('asks the server when the network is said to be down', async () => {
+  it('asks the server when the browser reports the network as down', async () => {
     await goLive();
     connection.doubt();
     await settle();

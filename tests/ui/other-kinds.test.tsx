@@ -42,7 +42,7 @@ describe('a plan', () => {
     ...fields,
   });
 
-  it('is one line with how far it has come, and unfolds to the list of what is to be done', () => {
+  it('is one line with its progress, and unfolds to the list of entries', () => {
     render(<PlanLine item={item({ omitted: 7 })} />);
     const line = screen.getByRole('button', { name: 'Plan 1 of 2 done: Write' });
     expect(screen.queryByRole('list')).toBeNull();
@@ -54,14 +54,14 @@ describe('a plan', () => {
     expect(screen.getByText('… and 7 more are not shown.')).toBeDefined();
   });
 
-  it('of nothing says so', () => {
+  it('shows that it has no entries', () => {
     render(<PlanLine item={item({ entries: [] })} />);
     fireEvent.click(screen.getByRole('button', { name: 'Plan 0 of 0 done' }));
     expect(screen.getByText('Nothing to do.')).toBeDefined();
   });
 });
 
-describe('what a call changed', () => {
+describe('the changes of a call', () => {
   const edits: FileEdit[] = [
     { path: 'a.ts', before: 'one\n', after: '1\n2\n' },
     { path: 'a.ts', before: 'x', after: 'y' },
@@ -70,27 +70,27 @@ describe('what a call changed', () => {
   const captions = () =>
     screen.queryAllByRole('figure').map((figure) => figure.querySelector('figcaption')?.textContent);
 
-  it('is a diff of each file under its path, changes of one file together', () => {
+  it('are one diff per file, under its path', () => {
     const { container } = render(<ToolChanges call={aCall({ edits })} />);
     expect(captions()).toEqual(['a.ts', 'new⟨RLO⟩.ts']);
     expect(container.querySelectorAll('ins')).toHaveLength(4);
     expect(container.querySelectorAll('del')).toHaveLength(2);
   });
 
-  it('is counted on the call’s line, in place of what it was asked to change', () => {
+  it('are counted on the call’s line instead of its arguments', () => {
     const args = { file_path: 'a.ts', old_string: 'one', new_string: 'two' };
     render(<EditCount call={aCall({ name: 'Edit', args, edits })} />);
     expect(screen.getByText('4 lines added, 2 removed')).toBeDefined();
   });
 
-  it('is not shown again where what the call was given says the same', () => {
+  it('are hidden when the arguments show the same', () => {
     const args = { file_path: 'a.ts', old_string: 'one', new_string: 'two' };
     const same = [{ path: '/w/a.ts', before: 'one', after: 'two' }];
     render(<ToolChanges call={aCall({ name: 'Edit', args, edits: same })} />);
     expect(captions()).toEqual([]);
   });
 
-  it('is as much as a page has room for, and the rest on asking', () => {
+  it('are shown up to a limit, and the rest on a press', () => {
     const many = Array.from({ length: 25 }, (_, index) => ({ path: `f${index}`, before: '', after: 'x' }));
     render(<ToolChanges call={aCall({ edits: many })} />);
     expect(captions()).toHaveLength(10);
@@ -100,14 +100,14 @@ describe('what a call changed', () => {
 });
 
 describe('a turn', () => {
-  it('whose end nobody told says so at its end', () => {
+  it('shows that its end was inferred', () => {
     const { rerender } = render(<TurnFooter turn={aTurn({ inferred: true })} />);
     expect(screen.getByTitle(/did not report the end of this turn/).textContent).toBe('end inferred');
     rerender(<TurnFooter turn={aTurn()} />);
     expect(screen.queryByText('end inferred')).toBeNull();
   });
 
-  it('that Interlude began is named by that and by the task it is for', () => {
+  it('started by Interlude is named after Interlude and its task', () => {
     const trigger = { kind: 'task', taskIds: ['t1'], wokenBy: 'interlude' } as const;
     const turn = aTurn({ kind: 'between-run', trigger: { ...trigger, taskIds: ['t1'] } });
     const slots = { findTask: () => aTask({ description: 'npm test' }), outcomeOf: () => 'completed' };
@@ -131,7 +131,7 @@ describe('waking an agent for a task', () => {
     return found;
   };
 
-  it('is offered of a command that has ended, where the runner says that it acts on that', () => {
+  it('is offered for an ended command if the runner supports it', () => {
     expect(offered(ended)).toBe(true);
     expect(offered({ ...ended, status: 'failed' })).toBe(true);
   });
@@ -158,7 +158,7 @@ describe('waking an agent for a task', () => {
   );
 });
 
-it('waking for a task is posted once, and offered again when the agent refuses it', async () => {
+it('waking for a task is posted once, and offered again after a refusal', async () => {
   vi.useFakeTimers();
   layOut();
   const posted: string[] = [];
@@ -186,7 +186,7 @@ it('waking for a task is posted once, and offered again when the agent refuses i
   expect(posted).toHaveLength(2);
 });
 
-describe('the switch of waking', () => {
+describe('the wake switch', () => {
   let asked: unknown[];
   let response: () => Response;
   beforeEach(() => {
@@ -200,7 +200,7 @@ describe('the switch of waking', () => {
   const isOn = () => screen.getByRole('switch').getAttribute('aria-checked');
   const press = () => act(async () => fireEvent.click(screen.getByRole('switch')));
 
-  it('says what is wanted, and follows the session’s row', async () => {
+  it('shows the requested state, and follows the session’s row', async () => {
     const { rerender } = render(<WakeSwitch session={{ id: 's/1', wakeRule: null }} />);
     expect(isOn()).toBe('false');
     await press();
@@ -213,7 +213,7 @@ describe('the switch of waking', () => {
     expect(isOn()).toBe('false');
   });
 
-  it('is as before where the server refuses, and says why', async () => {
+  it('returns to the old state when the server refuses, and shows why', async () => {
     response = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
     render(<WakeSwitch session={{ id: 's', wakeRule: 'never' }} />);
     await press();
@@ -227,7 +227,7 @@ describe('the commands of an agent', () => {
   const chosen = () => screen.getByRole('option', { selected: true }).textContent;
   const key = (name: string) => fireEvent.keyDown(screen.getByRole('textbox'), { key: name });
 
-  it('are offered by what was typed, those that begin so first; arrows and Enter choose one, and nothing is sent', () => {
+  it('are suggested while typing, prefix matches first; arrows and Enter choose one and send nothing', () => {
     const onSend = vi.fn();
     render(<Field onSend={onSend} />);
     expect(names()).toEqual(['/reviewLooks', '/reset', '/preview']);
@@ -245,7 +245,7 @@ describe('the commands of an agent', () => {
     expect([names(), field.getAttribute('aria-controls')]).toEqual([[], null]);
   });
 
-  it('are put away by Escape, and Enter then sends; so it does once a whole name is there', () => {
+  it('are hidden by Escape or by a complete name, and Enter then sends', () => {
     const onSend = vi.fn();
     render(<Field onSend={onSend} />);
     key('Escape');
@@ -267,7 +267,7 @@ describe('the commands of an agent', () => {
   });
 });
 
-it('what is wrong and what can’t be told is shown as it was said, and nothing of it acts', () => {
+it('invalid content is shown as text and never acts', () => {
   const { container } = render(
     <>
       <TroubleLine trouble={'Start it again \u202e<b>now</b>'} />

@@ -40,14 +40,14 @@ function Woken({ turn, tasks }: { turn: Turn; tasks: Task[] }) {
   );
 }
 
-describe('where a text stands on one line it is in words', () => {
-  it('as the last words of a session, and as why it waits', () => {
+describe('a one-line preview', () => {
+  it('has plain words for a session’s last text and its reason to wait', () => {
     expect(words(<SessionRow session={aSession({ lastText: MARKDOWN })} current={false} />)).toContain(WORDS);
     const waiting = aSession({ state: 'needs-input', stateReason: MARKDOWN });
     expect(words(<SessionRow session={waiting} current={false} />)).toContain(WORDS);
   });
 
-  it('as the last words of a session whose failure is old, with no larger sign', () => {
+  it('shows the last text instead of an old failure, without the larger icon', () => {
     const failed = (stateSince: number) => {
       const words = { stateReason: 'No credit', lastText: MARKDOWN, stateSince };
       return markup(<SessionRow session={aSession({ state: 'failed', ...words })} current={false} />);
@@ -61,36 +61,36 @@ describe('where a text stands on one line it is in words', () => {
     expect([old.includes('scale-110'), old.includes('No credit'), old.includes(WORDS)]).toEqual([false, false, true]);
   });
 
-  it('that has no words yet keeps the height of a line for them', () => {
+  it('keeps the height of a line before the first text', () => {
     const row = markup(<SessionRow session={aSession({ lastText: null, stateReason: null })} current={false} />);
     expect(row).toMatch(/<span dir="auto" class="[^"]*min-h-\[1lh\][^"]*"><\/span>/);
     expect(row).not.toContain('empty:hidden');
   });
 
-  it('as the title of a session', () => {
+  it('has plain words for a session’s title', () => {
     expect(sessionTitle(aSession({ title: '# Fix the `login`\n\nIt **fails**.' }))).toBe('Fix the login It fails.');
   });
 
-  it('as the summary of a task, on its card and in the turn it woke', () => {
+  it('has plain words for a task’s summary, on its card and in the turn it woke', () => {
     expect(words(<TaskSummary text={MARKDOWN} />)).toBe(WORDS);
     const task = aTask({ status: 'completed', endedAt: 4_000, summary: MARKDOWN });
     const turn = aTurn({ id: 'r2', kind: 'between-run', position: '20', trigger: { kind: 'task', taskIds: ['t1'] } });
     expect(words(<Woken turn={turn} tasks={[task]} />)).toContain(WORDS);
   });
 
-  it('as what is replied to, and as the name of a turn', () => {
+  it('has plain words for a quoted message and a turn’s name', () => {
     const turn = aTurn({ items: [aMessage({ id: 'm1', role: 'user', text: MARKDOWN })] });
     expect(quoteOf([turn], 'm1')).toBe(WORDS);
     expect(turnTitle(turn, { findTask: () => null, outcomeOf: () => '' })).toBe(`User turn “${WORDS}”`);
   });
 
-  it('as what was asked, once it is answered', () => {
+  it('has plain words for an answered request', () => {
     expect(words(<RequestOutcome item={aRequest({ title: MARKDOWN, outcome: 'answered' })} />)).toContain(WORDS);
   });
 });
 
-describe('a summary that is long', () => {
-  it('says how long it is, and offers all of it', () => {
+describe('a long summary', () => {
+  it('shows its size and a button for all of it', () => {
     const shown = words(<TaskSummary text={'a'.repeat(50_000)} />);
     expect(shown).toContain('Show all (50 kB)');
     expect(shown.length).toBeLessThan(1_100);

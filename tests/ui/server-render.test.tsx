@@ -23,7 +23,7 @@ function Reader() {
   return `${data} ${session?.title} ${snapshot.store.value?.text}`;
 }
 
-it('a render on the server leaves no timer that would keep what it read', () => {
+it('a server render leaves no timer that would keep its data in memory', () => {
   const markup = renderToString(
     <LiveProvider>
       <Reader />

@@ -135,7 +135,7 @@ describe('questions', () => {
 });
 
 describe('a name with very many symbols', () => {
-  it('is cut, and says so', () => {
+  it('is truncated with a note', () => {
     const markup = renderToStaticMarkup(<Name text={`a${zeroWidthCharacters(390)}b`} />);
     expect(elements(markup)).toBeLessThanOrEqual(100);
     expect(markup).toMatch(/…$/);

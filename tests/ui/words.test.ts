@@ -66,27 +66,27 @@ describe('a tool call on one line', () => {
     [{ todos: [1, 2, 3] }, '3 items'],
     [{ limit: 5, label: 'blue' }, 'blue'],
     [{}, ''],
-  ])('of %j tells %j', (args, told) => expect(mainArgument(aCall({ args }))).toBe(told));
+  ])('with %j shows %j', (args, told) => expect(mainArgument(aCall({ args }))).toBe(told));
 
   it.each([
     [['src/limits.ts'], 'src/limits.ts'],
     [['a.ts', 'a.ts'], 'a.ts'],
     [['a.ts', 'b.ts'], '2 files'],
-  ])('where no argument tells, the files that it changed do: %j', (paths, told) => {
+  ])('falls back to the changed files: %j', (paths, told) => {
     const edits = paths.map((path) => ({ path, before: '', after: 'one' }));
     expect(mainArgument(aCall({ args: {}, edits }))).toBe(told);
   });
 
-  it('tells of arguments that still stream what has come', () => {
+  it('shows the received part of streaming arguments', () => {
     expect(mainArgument(aCall({ args: null, argsText: '{"command":"grep \\"a' }))).toBe('grep "a');
     expect(mainArgument(aCall({ args: null, argsText: '{"com' }))).toBe('');
   });
 
-  it('leaves out what is told elsewhere', () => {
+  it('leaves out the named argument', () => {
     expect(mainArgument(aCall({ args: { description: 'Read', prompt: 'Look' } }), 'description')).toBe('Look');
   });
 
-  it('names a tool of a server by both', () => {
+  it('names an MCP tool after its server and itself', () => {
     expect([toolName('mcp__github__create_issue'), toolName('Bash')]).toEqual(['github: create_issue', 'Bash']);
   });
 });
@@ -94,19 +94,19 @@ describe('a tool call on one line', () => {
 describe('the connection’s state', () => {
   const live: ConnectionState = { status: 'live', since: 0, attempt: 0, asOf: null };
 
-  it('counts failures until it is whole again', () => {
+  it('counts failures until it is complete again', () => {
     let state = nextConnectionState(live, 'cut', 10, 8);
     state = nextConnectionState(state, 'cut', 20, 8);
     expect(state).toEqual({ status: 'reconnecting', since: 10, attempt: 2, asOf: 8 });
     expect(nextConnectionState(state, 'up-to-date', 30, 8)).toEqual({ ...live, since: 30 });
   });
 
-  it('tells how old it is by the clock of now, at each failure anew', () => {
+  it('measures its age by the current clock at each failure', () => {
     const ahead = nextConnectionState(live, 'cut', 10, 8);
     expect(nextConnectionState(ahead, 'cut', 5, 3).asOf).toBe(3);
   });
 
-  it('does not take a gap back only because it is up to date again', () => {
+  it('keeps a gap when it is up to date again', () => {
     const gap = { ...live, status: 'gap' as const };
     expect(nextConnectionState(gap, 'up-to-date', 1, 0)).toBe(gap);
     expect(nextConnectionState(gap, 'gap-shown', 1, 0).status).toBe('live');
@@ -118,7 +118,7 @@ describe('the connection’s state', () => {
     }
   });
 
-  it('says up to when everything had arrived for as long as something may be missing, whatever happens meanwhile', () => {
+  it('keeps the time of the last complete state while something may be missing', () => {
     for (const first of CONNECTION_EVENTS) {
       for (const status of CONNECTION_STATUSES) {
         // while it is stale nothing arrives whole
@@ -128,7 +128,7 @@ describe('the connection’s state', () => {
     }
   });
 
-  it('is stale from the first failure until it is whole, and not while a page has only just come', () => {
+  it('is stale from the first failure until it is complete, but not while a page loads', () => {
     expect(CONNECTION_STATUSES.filter(isStale)).toEqual(['reconnecting', 'signed-out']);
     const signedOut = nextConnectionState(live, 'unauthorized', 10, 8);
     expect(isStale(nextConnectionState(signedOut, 'retry', 20, 8).status)).toBe(true);

@@ -64,7 +64,7 @@ const RULES: readonly Rule[] = [
   },
   {
     rule: 'live, after a cut and in a replay the same is told',
-    keptBy: ['tests/unit/adapters/ownership.test.ts: %s and another session are told as if each were alone'],
+    keptBy: ['tests/unit/adapters/ownership.test.ts: %s and another session emit the same events as alone'],
   },
   {
     rule: 'whose it is is known before anything counts as taken',

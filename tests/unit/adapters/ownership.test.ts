@@ -101,7 +101,7 @@ function besides(kind: string, name: string, names: readonly string[]): string {
 describe.each(KINDS)('on one connection of the kind %s', (kind) => {
   const names = recordingsOf(kind).filter((name) => !ALONE.has(name));
 
-  test.each(names)('%s and another session are told as if each were alone', (name) => {
+  test.each(names)('%s and another session emit the same events as alone', (name) => {
     const one = withoutExit(recordedLines(kind, name));
     const two = renamed(withoutExit(recordedLines(kind, besides(kind, name, names))), '#2');
     const alone = [...playRecorded(kind, one, CUT), ...playRecorded(kind, two, CUT).map(asSecond)];

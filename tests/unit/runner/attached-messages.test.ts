@@ -245,7 +245,7 @@ describe('an ACP agent', () => {
     }
   });
 
-  test('is told about files lost before delivery', async () => {
+  test('gets a note about files lost before delivery', async () => {
     const { image, notes } = await carriedFiles();
     await rm(notes.path);
     const [prompt] = await afterKill([], { messageId: 'm1', text: 'Look', files: [image, notes] });
@@ -305,7 +305,7 @@ describe('Codex', () => {
     ]);
   });
 
-  test('is told about an image that is missing on disk', async () => {
+  test('gets a note about an image missing on disk', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const server = new CodexAppServer();

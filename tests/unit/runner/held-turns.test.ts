@@ -20,7 +20,7 @@ const command = () => {
 };
 
 describe('a turn opened by a slash command', () => {
-  test.each(['turn_duration', 'its stop hook alone'])('has them told once, ended by %s', async (by) => {
+  test.each(['turn_duration', 'its stop hook alone'])('emits its events once, ended by %s', async (by) => {
     command();
     terminal.mirror.prompted(terminal.claim());
     await terminal.pass(500);

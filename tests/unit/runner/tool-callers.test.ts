@@ -114,7 +114,7 @@ describe('a process with several sessions', () => {
     ['was in a turn that is over', [{ type: 'RUN_FINISHED', threadId: 'a', runId: 'r' }]],
     ['was in a session that has ended', [{ type: 'CUSTOM', name: 'session:ended', value: {} }]],
   ];
-  test.each(over)('has a call refused that nobody is making: it %s', async (_why, events) => {
+  test.each(over)('refuses a call that no session makes: it %s', async (_why, events) => {
     const { say, ask } = callers(BY_CALL, ['a']);
     say('a', ...start('c1', REPORT), ...events);
     expect(await ask()).toBe(UNSEEN);
