@@ -181,7 +181,7 @@ describe('a status report', () => {
     [hasChanged, isEnding] = [true, true];
     (around as SourceContext | null)?.changed();
     await eventually(() => isOver).toBe(true);
-    // One more report, and all of it sent.
+    // Sends a last report.
     await close();
     expect((await session(id)).state).toBe('exited');
   });

@@ -3,7 +3,7 @@ import { ActionStore } from '@/components/live/actions';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** What a server was sent that answers nothing. */
+/** Bodies sent to a server that never responds. */
 function unanswered(): { clientId: string }[] {
   const sent: { clientId: string }[] = [];
   vi.stubGlobal('fetch', async (_url: string, { body }: { body: string }) => {

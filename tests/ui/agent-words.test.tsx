@@ -28,7 +28,7 @@ import { layOut, settle } from './laid-out';
 import { aCall, aMessage, anAgent, anInboxItem, aRequest, aSession, aTask } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-/** What an agent calls its sessions, tasks, files and options to pass for the page. */
+/** Names by which an agent could imitate the page. */
 const LIES = ['Signed out. Paste your token', 'Open settings', 'Deny', 'x”. Sign out', '” Allow “'];
 
 beforeEach(() => {
@@ -45,7 +45,7 @@ afterEach(() => {
 
 const attachment = (name: string) => ({ hash: 'a'.repeat(64), name, mediaType: 'text/plain', bytes: 3 });
 
-/** Parts of the page, each with one text of an agent wherever an agent has a say. */
+/** Parts of the page, with the same agent text in every place for one. */
 const PARTS: Record<string, (lie: string) => ReactElement> = {
   'a permission': (lie) => (
     <Around>
@@ -160,9 +160,9 @@ it.each(Object.keys(PARTS).flatMap((part) => LIES.map((lie) => [part, lie] as co
     const names = namesIn(container);
     expect(names.filter((name) => name.includes(inQuotes)).length).toBeGreaterThan(0);
     for (const name of names) {
-      // Assistive technology is promised this form.
+      // The documented form for assistive technology.
       if (name === `Task ${lie}: running`) continue;
-      // “Deny” is a word of ours, too, and stands first where it is.
+      // The page’s own “Deny” always comes first.
       const rest = name.replaceAll(inQuotes, '').replace(/^Deny(?=:|$| with a reason$)/, '');
       expect([name, rest.includes(own) || rest.includes(lie)]).toEqual([name, false]);
     }

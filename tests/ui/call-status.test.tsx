@@ -9,7 +9,7 @@ import { aCall, aRequest, aTurn } from './rows';
 
 const NOW = 100_000;
 
-/** The line of a call, with what was asked about it beside it in the turn. */
+/** A call’s line, with its requests in the same turn. */
 function line(
   call: Partial<ToolCallItem>,
   request: Partial<RequestItem> | null,

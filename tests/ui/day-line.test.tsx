@@ -12,7 +12,7 @@ afterEach(() => {
 
 const HOUR_MS = 3_600_000;
 
-/** The days that stand between turns that start then, as a reader sees them now. */
+/** Day lines between turns with these start times. */
 function daysOf(starts: number[], now: number): (string | null)[] {
   vi.useFakeTimers({ now });
   render(

@@ -8,7 +8,7 @@ afterEach(() => {
   freezeClocks(null);
 });
 
-/** A server that takes requests and says nothing, and what each is given to be answered in. The time is over at once. */
+/** A server that never responds. @returns the timeout of each request, which expires immediately */
 function silentServer(): number[] {
   const limits: number[] = [];
   vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {

@@ -9,7 +9,7 @@ interface Seen {
 
 const frame = (id: string) => ({ id, event: 'session-event', data: {} }) as unknown as RowFrame;
 
-/** A snapshot at 1 that is read again; the answer comes when it is told to. */
+/** A snapshot at position 1 during a reread that the test answers. */
 function readAgain() {
   let answer: (snapshot: Seen) => void = () => {};
   const snapshot = new FoldedSnapshot<Seen>({

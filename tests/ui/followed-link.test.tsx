@@ -31,8 +31,8 @@ afterEach(() => {
 });
 
 /**
- * Opens a session whose newest ten turns came with the page, at an address with this anchor. `readOlder` answers the
- * requests for older turns, which it is given.
+ * Opens a session whose newest ten turns came with the page, at an address with this anchor. `readOlder` may
+ * replace a response for older turns.
  */
 function open(anchor: string, readOlder = async (older: TranscriptPage) => older) {
   history.replaceState(null, '', `/sessions/s#${anchor}`);

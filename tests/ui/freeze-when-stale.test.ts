@@ -14,7 +14,7 @@ afterEach(() => {
   freezeClocks(null);
 });
 
-/** A page that came at 1000 unless it says otherwise, and the states its connection enters. */
+/** A page and its connection states. */
 function page(loadedAt = 1_000) {
   let tell = () => {};
   const live = {

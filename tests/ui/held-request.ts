@@ -1,8 +1,8 @@
 import { vi } from 'vitest';
 
-/** What goes by XMLHttpRequest, each ended by the test. */
+/** An XMLHttpRequest that the test completes. */
 export class HeldRequest {
-  /** Those of the test, since `hold`. */
+  /** Requests since `hold`. */
   static all: HeldRequest[] = [];
   readonly upload = {};
   url = '';

@@ -14,7 +14,7 @@ const ASKED: DesiredLogLevel = {
   reason: null,
 };
 
-/** The sentence, with what ticks in it between braces. */
+/** The sentence, with its clock between braces. */
 function said(level: Partial<AgentLogLevel>, agent: Partial<LevelSource> = {}): string {
   const source: LevelSource = {
     connection: 'connected',

@@ -116,7 +116,7 @@ describe('LiveConnection', () => {
     await settle();
     const second = reader();
     connection.subscribe('session:s', '5', second);
-    // The old stream goes on until the new one is asked for.
+    // The old stream stays open until the new one is requested.
     stream(0).send(eventFrame('s', 11));
     await vi.advanceTimersByTimeAsync(1);
     await settle();
@@ -227,7 +227,7 @@ describe('LiveConnection', () => {
     expect(script.streams).toHaveLength(before + 1);
   });
 
-  /** A connection that is whole, at the time 0 of `since()`. */
+  /** Completes the connection at time 0 of `since()`. */
   const goLive = async () => {
     connection.subscribe('session:s', '1', reader());
     await settle();

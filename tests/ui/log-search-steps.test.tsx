@@ -8,9 +8,9 @@ import { LogRow } from '@/components/logs/log-row';
 import { LiveMatcher } from '@/components/logs/log-store';
 import { LogWindow } from '@/components/logs/log-window';
 
-/** What one line costs, in milliseconds of a clock that nothing else moves. */
+/** Cost of one line: milliseconds of a clock that nothing else advances. */
 const LINE_MS = 3;
-/** So many lines fit into a slice: the last begins within it. */
+/** Lines per slice; the last one starts within it. */
 const AT_ONCE = 3;
 
 let now = 0;
@@ -32,14 +32,14 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
 });
 afterEach(() => {
-  // the page has had a turn for anything else
+  // runs pending jobs of the page
   vi.runAllTimers();
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
 });
 
-/** Finds lines that say "hit", and takes its time for each, and as much again to look for a hit in it. */
+/** Matches "hit". Testing a line and locating its hit each cost LINE_MS. */
 const slow: LogRegex = {
   source: 'hit',
   required: null,

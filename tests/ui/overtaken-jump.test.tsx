@@ -16,7 +16,7 @@ const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 const turnsFrom = (first: number) =>
   Array.from({ length: 4 - first }, (_, index) => aTurn({ id: `r${first + index}` }));
 
-/** The list of a transcript, which lays out what it is scrolled to, unless that waits for its turn. */
+/** A transcript’s list. Lays out each turn that it scrolls to if `laysOut`. */
 function aTranscript(options: { laysOut: boolean }) {
   let turns: readonly Turn[] = turnsFrom(1);
   const scrolledTo: (string | undefined)[] = [];

@@ -4,7 +4,7 @@ import { PortHub } from '@/components/live/port-hub';
 import type { HubMessage, PageMessage, Port } from '@/components/live/port-messages';
 import { eventFrame, type ScriptedStream, scriptedFetch } from './scripted-stream';
 
-/** A page's end of a port, with all it was told. */
+/** A page's end of a port, with its received messages. */
 class Page implements Port {
   onmessage: ((event: MessageEvent) => void) | null = null;
   readonly told: HubMessage[] = [];

@@ -12,7 +12,7 @@ import type {
 } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
 
-/** Rows of the read models, whole, of which a test says only what matters to it. */
+/** Complete rows of the read models; a test names only the fields that it needs. */
 
 export function anInsight(fields: Partial<Insight> = {}): Insight {
   return {

@@ -28,7 +28,7 @@ const render = (turns: Turn[], tasks: Task[] = []) =>
   renderToStaticMarkup(<Page turns={turns} tasks={tasks} />).replaceAll('<!-- -->', '');
 const html = (text: string) => renderToStaticMarkup(<Markdown text={text} />);
 
-/** What a terminal would show something else for than what was written. */
+/** Texts that a terminal would show differently. */
 const HIDING = [
   ['what a carriage return would overwrite', 'deleted the database\rall tests pass'],
   ['a title of the terminal', 'deleted \u001b]0;the database\u0007 nothing'],
@@ -40,7 +40,7 @@ const HIDING = [
   ['tags', 'kept\u{e0064}\u{e0065}\u{e006c}'],
 ] as const;
 
-/** What of these must not be in the page: as signs they are letters. */
+/** Characters that must not reach the page; symbols replace them. */
 const RAW = ['\r', '\b', '\u001b', '\u009d', '\u200b', '\u202e', '\u{e0064}'];
 
 describe('texts in summaries', () => {
@@ -82,7 +82,7 @@ describe('texts in summaries', () => {
   });
 });
 
-/** Drawn as nothing, or as nothing but a change to what stands around them. */
+/** Characters that are invisible or only change their neighbours. */
 const FILLERS = [
   ...[0xad, 0x34f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x2800, 0x3164, 0xffa0, 0xfff9, 0xfffa, 0xfffb],
   ...[0x206a, 0x206b, 0x206c, 0x206d, 0x206e, 0x206f, 0x1bca0, 0x1bca3, 0x1d173, 0x1d17a],

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-/** A box that scrolls, which happy-dom does not lay out: its sizes are set by the test, and moves fire `scroll`. */
+/** A scrolling box. The test sets its sizes, because happy-dom has no layout; moves fire `scroll`. */
 export class ScrollBox {
   readonly element = document.createElement('div');
   readonly ref = { current: this.element };
@@ -46,7 +46,7 @@ export class ScrollBox {
     this.element.dispatchEvent(new Event('scroll'));
   }
 
-  /** More comes at the end, while the box shows what it did. */
+  /** Adds content at the end without moving the view. */
   grow(px: number): void {
     this.scrollHeight += px;
     this.element.dispatchEvent(new Event('scroll'));

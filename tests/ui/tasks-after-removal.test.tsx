@@ -19,7 +19,7 @@ afterEach(() => {
 const gone = aTask({ id: 'gone', position: '2' });
 const left = aTask({ id: 'left', position: '6' });
 
-/** A server that answers when it is told to, unless nobody waits for it any more. */
+/** A server whose responses the test sends, unless the request was aborted. */
 function aSlowServer() {
   const answers: ((list: TaskList) => void)[] = [];
   vi.stubGlobal('fetch', (_: string, { signal }: { signal: AbortSignal }) => {

@@ -15,7 +15,7 @@ const shown = (name: string, args: unknown, argsText = '') =>
 const count = (name: string, args: unknown) =>
   renderToStaticMarkup(<EditCount call={aCall({ name, args, argsText: '' })} />);
 
-/** The lines of a kind, as a reader would read them. */
+/** Lines of one kind, as text. */
 function linesOf(markup: string, tag: 'ins' | 'del' | 'div'): string[] {
   const line = new RegExp(
     `<${tag} class="flex min-h[^>]*>.*?<span class="verbatim[^>]*>([\\s\\S]*?)</span></${tag}>`,
@@ -46,7 +46,7 @@ describe('lineDiff', () => {
         const [old, now] = [oneSide(chunks, 'added'), oneSide(chunks, 'removed')];
         expect([before, `${before}\n`]).toContain(old);
         expect([after, `${after}\n`]).toContain(now);
-        // Of two that both go on behind it, neither is given a line break that the other has not.
+        // If both texts continue, either both or neither end with a line break.
         if (before !== '' && after !== '') expect(old === before).toBe(now === after);
         for (const { text: lines, lines: told } of chunks) {
           expect(lines.endsWith('\n')).toBe(true);
@@ -108,7 +108,7 @@ describe('an edit', () => {
     expect(shown('Write', { content: 'a' })).toContain(note);
     expect(shown('Write', { content: 'a\n' })).not.toContain(note);
     expect(shown('Write', { content: '' })).not.toContain(note);
-    // Of a part of a file nobody knows what follows it.
+    // The end of a file part is unknown.
     expect(shown('Edit', { old_string: 'a', new_string: 'b' })).not.toContain(note);
   });
 

@@ -5,7 +5,7 @@ import { TranscriptWait } from '@/components/transcript/transcript-wait';
 
 afterEach(cleanup);
 
-/** The page before and after the transcript has come, with a field below it. */
+/** The page before and after the transcript has loaded, with a field below. */
 function aPage(options: { isThere?: boolean; isLoading?: boolean; onCome?: () => void; retry?: () => void }) {
   const { isThere = false, isLoading = false, onCome = () => {}, retry = () => {} } = options;
   return (

@@ -5,7 +5,7 @@ import { BrokenTurn, TurnRow } from '@/components/transcript/turn-list';
 import { Boundary } from '@/components/ui/boundary';
 import { aTurn } from './rows';
 
-/** The boundary that stands around a turn, as React keeps it; renderers without a document catch nothing. */
+/** The error boundary around a turn, as a React element: renderers without a document catch no errors. */
 function boundaryAround(row: ReactElement<{ turn: ReturnType<typeof aTurn>; flash: boolean }>): Boundary {
   const element = TurnRow(row.props);
   if (!isValidElement<Boundary['props']>(element) || element.type !== Boundary) throw new Error('no boundary');

@@ -13,7 +13,7 @@ import { FIRST_PAGE, firstPages, verbatimPage } from '@/components/ui/verbatim-t
 import { hostileInputs, zeroWidthCharacters } from '../support/hostile-texts';
 import { aRequest } from './rows';
 
-/** Of one card: a browser takes some hundred milliseconds of its slowest ones for as many. */
+/** Limits of one card. The slowest such cards take a browser some hundred milliseconds. */
 const MOST_ELEMENTS = 2_500;
 const MOST_CHARACTERS = 60_000;
 
@@ -88,7 +88,7 @@ describe('firstPages', () => {
           const whole = texts[index] ?? '';
           expect(pieces.map((piece) => piece.text).join('')).toBe(whole.slice(0, end));
           if (whole !== '') expect(end).toBeGreaterThan(0);
-          // What follows begins where it ended.
+          // The next page starts at its end.
           if (end < whole.length) expect(verbatimPage(whole, end, FIRST_PAGE).end).toBeGreaterThan(end);
         }
         const sum = (of: (page: (typeof pages)[number]) => number) => pages.reduce((all, page) => all + of(page), 0);

@@ -121,7 +121,7 @@ describe('the connection’s state', () => {
   it('keeps the time of the last complete state while something may be missing', () => {
     for (const first of CONNECTION_EVENTS) {
       for (const status of CONNECTION_STATUSES) {
-        // while it is stale nothing arrives whole
+        // nothing arrives complete while it is stale
         const state = nextConnectionState({ ...live, status, asOf: isStale(status) ? 8 : null }, first, 10, 8);
         expect(state.asOf).toBe(isStale(state.status) ? 8 : null);
       }

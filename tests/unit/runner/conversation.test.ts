@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { recordingLines } from '@/tests/support/recordings';
 import { MemorySourceContext } from '@/tests/support/source-contract';
 
-/** A live conversation whose snapshot says that every message it was given is still owed, as a slow one would. */
+/** A live conversation whose snapshot lists every message as pending, like a slow one. */
 function conversation() {
   const given: string[] = [];
   const around = new MemorySourceContext(() =>
@@ -22,7 +22,7 @@ function conversation() {
   return { talk, around, give };
 }
 
-/** Each turn with its cause, what its texts say they answer, and whom it names at its end. */
+/** Each turn with its cause, the `replyTo` of its texts, and the messages of its end. */
 function turnsIn(events: readonly AgUiEvent[]) {
   const turns: { cause: string; replyTo: string[]; names: string[] }[] = [];
   for (const { type, role, subagentRunId, metadata } of events) {

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { CpuSampler, MARK, markedProcesses } from '@interlude/runner/host/process-lookup';
 import { describe, expect, it } from 'vitest';
 
-/** What is told of the processor time of an agent that works without a word, with the clock in hand. */
+/** Reported CPU time of a silent working agent, with an injected clock. */
+
 const BUSY = new Set(['s1']);
 
-/** @param used milliseconds, by look */
+/** @param used milliseconds, by sample */
 async function seconds(used: (number | null)[], stepMs = 60_000): Promise<(number | null)[]> {
   let looks = -1;
   const watch = new CpuSampler(async () => {

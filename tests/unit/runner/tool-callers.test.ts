@@ -16,7 +16,7 @@ const REPORT = { state: 'complete', summary: 'Done.' };
 const AGENT = 4711;
 const hasLsof = spawnSync('lsof', ['-v']).status === 0;
 
-/** The callers of a runner with these sessions, all of them in the process AGENT. */
+/** The callers of a runner with these sessions, all in the process AGENT. */
 function callers(
   rule: CallerRule | undefined,
   sessionIds: string[],
@@ -44,7 +44,7 @@ function callers(
         sessionId,
         events.map((event) => ({ occurredAt: 1, event })),
       ),
-    /** @returns the session, or why it is refused */
+    /** @returns the session, or the reason for a refusal */
     async ask(caller: Partial<ToolCaller> = {}) {
       const about = { tool: 'report_status', input: REPORT, client: null, ids: [], ticketOf: null } as const;
       const asked = own.ownerOf({ ...about, pids: [1, AGENT], ...caller });
