@@ -106,12 +106,12 @@ async function repeater(
   host.stopSignal.addEventListener('abort', () => over.push(host.stopSignal.reason));
   const { outbox, logger } = host;
   let isClosed = false;
-  const close = async (flushMs = 2_000) => {
+  const close = async (flushMs = WAIT_MS) => {
     if (isClosed) return { waiting: 0 };
     isClosed = true;
     return await host.close(0, flushMs);
   };
-  onTestFinished(async () => void (await close()));
+  onTestFinished(async () => void (await close(2_000)));
   await host.start(
     (context) => {
       around = context;
@@ -202,7 +202,7 @@ describe('a runner', () => {
       outbox: { poisoned: 0, lost: 0 },
       logLevel: 'info',
     });
-    expect(await close(WAIT_MS)).toEqual({ waiting: 0 });
+    expect(await close()).toEqual({ waiting: 0 });
     expect([closedWith(), closedFor()]).toEqual([0, 'the runner was stopped']);
     expect(await session(sessionId)).toMatchObject({ state: 'exited', stateReason: 'it was closed' });
     await eventually(async () => (await summary(agentId)).connection).toBe('away');
@@ -307,7 +307,7 @@ describe('a runner', () => {
     const { commandId } = await dashboard.request<CommandResponse>(`/sessions/${sessionId}/end`, {});
     await eventually(() => over).toEqual(['ended from the dashboard']);
     expect(host.failure).toBeNull();
-    expect(await close(WAIT_MS)).toEqual({ waiting: 0 });
+    expect(await close()).toEqual({ waiting: 0 });
     expect(closedFor()).toBe('ended from the dashboard');
     expect(await session(sessionId)).toMatchObject({ state: 'exited' });
     const items = (await transcript(sessionId)).flatMap(({ items }) => items);
