@@ -13,6 +13,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { InstantClock, ManualClock } from '../support/clocks';
 import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
+import { WAIT_MS } from '../support/timeouts';
 
 let server: FaultServer;
 let file: string;
@@ -128,7 +129,7 @@ describe('sending', () => {
   test('sends what it can on stop, and keeps the rest for the next outbox', async () => {
     const first = await open({ clock: systemClock });
     for (const text of numbered(1, 50)) first.enqueue(log(text));
-    expect(await first.stop({ flushMs: 5_000 })).toEqual({ waiting: 0 });
+    expect(await first.stop({ flushMs: WAIT_MS })).toEqual({ waiting: 0 });
     expect(server.ledger.messages).toEqual(numbered(1, 50));
 
     await server.close();
