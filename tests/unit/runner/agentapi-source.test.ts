@@ -385,7 +385,7 @@ describe('a choice on the screen', () => {
     expect(lines().join('\n')).toContain(`"outcome":"${outcome}"`);
     expect(await saying).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Clean up', 'And then?']);
-    expect(turns()[0]?.said).toBe('I clean up.\nDone.');
+    await settled(() => turns()[0]?.said).toBe('I clean up.\nDone.');
   });
 
   test('is refused once the terminal no longer shows it', async () => {
