@@ -14,6 +14,18 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
+/** A runner whose agent is in the middle of a slow answer. @param before earlier steps of the turn */
+async function midAnswer(...before: ReturnType<typeof quickStep>[]) {
+  const answer = quickStep([say('A long answer that never comes to its end')], { pace: 3 });
+  const stage = await claudeStage(server, {
+    turns: [turn(/START/, ...before, answer), turn(/NEXT/, quickStep([say('Reply to the next.')]))],
+  });
+  await stage.runner();
+  const id = await stage.operator.send('START');
+  await stage.operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
+  return stage;
+}
+
 describe('a live Claude Code after a failure', () => {
   test('delivers output once when the dashboard is down mid-turn', async () => {
     const talk = Array.from({ length: 30 }, (_, index) => `sentence ${index} of a long answer`).join(', ');
@@ -39,20 +51,8 @@ describe('a live Claude Code after a failure', () => {
   });
 
   test('resumes, reports the cut-off turn and delivers queued messages when the runner is killed', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(
-          /START/,
-          quickStep([background('sleep 60', 'Long poll')]),
-          quickStep([say('A long answer that never comes to its end')], { pace: 3 }),
-        ),
-        turn(/NEXT/, quickStep([say('Reply to the next.')])),
-      ],
-    });
+    const stage = await midAnswer(quickStep([background('sleep 60', 'Long poll')]));
     const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
     stage.run.process.kill('SIGKILL');
     await stage.run.ended;
     const next = await operator.send('NEXT');
@@ -68,16 +68,8 @@ describe('a live Claude Code after a failure', () => {
   });
 
   test('shows nothing as working 30 s after runner and dashboard are killed, and resumes', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(/START/, quickStep([say('A long answer that never comes to its end')], { pace: 3 })),
-        turn(/NEXT/, quickStep([say('Reply to the next.')])),
-      ],
-    });
+    const stage = await midAnswer();
     const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
     expect(await operator.session()).toMatchObject({ state: 'working', away: null });
     const killedAt = Date.now();
     stage.run.process.kill('SIGKILL');
@@ -140,20 +132,8 @@ describe('a live Claude Code after a failure', () => {
   });
 
   test('resumes a killed Claude Code and resends messages it had not started', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(
-          /START/,
-          quickStep([background('sleep 60', 'Long poll')]),
-          quickStep([say('A long answer that never comes to its end')], { pace: 3 }),
-        ),
-        turn(/NEXT/, quickStep([say('Reply to the next.')])),
-      ],
-    });
+    const stage = await midAnswer(quickStep([background('sleep 60', 'Long poll')]));
     const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
     const next = await operator.send('NEXT');
     await operator.until('its delivery', (turns) =>
       messages(turns, 'user').some((one) => one.id === next && one.delivery === 'delivered'),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Turn } from '@interlude/protocol/read-models';
 import { agent, background, bash, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claudeStage, quickStep, releaseTask, reportExits, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import { claudeStage, quickStep, releaseTask, reportExits, startPoll, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import {
   answering,
@@ -37,14 +37,7 @@ async function endPolls({ operator, cwd }: Awaited<ReturnType<typeof claudeStage
 describe('a live Claude Code', () => {
   test('reports in a between-run turn when its background task ends', async () => {
     const stage = await claudeStage(server, {
-      turns: [
-        turn(
-          /START/,
-          quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-          quickStep([say('Started the poll.')]),
-        ),
-        turn(/"Poll" failed/, reportExits),
-      ],
+      turns: [startPoll(say('Starting.')), turn(/"Poll" failed/, reportExits)],
     });
     const { operator } = stage;
     await stage.runner();
@@ -142,11 +135,7 @@ describe('a live Claude Code', () => {
   test('answers a message sent during a task report in the next turn', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(
-          /START/,
-          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-          quickStep([say('Started the poll.')]),
-        ),
+        startPoll(),
         turn(
           /"Poll" failed/,
           quickStep([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
@@ -193,11 +182,7 @@ describe('a live Claude Code', () => {
   test('asks for permission between turns and receives the answer or its expiry', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(
-          /START/,
-          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-          quickStep([say('Started the poll.')]),
-        ),
+        startPoll(),
         turn(
           /"Poll" failed/,
           quickStep([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),

@@ -1,18 +1,18 @@
-import { background, type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
+import { type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claudeStage, quickStep, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import { claudeStage, quickStep, releaseTask, startPoll } from '../support/claude-stage';
 import { assistantText, messages, taskEnds } from '../support/operator';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
 /** A browser, the real runner and the real Claude Code. Only the model is scripted. */
 
-let it: OwnVisit;
+let site: OwnVisit;
 beforeAll(async () => {
-  it = await visitOwn();
+  site = await visitOwn();
 });
-afterAll(() => it.close());
+afterAll(() => site.close());
 
 const exitOf = ({ notices }: Context) => /exit code (\d+)/.exec(notices[0]?.summary ?? '')?.[1];
 
@@ -21,13 +21,9 @@ test('a page delivers messages and shows between-run turns when the server is ki
   const woken = new Promise<void>((resolve) => {
     wake = resolve;
   });
-  const stage = await claudeStage(it.server, {
+  const stage = await claudeStage(site.server, {
     turns: [
-      turn(
-        /START/,
-        quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-        quickStep([say('Started the poll.')]),
-      ),
+      startPoll(say('Starting.')),
       turn(/"Poll" failed/, (context) => {
         wake();
         return quickStep([say(`Poll exited with code ${exitOf(context)}`)]);
@@ -37,7 +33,7 @@ test('a page delivers messages and shows between-run turns when the server is ki
   });
   const { operator, agentId, sessionId } = stage;
   await stage.runner();
-  const page = await it.open(`/sessions/${sessionId}`);
+  const page = await site.open(`/sessions/${sessionId}`);
   await live(page);
   const composer = page.getByRole('textbox', { name: `Message to “${agentId}”` });
   const ways = await watchDelivery(page);
@@ -51,11 +47,11 @@ test('a page delivers messages and shows between-run turns when the server is ki
   expect(ways.at(-1)).toBe('Seen');
   await operator.finished(1);
 
-  await it.server.kill9();
+  await site.server.kill9();
   await badgeOf(page).getByText('Reconnecting').waitFor();
   await releaseTask(stage.cwd);
   await woken;
-  await it.server.restart();
+  await site.server.restart();
   await live(page);
   const report = page.getByRole('article', { name: /^Between-run turn: woken by Poll \(failed, exit 3\)/ });
   await report.getByText('Poll exited with code 3', { exact: true }).waitFor();
@@ -83,7 +79,7 @@ test('a page delivers messages and shows between-run turns when the server is ki
   expect(stage.problems()).toEqual([]);
 
   // The page that stayed open equals a fresh one.
-  const fresh = await it.open(`/sessions/${sessionId}`);
+  const fresh = await site.open(`/sessions/${sessionId}`);
   await live(fresh);
   await expect.poll(() => shownTurns(fresh).then((shown) => shown.length)).toBe((await operator.turns()).length);
   await expect.poll(() => shownTurns(fresh)).toEqual(await shownTurns(page));
@@ -97,7 +93,7 @@ test('a page delivers messages and shows between-run turns when the server is ki
   ]) {
     expect(await transcriptOf(page).getByText(text, { exact: true }).count(), text).toBe(1);
   }
-  expect(it.complaints.filter((one) => !one.includes('ERR_CONNECTION_REFUSED'))).toEqual([]);
+  expect(site.complaints.filter((one) => !one.includes('ERR_CONNECTION_REFUSED'))).toEqual([]);
 });
 
 const STEPS = ['Sending…', 'Queued', 'Delivered', 'Seen'];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Turn } from '@interlude/protocol/read-models';
 import { agent, background, bash, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { quickStep, releaseTask, reportExits, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import { quickStep, releaseTask, reportExits, startPoll, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { assistantText, messages, requests, taskEnds, textsByTurn, turnStates } from '../support/operator';
 import { terminalStage } from '../support/terminal-stage';
@@ -87,11 +87,7 @@ describe('Claude Code with Interlude’s hooks', () => {
     const long = 'Poll exited with code 3, and here is what I make of it.';
     const stage = await terminalStage(server, {
       turns: [
-        turn(
-          /START/,
-          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-          quickStep([say('Started the poll.')]),
-        ),
+        startPoll(),
         turn(/"Poll" failed/, () => {
           stage.type('SECOND');
           return quickStep([say(long)], { wait: 300, pace: 12 });
@@ -177,11 +173,7 @@ describe('Claude Code with Interlude’s hooks', () => {
       server,
       {
         turns: [
-          turn(
-            /START/,
-            quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-            quickStep([say('Started the poll.')]),
-          ),
+          startPoll(),
           turn(
             /"Poll" failed/,
             quickStep([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),

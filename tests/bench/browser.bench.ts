@@ -14,17 +14,17 @@ const SCROLLED_TURNS = 3_000;
 const DELTAS_PER_SECOND = 500;
 const STREAMED_MS = 8_000;
 
-const it: OwnVisit = await visitOwn();
+const site: OwnVisit = await visitOwn();
 try {
   // tsx injects a helper into functions that pages lack
-  await it.context.addInitScript('globalThis.__name ??= (value) => value');
-  const agent = new EventWriter(it.server, 'long-runner');
+  await site.context.addInitScript('globalThis.__name ??= (value) => value');
+  const agent = new EventWriter(site.server, 'long-runner');
   await agent.write('long', [...longSession(TURNS)], { stepMs: 20 });
 
   const paints: number[] = [];
   for (let run = 0; run < PAINT_RUNS; run += 1)
     paints.push(
-      await firstPaint(it.context, `${it.server.url}/sessions/long`, `[role=log] [data-turn="turn${TURNS - 1}"]`),
+      await firstPaint(site.context, `${site.server.url}/sessions/long`, `[role=log] [data-turn="turn${TURNS - 1}"]`),
     );
   report(`browser: ${TURNS} turns: first paint of the transcript`, median(paints), 'ms', { atMost: 1_500 });
 
@@ -40,9 +40,9 @@ try {
   report(`browser: slowest key or click to paint at ${DELTAS_PER_SECOND} deltas/s`, median(slowest), 'ms', {
     atMost: 100,
   });
-  if (it.complaints.length > 0) throw new Error(it.complaints.join('\n'));
+  if (site.complaints.length > 0) throw new Error(site.complaints.join('\n'));
 } finally {
-  await it.close();
+  await site.close();
 }
 
 interface Stream extends MainThread {
@@ -130,8 +130,8 @@ async function pressKeys(page: Page, isOver: () => boolean): Promise<void> {
 }
 
 async function withOpenPage<Result>(measure: (page: Page) => Promise<Result>): Promise<Result> {
-  const page = await it.context.newPage();
-  await page.goto(`${it.server.url}/sessions/long`);
+  const page = await site.context.newPage();
+  await page.goto(`${site.server.url}/sessions/long`);
   await live(page);
   // excludes the page's start
   await page.evaluate(() => new Promise<void>((resolve) => requestIdleCallback(() => resolve())));

@@ -13,11 +13,11 @@ const CHANGES_PER_SECOND = 200;
 const CHANGING_MS = 10_000;
 const PAINT_RUNS = 5;
 
-const it: OwnVisit = await visitOwn();
+const site: OwnVisit = await visitOwn();
 try {
   // tsx injects a helper into functions that pages lack
-  await it.context.addInitScript('globalThis.__name ??= (value) => value');
-  const agents = Array.from({ length: AGENTS }, (_, index) => new EventWriter(it.server, `runner-${index}`));
+  await site.context.addInitScript('globalThis.__name ??= (value) => value');
+  const agents = Array.from({ length: AGENTS }, (_, index) => new EventWriter(site.server, `runner-${index}`));
   for (const [index, agent] of agents.entries()) {
     await agent.writeMany(Array.from({ length: SESSIONS_EACH }, (_, of) => sessionOf(index, of)));
   }
@@ -27,10 +27,10 @@ try {
   ] as const) {
     const paints: number[] = [];
     for (let run = 0; run < PAINT_RUNS; run += 1)
-      paints.push(await firstPaint(it.context, `${it.server.url}${path}`, row));
+      paints.push(await firstPaint(site.context, `${site.server.url}${path}`, row));
     paints.sort((a, b) => a - b);
     report(`${path}: first paint of its rows`, paints[PAINT_RUNS >> 1] ?? Number.NaN, 'ms', { atMost: 1_000 });
-    const page = await it.open(path);
+    const page = await site.open(path);
     await live(page);
     await page.locator(row).first().waitFor();
     await settled(page);
@@ -43,9 +43,9 @@ try {
     report(`${path}: longest task at ${CHANGES_PER_SECOND} changes/s`, thread.longestCpuMs, 'ms', { atMost: 50 });
     await page.close();
   }
-  if (it.complaints.length > 0) throw new Error(it.complaints.join('\n'));
+  if (site.complaints.length > 0) throw new Error(site.complaints.join('\n'));
 } finally {
-  await it.close();
+  await site.close();
 }
 
 /** Of ten sessions, one waits for a permission, one has failed, and the others are idle. */

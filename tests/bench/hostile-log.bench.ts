@@ -39,19 +39,19 @@ const CASES: Case[] = [
   { name: 'hostile texts', query: '', lines: hostileTexts(LINE).map(({ text }) => ({ message: text })) },
 ];
 
-const it: OwnVisit = await visitOwn();
+const site: OwnVisit = await visitOwn();
 try {
-  await it.context.addInitScript(
+  await site.context.addInitScript(
     () => void localStorage.setItem('interlude:of:local:log-settings', JSON.stringify({ wraps: true, dims: true })),
   );
   let worst = { ms: 0, what: '' };
   for (const [number, { name, query, lines }] of CASES.entries()) {
-    const agent = new LogWriter(it.server, `agent-${number}`);
+    const agent = new LogWriter(site.server, `agent-${number}`);
     await agent.arrive();
     const write = async () => {
       for (let index = 0; index < lines.length; index += 40) await agent.write(lines.slice(index, index + 40));
     };
-    const page = await it.context.newPage();
+    const page = await site.context.newPage();
     const measure = async (what: string, work: () => Promise<unknown>) => {
       const { longestCpuMs } = await traceMainThread(page, async () => {
         await work();
@@ -60,10 +60,10 @@ try {
       note(`hostile log: ${name}, ${what}`, longestCpuMs, 'ms');
       if (longestCpuMs > worst.ms) worst = { ms: longestCpuMs, what: `${name}, ${what}` };
     };
-    await page.goto(`${it.server.url}/agents/${agent.agentId}/logs${query}`);
+    await page.goto(`${site.server.url}/agents/${agent.agentId}/logs${query}`);
     await live(page);
     await measure('live', write);
-    await measure('opened', () => page.goto(`${it.server.url}/agents/${agent.agentId}/logs${query}`));
+    await measure('opened', () => page.goto(`${site.server.url}/agents/${agent.agentId}/logs${query}`));
     await measure('scrolled', async () => {
       for (let times = 0; times < 10; times++) {
         await page.mouse.move(400, 400);
@@ -75,5 +75,5 @@ try {
   }
   report(`hostile log: longest page task (${worst.what})`, worst.ms, 'ms', { atMost: 100 });
 } finally {
-  await it.close();
+  await site.close();
 }

@@ -12,11 +12,11 @@ const OPEN_RUNS = 5;
 const LINES_PER_SECOND = 2_000;
 const TAILED_MS = 8_000;
 
-const it: OwnVisit = await visitOwn();
+const site: OwnVisit = await visitOwn();
 try {
   // tsx injects a helper into functions that pages lack
-  await it.context.addInitScript('globalThis.__name ??= (value) => value');
-  const agent = new LogWriter(it.server, 'writer');
+  await site.context.addInitScript('globalThis.__name ??= (value) => value');
+  const agent = new LogWriter(site.server, 'writer');
   await agent.arrive();
   // this page receives all lines by stream, as in a day of tailing
   const full = await openLog();
@@ -36,7 +36,12 @@ try {
   const openings: number[] = [];
   for (let run = 0; run < OPEN_RUNS; run += 1)
     openings.push(
-      await firstPaint(it.context, `${it.server.url}/agents/writer/logs`, '[role=log] [data-line]', `line ${LINES}`),
+      await firstPaint(
+        site.context,
+        `${site.server.url}/agents/writer/logs`,
+        '[role=log] [data-line]',
+        `line ${LINES}`,
+      ),
     );
   report(`log viewer: ${LINES} lines: click to newest lines painted`, median(openings), 'ms', {
     atMost: 1_000,
@@ -49,9 +54,9 @@ try {
     await page.close();
   }
   reportTails('', tails);
-  if (it.complaints.length > 0) throw new Error(it.complaints.join('\n'));
+  if (site.complaints.length > 0) throw new Error(site.complaints.join('\n'));
 } finally {
-  await it.close();
+  await site.close();
 }
 
 interface Tail extends MainThread {
@@ -69,8 +74,8 @@ function reportTails(how: string, tails: readonly Tail[]): void {
 }
 
 async function openLog(): Promise<Page> {
-  const page = await it.context.newPage();
-  await page.goto(`${it.server.url}/agents/writer/logs`);
+  const page = await site.context.newPage();
+  await page.goto(`${site.server.url}/agents/writer/logs`);
   await live(page);
   return page;
 }

@@ -17,11 +17,11 @@ const SEARCHES = {
   'several words, one agent': 'q=it+takes+answer&agent=fleet-500',
 };
 
-const it: OwnVisit = await visitOwn();
+const site: OwnVisit = await visitOwn();
 try {
-  const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
+  const headers = { cookie: (await site.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
   for (let from = 0; from < SESSIONS; from += 500) {
-    await new EventWriter(it.server, `fleet-${from}`).writeMany(
+    await new EventWriter(site.server, `fleet-${from}`).writeMany(
       Array.from({ length: 500 }, (_, index) => ({
         sessionId: `s${from + index}`,
         events: userTurn(
@@ -32,21 +32,21 @@ try {
       })),
     );
   }
-  const load = async () => (await (await fetch(it.server.url, { headers })).arrayBuffer()).byteLength;
+  const load = async () => (await (await fetch(site.server.url, { headers })).arrayBuffer()).byteLength;
   const bytes = await load();
   note('20,000 sessions: start page size', bytes / 1024, 'KiB');
   for (let warm = 0; warm < 20; warm += 1) await load();
-  const before = await residentMiB(it.server.pid);
+  const before = await residentMiB(site.server.pid);
   const began = performance.now();
   for (let done = 0; done < LOADS; done += 1) await load();
   note('20,000 sessions: one load of the start page', (performance.now() - began) / LOADS, 'ms');
-  report(`20,000 sessions: memory growth after ${LOADS} loads`, (await residentMiB(it.server.pid)) - before, 'MiB', {
+  report(`20,000 sessions: memory growth after ${LOADS} loads`, (await residentMiB(site.server.pid)) - before, 'MiB', {
     atMost: 200,
   });
   const search = async (query: string) => {
     const began = performance.now();
-    const response = await fetch(`${it.server.url}/api/v1/sessions?limit=100&${query}`, {
-      headers: { authorization: `Bearer ${it.server.token}` },
+    const response = await fetch(`${site.server.url}/api/v1/sessions?limit=100&${query}`, {
+      headers: { authorization: `Bearer ${site.server.token}` },
     });
     if (!response.ok) throw new Error(await response.text());
     await response.arrayBuffer();
@@ -70,12 +70,12 @@ try {
   });
   while (!isSearched) {
     const began = performance.now();
-    await (await fetch(`${it.server.url}/healthz`)).arrayBuffer();
+    await (await fetch(`${site.server.url}/healthz`)).arrayBuffer();
     health = Math.max(health, performance.now() - began);
   }
   await searches;
   report(`20,000 sessions: slowest /healthz during ${READERS * 4} concurrent searches`, health, 'ms', { atMost: 100 });
-  const agent = new EventWriter(it.server, 'beside');
+  const agent = new EventWriter(site.server, 'beside');
   let longest = 0;
   let isOver = false;
   const readers = Array.from({ length: READERS }, async () => {
@@ -92,7 +92,7 @@ try {
     atMost: 1_000,
   });
 } finally {
-  await it.close();
+  await site.close();
 }
 
 /** A process's resident memory. */

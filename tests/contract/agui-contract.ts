@@ -291,7 +291,7 @@ export function describeAgUiContract(
           expect.objectContaining({ reason: 'tool_call', message: 'Run make?', toolCallId: 'c1' }),
         ]);
         expect(interrupt?.id).toMatch(/^q1@[0-9a-f]{16}$/);
-        // The agent goes on while the person thinks.
+        // The agent continues before the person answers.
         await send(writes('m1', ' make'));
         const resume = [{ interruptId: interrupt?.id, status: 'resolved', payload: { approved: true } }];
         const resuming = one.runAgent({ runId: 'second', resume }, its.subscriber);

@@ -18,8 +18,16 @@ import { describeStreamContract } from './stream-contract';
 import { describeTaskOutputContract } from './task-output-contract';
 import { describeTurnAtContract } from './turn-at-contract';
 
-/** Every suite of reads and writes, against one server. Each suite uses its own sessions. */
-export function describeContract(name: string, shared: () => Promise<ServerTarget>, { isBulk = false } = {}): void {
+/**
+ * Every suite of reads and writes, against one server. Each suite uses its own sessions.
+ *
+ * @param options.isSplit omits the suites that have their own files
+ */
+export function describeContract(
+  name: string,
+  shared: () => Promise<ServerTarget>,
+  { isBulk = false, isSplit = false } = {},
+): void {
   // First, because it looks at all rows.
   describeIngestContract(name, shared);
   describeStreamContract(name, shared);
@@ -28,7 +36,6 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
   describeRequestsContract(name, shared);
   describeLogLevelContract(name, shared);
   describeInsightsContract(name, shared, { isBulk });
-  describeMessagesContract(name, shared);
   describeAttachmentsContract(name, shared);
   describeObligationsContract(name, shared);
   describeOwnershipContract(name, shared);
@@ -36,6 +43,8 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
   describeTaskOutputContract(name, shared);
   describeTurnAtContract(name, shared);
   describeFleetContract(name, shared);
+  if (isSplit) return;
+  describeMessagesContract(name, shared);
   describeInboxContract(name, shared);
 }
 

@@ -127,7 +127,7 @@ export function describeInsightsContract(
       return [(await agent()).agent.insightCount, await marks(`${id}/1`)];
     };
 
-    test('failures leave no mark on a session whose own are seen when later ones name unknown sessions', async () => {
+    test('failures of unknown sessions don’t mark a session whose own failures are seen', async () => {
       const left = await leftAfterFirstSeen(async () => {
         await fails({ sessionId: 'nobody knows' });
         await fails({ sessionId: 7 });
@@ -135,7 +135,7 @@ export function describeInsightsContract(
       expect(left).toEqual([2, 0]);
     });
 
-    test('leave no mark on a session whose own are seen when later ones name other agents’ sessions', async () => {
+    test('of other agents’ sessions don’t mark a session whose own failures are seen', async () => {
       const other = `${id}-other`;
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
       const left = await leftAfterFirstSeen(() => fails({ sessionId: `${other}/1` }));
@@ -209,7 +209,7 @@ export function describeInsightsContract(
       expect(await (await markSeen({ upTo: insight?.position })).json()).toMatchObject({ seen: 0, unseen: 0 });
     });
 
-    test('are not displaced by other signals, of which the newest are kept', async () => {
+    test('are not displaced by other signals; the newest of those are kept', async () => {
       await fails();
       const signal = (value: number) => ({
         ...{ kind: 'log', agentId: id, sessionId: undefined },

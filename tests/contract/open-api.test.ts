@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GROUPS } from '@/lib/server/open-api/route-docs';
 import { ROUTES, type Route } from '@/lib/server/routes';
 import { AccessStage } from '../support/access-stage';
+import { closed } from '../support/agui-verifier';
 import { type BusyAgent, busyAgent, CONSOLE, pathFor, validRequest } from '../support/busy-agent';
 
 /** The OpenAPI document, and the server's conformance to it. */
@@ -224,13 +225,4 @@ function errorsOf(schema: JsonSchema, value: unknown): string | null {
   const text = JSON.stringify(closed(schema)).replaceAll('"#/components/', '"document#/components/');
   const check = schemas.compile(JSON.parse(text));
   return check(value) ? null : JSON.stringify(check.errors?.slice(0, 4));
-}
-
-/** Forbids additional properties to find undocumented fields. */
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed);
-  if (typeof value !== 'object' || value === null) return value;
-  const fields = Object.fromEntries(Object.entries(value).map(([name, field]) => [name, closed(field)]));
-  const isShape = 'properties' in value && 'type' in value && !('additionalProperties' in value);
-  return isShape ? { ...fields, additionalProperties: false } : fields;
 }

@@ -6,7 +6,7 @@ import type { ServerTarget } from '../support/server-target';
 
 /** The session that owns a task's records, and how people settle records without an owner. */
 export function describeOwnershipContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
-  describe(`whose a task is, ${name}`, () => {
+  describe(`task ownership, ${name}`, () => {
     let target: ServerTarget;
     let serial = 0;
     let agentId = '';

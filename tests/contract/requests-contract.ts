@@ -379,7 +379,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         `The answer did not reach the agent (${because}).`,
       ]);
       const after = await requests();
-      // The first request stays as it was, and is over.
+      // The first request is unchanged and closed.
       expect(after.filter(({ outcome }) => outcome === 'cancelled').map(({ digest }) => digest)).toEqual([
         before[0]?.digest,
         before[1]?.digest,

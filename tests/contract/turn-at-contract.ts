@@ -6,7 +6,7 @@ import type { ServerTarget } from '../support/server-target';
 
 /** Which turn and tasks ran at a time of the agent's clock. */
 export function describeTurnAtContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
-  describe(`what ran when, ${name}`, () => {
+  describe(`turns by time, ${name}`, () => {
     let target: ServerTarget;
     let serial = 0;
     let id = '';

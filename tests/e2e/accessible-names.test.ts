@@ -3,11 +3,11 @@ import { playRecording } from '../support/play-recording';
 import { transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('a shell command that fails in the background has the documented accessible names', async () => {
-  const session = await playRecording(it.server, 'bash-bg', 'names-bash-bg');
-  const page = await it.open(`/sessions/${session}`);
+  const session = await playRecording(site.server, 'bash-bg', 'names-bash-bg');
+  const page = await site.open(`/sessions/${session}`);
   await page.getByRole('navigation', { name: 'Sessions', exact: true }).waitFor();
   await page.getByRole('status', { name: 'Connection', exact: true }).getByText('Live').waitFor();
   const turns = transcriptOf(page).getByRole('article');
@@ -22,5 +22,5 @@ test('a shell command that fails in the background has the documented accessible
   });
   await wokenTurn.getByText('Poll exited with code 3').waitFor();
   expect(await wokenTurn.getByRole('link', { name: 'Poll', exact: true }).count()).toBe(1);
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -5,10 +5,10 @@ import { press } from '../support/press';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('a message waits for its uploads, and is not sent when one failed', async () => {
-  const { runner, page, composer, attached, close } = await attachmentAgent(it, 'attach-all-waiter');
+  const { runner, page, composer, attached, close } = await attachmentAgent(site, 'attach-all-waiter');
   let [isAway, letUploadsPass] = [true, () => {}];
   const held = new Promise<void>((resolve) => {
     letUploadsPass = resolve;
@@ -45,11 +45,11 @@ test('a message waits for its uploads, and is not sent when one failed', async (
   await close();
   // The browser logs the request that this test aborts, and the one that the server refuses.
   const expected = /net::ERR_FAILED|status of 400/;
-  it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
+  site.complaints.splice(0, site.complaints.length, ...site.complaints.filter((one) => !expected.test(one)));
 });
 
 test('a message returns to the composer when the server no longer has its file', async () => {
-  const { runner, page, composer, attached, close } = await attachmentAgent(it, 'attach-all-forgetful');
+  const { runner, page, composer, attached, close } = await attachmentAgent(site, 'attach-all-forgetful');
   await chooseFiles(page, textFile('old.txt', 'old'));
   await attached.getByText('old.txt').waitFor();
   await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
@@ -73,11 +73,11 @@ test('a message returns to the composer when the server no longer has its file',
   await close();
   // The browser logs the two responses of this test.
   const expected = /status of 40[04]/;
-  it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
+  site.complaints.splice(0, site.complaints.length, ...site.complaints.filter((one) => !expected.test(one)));
 });
 
 test.each([360, 1280])('attachments have no axe violation and do not scroll sideways at %i px', async (width) => {
-  const { runner, page, composer, attached, close } = await attachmentAgent(it, `attach-all-narrow-${width}`);
+  const { runner, page, composer, attached, close } = await attachmentAgent(site, `attach-all-narrow-${width}`);
   await page.setViewportSize({ width, height: 800 });
   const long = `${'a-very-long-name-of-a-file'.repeat(6)}.log`;
   await chooseFiles(page, imageFile('sent.png'), textFile(long, 'x'), imageFile('other.png'));
@@ -96,5 +96,5 @@ test.each([360, 1280])('attachments have no axe violation and do not scroll side
   }));
   expect(scroll).toBeLessThanOrEqual(client);
   await close();
-  expect(it.complaints).toEqual([]);
+  expect(site.complaints).toEqual([]);
 });

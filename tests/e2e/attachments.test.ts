@@ -5,7 +5,7 @@ import { hashOf, PNG } from '../support/attachments';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 /** Pastes a PNG file into the composer. */
 const paste = (page: Page, name: string) =>
@@ -32,7 +32,7 @@ const drop = (page: Page, name: string, text: string) =>
   );
 
 test('files are attached by choosing, pasting and dropping, sent with the message, and shown after a reload', async () => {
-  const { runner, page, sessionId, composer, attached, close } = await attachmentAgent(it, 'attach-carrier');
+  const { runner, page, sessionId, composer, attached, close } = await attachmentAgent(site, 'attach-carrier');
   await page.getByRole('button', { name: 'Attach files' }).waitFor();
   await chooseFiles(page, textFile('build.log', 'It broke.'));
   await paste(page, 'shot.png');
@@ -78,7 +78,7 @@ test('files are attached by choosing, pasting and dropping, sent with the messag
       shown.getByRole('link', { name: /build\.log.*9 bytes/ }).click(),
     ]);
     expect(download.suggestedFilename()).toBe('build.log');
-    const [opened] = await Promise.all([it.context.waitForEvent('page'), image.click()]);
+    const [opened] = await Promise.all([site.context.waitForEvent('page'), image.click()]);
     await opened.waitForLoadState();
     expect(new URL(opened.url()).pathname).toBe(`/api/v1/attachments/${shot.hash}`);
     await opened.close();
@@ -87,6 +87,6 @@ test('files are attached by choosing, pasting and dropping, sent with the messag
   const expected = new RegExp(
     `Applying inline style violates.*/attachments/${shot.hash}\\?session=${sessionId}&name=[^)]+\\)$`,
   );
-  it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
+  site.complaints.splice(0, site.complaints.length, ...site.complaints.filter((one) => !expected.test(one)));
   await close();
 });

@@ -5,7 +5,7 @@ import { perFile, visitOwn } from '../support/visit';
 
 /** The largest fleet that Interlude supports. */
 const AGENTS = 1_000;
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 
 beforeAll(async () => {
   const records = Array.from({ length: AGENTS }, (_, index) => ({
@@ -24,16 +24,16 @@ beforeAll(async () => {
     occurredAt: Date.now(),
     event: { type: 'RUN_STARTED', threadId: 'second-of-7', runId: 'r1' },
   };
-  const response = await fetch(`${it.server.url}/api/v1/events`, {
+  const response = await fetch(`${site.server.url}/api/v1/events`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${site.server.token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ producer: { id: 'seeder', epoch: 1 }, records: [...records, busy] }),
   });
   expect(response.status).toBe(200);
 });
 
 test('a thousand agents are sorted and filtered, and the address restores the same view', async () => {
-  const page = await it.load('/agents');
+  const page = await site.load('/agents');
   await live(page);
   await page.getByText('1,000 agents, by name').waitFor();
   const heads = page.getByRole('rowheader');
@@ -60,7 +60,7 @@ test('a thousand agents are sorted and filtered, and the address restores the sa
 });
 
 test('selected agents have no axe violation', async () => {
-  const page = await it.load('/agents?q=runner-70');
+  const page = await site.load('/agents?q=runner-70');
   await live(page);
   await page.getByRole('checkbox', { name: 'Select “runner-70”', exact: true }).check();
   await page.getByRole('region', { name: 'Selected agents' }).waitFor();

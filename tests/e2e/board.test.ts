@@ -6,17 +6,17 @@ import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
 // The server refuses to retire the agent at work.
-const it = perFile(visit, /409 \(Conflict\)/);
+const site = perFile(visit, /409 \(Conflict\)/);
 beforeAll(async () => {
-  await new EventWriter(it.server, 'board-idle').write('board-done', userTurn('r1', 'Build it', 'Built.'));
-  await new EventWriter(it.server, 'board-busy').write('board-open', [
+  await new EventWriter(site.server, 'board-idle').write('board-done', userTurn('r1', 'Build it', 'Built.'));
+  await new EventWriter(site.server, 'board-busy').write('board-open', [
     ...userTurn('r1', 'Watch the deployment', 'Watching.'),
     { type: 'RUN_STARTED', threadId: 's', runId: 'r2' },
   ]);
 });
 
 test('the agents page charts fleet activity, and lists the agents that the address selects', async () => {
-  const page = await it.load('/agents?q=board-&sort=-name');
+  const page = await site.load('/agents?q=board-&sort=-name');
   const names = () =>
     page.getByRole('rowheader').evaluateAll((all) => all.map((one) => one.querySelector('a')?.textContent));
   await expect.poll(names).toEqual(['board-idle', 'board-busy']);
@@ -38,11 +38,11 @@ test('the agents page charts fleet activity, and lists the agents that the addre
   await page.getByRole('button', { name: 'Activity' }).click();
   await chart.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Activity' }).click();
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('retires and unretires selected agents, and shows why a working agent is not retired', async () => {
-  const page = await it.open('/agents?q=board-');
+  const page = await site.open('/agents?q=board-');
   const bar = page.getByRole('region', { name: 'Selected agents' });
   await page.getByRole('checkbox', { name: 'Select “board-busy”', exact: true }).check();
   await page.getByRole('checkbox', { name: 'Select “board-idle”', exact: true }).check();
@@ -53,13 +53,13 @@ test('retires and unretires selected agents, and shows why a working agent is no
   const outcomes = bar.getByRole('list', { name: 'Retire: results' });
   await outcomes.getByText(/^The agent has 1 active session\./).waitFor();
   await outcomes.getByText('retired').waitFor();
-  const retiredAt = async (id: string) => (await it.read<{ agent: AgentSummary }>(`/agents/${id}`)).agent.retiredAt;
+  const retiredAt = async (id: string) => (await site.read<{ agent: AgentSummary }>(`/agents/${id}`)).agent.retiredAt;
   expect([await retiredAt('board-busy'), await retiredAt('board-idle')]).toEqual([null, expect.any(Number)]);
-  await it.leave(page);
+  await site.leave(page);
 
-  const again = await it.open('/agents?q=board-idle&retired=1');
+  const again = await site.open('/agents?q=board-idle&retired=1');
   await again.getByRole('checkbox', { name: 'Select “board-idle”', exact: true }).check();
   await bar.getByRole('button', { name: 'Unretire' }).click();
   await expect.poll(() => retiredAt('board-idle')).toBe(null);
-  await it.leave(again);
+  await site.leave(again);
 });

@@ -6,10 +6,10 @@ import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { openProfile, perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 const SESSION = 'passed-on';
 beforeAll(async () => {
-  await new EventWriter(it.server, 'passed-on-builder').write(SESSION, userTurn('r1', 'Build it', 'It builds.'));
+  await new EventWriter(site.server, 'passed-on-builder').write(SESSION, userTurn('r1', 'Build it', 'It builds.'));
 });
 
 /** The browser of a shared machine. */
@@ -21,25 +21,25 @@ async function ownBrowser(): Promise<BrowserContext> {
 
 /** Replaces the sign-in of the browser. */
 async function signIn(context: BrowserContext, id: string): Promise<void> {
-  const value = await signInOperator(it.server, id);
-  await context.addCookies([{ name: 'interlude', value, url: it.server.url, httpOnly: true }]);
+  const value = await signInOperator(site.server, id);
+  await context.addCookies([{ name: 'interlude', value, url: site.server.url, httpOnly: true }]);
 }
 
 async function openSession(context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
-  await page.goto(`${it.server.url}/sessions/${SESSION}`);
+  await page.goto(`${site.server.url}/sessions/${SESSION}`);
   await live(page);
   return page;
 }
 
 async function setBlocked(member: string, blocked: boolean): Promise<void> {
-  const headers = { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' };
+  const headers = { authorization: `Bearer ${site.server.token}`, 'content-type': 'application/json' };
   const init = { method: 'PUT', headers, body: JSON.stringify({ blocked }) };
-  expect((await fetch(`${it.server.url}/api/v1/members/${member}`, init)).status).toBe(200);
+  expect((await fetch(`${site.server.url}/api/v1/members/${member}`, init)).status).toBe(200);
 }
 
 const field = (page: Page) => page.getByRole('textbox', { name: /^Message to/ });
-const transcript = async () => JSON.stringify(await it.read(`/sessions/${SESSION}/transcript`));
+const transcript = async () => JSON.stringify(await site.read(`/sessions/${SESSION}/transcript`));
 const keys = (page: Page) => page.evaluate(() => Object.keys(localStorage));
 
 test('one person’s browser state is not sent as the next person, and waits for its author', async () => {
@@ -95,7 +95,7 @@ test('a sign-out clears the browser’s storage, and leaves every tab', async ()
   const [other, page] = [await openSession(context), await openSession(context)];
   await field(other).fill('Half a thought of Ida');
   await expect.poll(() => keys(page)).toContain(`interlude:of:Ida:draft:${SESSION}`);
-  await page.goto(`${it.server.url}/settings`);
+  await page.goto(`${site.server.url}/settings`);
   await live(page);
   const answered = page.waitForResponse((response) => response.url().endsWith('/sign-out'));
   await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();

@@ -6,10 +6,10 @@ import { live } from '../support/transcript-page';
 import { message, taskStarted, toolCall } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
-  agent = new EventWriter(it.server, 'calls-all-editor');
+  agent = new EventWriter(site.server, 'calls-all-editor');
 });
 
 const startedCall = (id: string, name: string, args: object): AgUiEvent[] => [
@@ -33,7 +33,7 @@ test('a call that waits for a person has neither spinner nor clock, and no butto
     ...startedCall('yes', 'Bash', { command: 'ls' }),
     request('opened', 'yes', { title: 'Do two', input: { command: 'ls' } }),
   ]);
-  const page = await it.open('/sessions/calls-waits');
+  const page = await site.open('/sessions/calls-waits');
   await page.getByRole('button', { name: 'Bash rm -rf build denied' }).waitFor();
   const waiting = page.getByRole('button', { name: 'Bash ls waiting for you' });
   expect(await waiting.locator('time, .animate-turn').count()).toBe(0);
@@ -61,7 +61,7 @@ test('a call that waits for a person has neither spinner nor clock, and no butto
   expect(await pinned.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
   await press(pinned.getByRole('button', { name: 'Dismiss' }));
   await pinned.waitFor({ state: 'detached' });
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a call with its request elsewhere has no spinner, and clocks are the server’s when the browser’s is wrong', async () => {
@@ -78,12 +78,12 @@ test('a call with its request elsewhere has no spinner, and clocks are the serve
     ...startedCall('inner', 'Bash', { command: 'ls inner' }).map((event) => ({ ...event, ...ofTask })),
     request('opened', 'inner', { title: 'Asked by the subagent', input: command }),
   ]);
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   await page.addInitScript(() => {
     const real = Date.now;
     Date.now = () => real() + 5 * 3_600_000;
   });
-  await page.goto(`${it.server.url}/sessions/calls-apart`);
+  await page.goto(`${site.server.url}/sessions/calls-apart`);
   await live(page);
   await page.getByRole('button', { name: 'Steps' }).click();
   for (const name of ['Bash ls waiting for you', 'Bash ls inner waiting for you']) {

@@ -4,10 +4,10 @@ import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, toolCall, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
-  agent = new EventWriter(it.server, 'calls-editor');
+  agent = new EventWriter(site.server, 'calls-editor');
 });
 
 test('an edit unfolds to its changed lines in colour, and a to-do list to a checklist', async () => {
@@ -24,7 +24,7 @@ test('an edit unfolds to its changed lines in colour, and a to-do list to a chec
     ...toolCall('t3', 'TodoWrite', { todos }, 'ok'),
   ];
   await agent.write('calls-edits', userTurn('r', 'Mend it', work));
-  const page = await it.open('/sessions/calls-edits');
+  const page = await site.open('/sessions/calls-edits');
   await live(page);
   await page.getByRole('button', { name: 'Edit a.ts 2 lines added, 1 removed' }).click();
   await expect.poll(() => page.getByRole('deletion').allInnerTexts()).toEqual(['−\ntwo']);
@@ -45,13 +45,13 @@ test('an edit unfolds to its changed lines in colour, and a to-do list to a chec
   await expect
     .poll(async () => (await items.allTextContents()).map((text) => text.trim()))
     .toEqual(['done: Read', 'in progress: Run the tests']);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('the duration of a task stays on one line beside a long name', async () => {
   const work = [taskStarted('t', 'a long name '.repeat(20)), taskEnded('t', 'completed', {})];
   await agent.write('calls-long-name', userTurn('r', 'Go', work));
-  const page = await it.open('/sessions/calls-long-name');
+  const page = await site.open('/sessions/calls-long-name');
   await live(page);
   const time = page
     .getByRole('group', { name: /^Task/ })
@@ -60,5 +60,5 @@ test('the duration of a task stays on one line beside a long name', async () => 
   await time.waitFor();
   expect(await time.evaluate((element) => element.getClientRects().length)).toBe(1);
   expect((await time.boundingBox())?.height).toBeLessThan(24);
-  await it.leave(page);
+  await site.leave(page);
 });

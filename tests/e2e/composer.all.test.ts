@@ -8,10 +8,10 @@ import { perFile, visit } from '../support/visit';
 import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 
 // Requests that a test aborts.
-const it = perFile(visit, /ERR_FAILED.*\/messages/);
+const site = perFile(visit, /ERR_FAILED.*\/messages/);
 
 test('a message is sent once when its response is lost', async () => {
-  const { runner, page, composer, close } = await idleAgent(it, 'compose-all-echo');
+  const { runner, page, composer, close } = await idleAgent(site, 'compose-all-echo');
   let attempts = 0;
   await page.route('**/api/v1/sessions/compose-all-echo-session/messages', async (route) => {
     attempts += 1;
@@ -32,7 +32,7 @@ test('a message is sent once when its response is lost', async () => {
 });
 
 test('a permission is decided by key, stays in sight, and shows who decided it', async () => {
-  const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-all-asker');
+  const { agent, runner, page, sessionId, close } = await idleAgent(site, 'compose-all-asker');
   const input = { command: 'rm -rf build' };
   await agent.write(sessionId, [
     turnOf('RUN_STARTED', 'second', []),
@@ -80,7 +80,7 @@ test('a permission is decided by key, stays in sight, and shows who decided it',
 });
 
 test('a task is stopped with two presses, and again after a failure', async () => {
-  const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-all-stopper');
+  const { agent, runner, page, sessionId, close } = await idleAgent(site, 'compose-all-stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Nightly build')]);
   const card = page.getByRole('group', { name: 'Task Nightly build: running' });
   await press(card.getByRole('button', { name: 'Stop “Nightly build”' }));
@@ -103,7 +103,7 @@ for (const [width, height] of [
   [1280, 800],
 ] as const) {
   test(`session page with requests has no axe violation and fits at ${width} px, in light and dark`, async () => {
-    const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, `compose-all-wide-${width}`);
+    const { agent, runner, page, sessionId, composer, close } = await idleAgent(site, `compose-all-wide-${width}`);
     await page.setViewportSize({ width, height });
     await composer.fill('A message that fails');
     await composer.press('Enter');

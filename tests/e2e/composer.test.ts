@@ -8,12 +8,12 @@ import { perFile, visit } from '../support/visit';
 import { answer, turnOf } from '../support/wire-runner';
 
 // Requests that a test aborts.
-const it = perFile(visit, /ERR_FAILED.*\/messages/);
+const site = perFile(visit, /ERR_FAILED.*\/messages/);
 
 const said = (page: Page, text: string) => transcriptOf(page).getByText(text, { exact: true });
 
 test('a message appears at once, reaches the runner, and shows queued, delivered and seen', async () => {
-  const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, 'compose-courier');
+  const { agent, runner, page, sessionId, composer, close } = await idleAgent(site, 'compose-courier');
   await page.keyboard.press('c');
   expect(await isFocused(composer)).toBe(true);
   await page.keyboard.type('Line one');
@@ -56,7 +56,7 @@ test('a message appears at once, reaches the runner, and shows queued, delivered
 });
 
 test('a message survives a reload while the server is away, and is sent once when it returns', async () => {
-  const { runner, page, composer, close } = await idleAgent(it, 'compose-patient');
+  const { runner, page, composer, close } = await idleAgent(site, 'compose-patient');
   const refuse = (route: { abort: () => Promise<void> }) => route.abort();
   await page.route('**/api/v1/sessions/*/messages', refuse);
   await composer.fill('Through the storm');
@@ -80,7 +80,7 @@ test('a message survives a reload while the server is away, and is sent once whe
 });
 
 test('a draft is kept for its session across a reload', async () => {
-  const { page, composer, close } = await idleAgent(it, 'compose-writer');
+  const { page, composer, close } = await idleAgent(site, 'compose-writer');
   await composer.fill('Half a thou');
   await page.reload();
   await expect.poll(() => composer.inputValue()).toBe('Half a thou');
@@ -88,7 +88,7 @@ test('a draft is kept for its session across a reload', async () => {
 });
 
 test('Ctrl+. in the composer interrupts the turn', async () => {
-  const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, 'compose-stopper');
+  const { agent, runner, page, sessionId, composer, close } = await idleAgent(site, 'compose-stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [])]);
   await composer.focus();
   await untilPressable(page.getByRole('button', { name: 'Interrupt' }));
@@ -105,7 +105,7 @@ test('Ctrl+. in the composer interrupts the turn', async () => {
 });
 
 test('Esc moves from the composer to the transcript, keeps the draft and interrupts nothing', async () => {
-  const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, 'compose-escaper');
+  const { agent, runner, page, sessionId, composer, close } = await idleAgent(site, 'compose-escaper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [])]);
   await untilPressable(page.getByRole('button', { name: 'Interrupt' }));
   const posts: string[] = [];
@@ -124,7 +124,7 @@ test('Esc moves from the composer to the transcript, keeps the draft and interru
   }
   // From the transcript, Esc moves to the list, where it does nothing.
   await page.keyboard.press('Escape');
-  await page.waitForURL(`${it.server.url}/`);
+  await page.waitForURL(`${site.server.url}/`);
   await page.keyboard.press('Escape');
   await page.keyboard.press('Escape');
   page.off('request', note);
@@ -134,7 +134,7 @@ test('Esc moves from the composer to the transcript, keeps the draft and interru
 });
 
 test('a failure out of sight is shown where the reader is', async () => {
-  const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-distant');
+  const { agent, runner, page, sessionId, close } = await idleAgent(site, 'compose-distant');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Long watch')]);
   const card = page.getByRole('group', { name: 'Task Long watch: running' });
   await press(card.getByRole('button', { name: 'Stop “Long watch”' }));

@@ -16,30 +16,30 @@ import { LogWriter } from '../support/log-writer';
 import { userTurn } from '../support/turn-events';
 import { WireRunner } from '../support/wire-runner';
 
-let it: EmbedStage;
+let site: EmbedStage;
 beforeAll(async () => {
-  it = await embedStage();
+  site = await embedStage();
 });
-afterAll(() => it.close());
+afterAll(() => site.close());
 
 test('a frame on another site, with cookies blocked, shows a live session with only its token', async () => {
-  await expectLiveByTokenAlone(it, 'crossSite');
+  await expectLiveByTokenAlone(site, 'crossSite');
 });
 
 test('frames show an agent’s log live, and report a followed link to the console instead of following it', async () => {
-  const { sessionId, agentId } = await newSession(it);
-  const writer = new LogWriter(it.server, agentId, `${agentId}-log`);
+  const { sessionId, agentId } = await newSession(site);
+  const writer = new LogWriter(site.server, agentId, `${agentId}-log`);
   await writer.write([{ message: 'A line of the log' }]);
-  const from = it.front.passed.length;
-  const logs = await it.open('crossSite', `agentLogs=${agentId}`);
-  const log = await embedIn(logs, it.origin);
+  const from = site.front.passed.length;
+  const logs = await site.open('crossSite', `agentLogs=${agentId}`);
+  const log = await embedIn(logs, site.origin);
   await log.getByText('A line of the log').waitFor();
   await writer.write([{ message: 'A later line' }]);
   await log.getByText('A later line').waitFor();
   await logs.close();
 
-  const page = await it.open('crossSite', 'fleet');
-  const fleet = await embedIn(page, it.origin);
+  const page = await site.open('crossSite', 'fleet');
+  const fleet = await embedIn(page, site.origin);
   const address = fleet.url();
   await fleet.locator(`[data-session-row="${sessionId}"]`).click();
   await expect
@@ -48,27 +48,29 @@ test('frames show an agent’s log live, and report a followed link to the conso
       type: 'navigate',
       to: { session: sessionId, anchor: null },
       path: `/sessions/${sessionId}`,
-      url: `${it.origin}/sessions/${sessionId}`,
+      url: `${site.origin}/sessions/${sessionId}`,
     });
   expect(fleet.url()).toBe(address);
   // Nothing was requested from the dashboard's own pages, not even prefetched.
   const known = /^\/(embed[./]|_next\/static\/|api\/v1\/)/;
-  expect(it.front.passed.slice(from).filter(({ path }) => !known.test(path))).toEqual([]);
+  expect(site.front.passed.slice(from).filter(({ path }) => !known.test(path))).toEqual([]);
   await page.close();
 });
 
 test('no address, history, page, worker name, storage or console contains a token', async () => {
-  const { sessionId, agent } = await newSession(it);
-  const from = it.front.passed.length;
-  const page = await it.open('sameSite', `session=${sessionId}`);
-  const frame = await embedIn(page, it.origin);
+  const { sessionId, agent } = await newSession(site);
+  const from = site.front.passed.length;
+  const page = await site.open('sameSite', `session=${sessionId}`);
+  const frame = await embedIn(page, site.origin);
   await showsTranscript(frame);
-  const before = it.console.asked;
-  await it.front.revoke(it.front.tokens.at(-1) ?? '');
-  await expect.poll(() => it.console.asked).toBeGreaterThan(before);
+  const before = site.console.asked;
+  await site.front.revoke(site.front.tokens.at(-1) ?? '');
+  await expect.poll(() => site.console.asked).toBeGreaterThan(before);
   await agent.write(sessionId, userTurn('r2', 'Go on', 'And on'));
   await showsTranscript(frame, 'And on');
-  const used = new Set(it.front.passed.slice(from).flatMap(({ bearer }) => (bearer?.startsWith('ile_') ? bearer : [])));
+  const used = new Set(
+    site.front.passed.slice(from).flatMap(({ bearer }) => (bearer?.startsWith('ile_') ? bearer : [])),
+  );
   expect(used.size).toBeGreaterThan(1);
   const places = await frame.evaluate(() => [
     document.documentElement.outerHTML,
@@ -83,25 +85,25 @@ test('no address, history, page, worker name, storage or console contains a toke
       .filter((value) => typeof value === 'string'),
   ]);
   const outside = [
-    ...it.front.passed.map(({ path }) => path),
-    ...it.said,
-    ...it.context.serviceWorkers().map((worker) => worker.url()),
+    ...site.front.passed.map(({ path }) => path),
+    ...site.said,
+    ...site.context.serviceWorkers().map((worker) => worker.url()),
     ...page.workers().map((worker) => worker.url()),
     await page.content(),
-    it.server.output,
+    site.server.output,
   ];
   for (const token of used) expect([...places, ...outside].filter((text) => text.includes(token))).toEqual([]);
   await page.close();
 });
 
 test('a viewer’s frame has no controls that act', async () => {
-  const { sessionId, agent, agentId } = await newSession(it);
+  const { sessionId, agent, agentId } = await newSession(site);
   await agent.status(sessionId, { kind: 'test' });
-  const runner = await WireRunner.connect(it.server, agentId);
+  const runner = await WireRunner.connect(site.server, agentId);
   const started = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'Poll the queue' } };
   await agent.write(sessionId, [started, permissionAsked('ask-1')]);
-  const page = await it.open('crossSite', `session=${sessionId}`);
-  const frame = await embedIn(page, it.origin);
+  const page = await site.open('crossSite', `session=${sessionId}`);
+  const frame = await embedIn(page, site.origin);
   const card = frame.getByRole('region', { name: /^Permission/ }).first();
   await card.getByText('You can view this request, but not answer it.').waitFor();
   expect(await card.getByRole('button', { name: /Allow|Deny/ }).count()).toBe(0);
@@ -123,14 +125,14 @@ test('a viewer’s frame has no controls that act', async () => {
 });
 
 test('an operator’s frame sends messages, and opens the dashboard to answer a request', async () => {
-  await (await signInBeside(it)).close();
-  const { sessionId, agent, agentId } = await newSession(it);
+  await (await signInBeside(site)).close();
+  const { sessionId, agent, agentId } = await newSession(site);
   await agent.status(sessionId, { kind: 'test' });
-  const runner = await WireRunner.connect(it.server, agentId);
+  const runner = await WireRunner.connect(site.server, agentId);
   await agent.write(sessionId, [permissionAsked('ask-2')]);
-  const from = it.front.passed.length;
-  const page = await it.open('crossSite', `session=${sessionId}&mayAct=1`);
-  const frame = await embedIn(page, it.origin);
+  const from = site.front.passed.length;
+  const page = await site.open('crossSite', `session=${sessionId}&mayAct=1`);
+  const frame = await embedIn(page, site.origin);
   const field = frame.getByRole('textbox', { name: `Message to “${agentId}”` });
   await field.fill('From the frame');
   await field.press('Enter');
@@ -138,33 +140,33 @@ test('an operator’s frame sends messages, and opens the dashboard to answer a 
 
   const card = frame.getByRole('region', { name: /^Permission/ }).first();
   expect(await card.getByRole('button', { name: /Allow|Deny/ }).count()).toBe(0);
-  const opens = it.context.waitForEvent('page');
+  const opens = site.context.waitForEvent('page');
   await card.getByRole('link', { name: 'Answer in Interlude' }).click();
   const own = await opens;
-  await own.waitForURL(`${it.origin}/sessions/${sessionId}#request-ask-2`);
+  await own.waitForURL(`${site.origin}/sessions/${sessionId}#request-ask-2`);
   expect(await own.evaluate(() => window.opener)).toBeNull();
   await own
     .getByRole('region', { name: /^Permission/ })
     .first()
     .waitFor();
   expect(
-    apiRequestsSince(it, from).filter(({ method, path }) => method === 'POST' && path.includes('/requests/')),
+    apiRequestsSince(site, from).filter(({ method, path }) => method === 'POST' && path.includes('/requests/')),
   ).toEqual([]);
   runner.leave();
   await Promise.all([page.close(), own.close()]);
 });
 
 test('a shell outside a frame, or in a nested frame, says why it is empty and uses no token', async () => {
-  const { sessionId } = await newSession(it);
-  const token = await embedToken(it, sessionId);
-  const alone = await it.context.newPage();
-  await alone.goto(`${it.origin}/embed/sessions/${sessionId}#token=${token}`);
+  const { sessionId } = await newSession(site);
+  const token = await embedToken(site, sessionId);
+  const alone = await site.context.newPage();
+  await alone.goto(`${site.origin}/embed/sessions/${sessionId}#token=${token}`);
   await alone.getByText('This page only works in a frame').waitFor();
-  expect(alone.url()).toBe(`${it.origin}/embed/sessions/${sessionId}`);
-  const around = await it.open('sameSite', `session=${sessionId}`, '/around');
-  const nested = await embedIn(around, it.origin);
+  expect(alone.url()).toBe(`${site.origin}/embed/sessions/${sessionId}`);
+  const around = await site.open('sameSite', `session=${sessionId}`, '/around');
+  const nested = await embedIn(around, site.origin);
   await nested.getByText('This frame is inside another frame').waitFor();
-  const used = it.front.passed.some(({ bearer }) => bearer === token);
+  const used = site.front.passed.some(({ bearer }) => bearer === token);
   expect(used).toBe(false);
   for (const shell of [alone.mainFrame(), nested]) {
     expect(await shell.getByText('Here I am').count()).toBe(0);
@@ -174,10 +176,10 @@ test('a shell outside a frame, or in a nested frame, says why it is empty and us
 
 test('headers allow other sites to frame embeds only, and to read only public files', async () => {
   const headersOf = async (path: string, more: Record<string, string> = {}) =>
-    (await fetch(`${it.server.url}${path}`, { redirect: 'manual', headers: more })).headers;
+    (await fetch(`${site.server.url}${path}`, { redirect: 'manual', headers: more })).headers;
   const embed = await headersOf('/embed/fleet');
   expect(embed.get('content-security-policy')).toContain(
-    `frame-ancestors ${it.originOf('sameSite')} ${it.originOf('crossSite')}`,
+    `frame-ancestors ${site.originOf('sameSite')} ${site.originOf('crossSite')}`,
   );
   expect(Object.fromEntries(embed)).toMatchObject({
     'cross-origin-resource-policy': 'cross-origin',
@@ -188,7 +190,7 @@ test('headers allow other sites to frame embeds only, and to read only public fi
   for (const name of ['x-frame-options', 'cross-origin-opener-policy', 'access-control-allow-origin', 'set-cookie']) {
     expect([name, embed.get(name)]).toEqual([name, null]);
   }
-  const text = await (await fetch(`${it.server.url}/embed/fleet`)).text();
+  const text = await (await fetch(`${site.server.url}/embed/fleet`)).text();
   const script = /src="(\/_next\/static\/[^"]+\.js)"/.exec(text)?.[1] ?? '';
   for (const path of ['/embed.js', script]) {
     const given = await headersOf(path);

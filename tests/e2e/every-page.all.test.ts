@@ -81,34 +81,34 @@ const PAGES: Record<string, Shown> = {
 };
 
 describe('the dashboard', () => {
-  let it: OwnVisit;
+  let site: OwnVisit;
   let removeMembers: () => Promise<void>;
   beforeAll(async () => {
-    it = await visitOwn();
-    await playRecording(it.server, 'demo/test-run');
-    await playRecording(it.server, 'demo/research');
+    site = await visitOwn();
+    await playRecording(site.server, 'demo/test-run');
+    await playRecording(site.server, 'demo/research');
     const wide = 'w'.repeat(200);
-    await new EventWriter(it.server, `agent-${wide}`).write('wide', userTurn('r1', `${wide} and on`, WIDE_MESSAGE));
-    const asker = new EventWriter(it.server, 'asker');
+    await new EventWriter(site.server, `agent-${wide}`).write('wide', userTurn('r1', `${wide} and on`, WIDE_MESSAGE));
+    const asker = new EventWriter(site.server, 'asker');
     await asker.write('asks', [...userTurn('r1', 'Run it', 'May I?'), permissionAsked('q1')]);
     await asker.failHook('Stop', 'exit 3', 'asks');
     await asker.staysInTouch();
-    await new LogWriter(it.server, 'asker', 'asker-log').write([
+    await new LogWriter(site.server, 'asker', 'asker-log').write([
       { message: 'A line of the log' },
       { message: 'It broke', level: 'error' },
     ]);
-    removeMembers = await addMembers(it.server);
+    removeMembers = await addMembers(site.server);
   });
   afterAll(async () => {
     await removeMembers();
-    await it.close();
-    expect(it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one))).toEqual([]);
+    await site.close();
+    expect(site.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one))).toEqual([]);
   });
 
   test.each(Object.keys(PAGES))(
     '%s has no axe violation in light or dark, and does not scroll sideways',
     async (name) => {
-      await expectNoBarrier(it, PAGES[name] as Shown);
+      await expectNoBarrier(site, PAGES[name] as Shown);
     },
   );
 
@@ -117,7 +117,7 @@ describe('the dashboard', () => {
     onTestFinished(close);
     const page = await context.newPage();
     await page.goto(
-      await anotherSite(`<script>location.href = ${JSON.stringify(await newSignInLink(it.server))}</script>`),
+      await anotherSite(`<script>location.href = ${JSON.stringify(await newSignInLink(site.server))}</script>`),
     );
     await page.getByRole('heading', { name: 'Sign in?' }).waitFor();
     for (const width of WIDTHS) {
@@ -132,7 +132,7 @@ describe('the dashboard', () => {
   });
 
   test('the note of an empty log is below its toolbar at 360 px', async () => {
-    const page = await open(it, '/agents/agent-demo-test-run/logs', 360);
+    const page = await open(site, '/agents/agent-demo-test-run/logs', 360);
     const note = page.getByText('No log lines yet');
     await note.waitFor();
     const [above, below] = [await page.getByRole('toolbar', { name: 'Log' }).boundingBox(), await note.boundingBox()];
@@ -142,50 +142,50 @@ describe('the dashboard', () => {
 });
 
 describe('an empty dashboard', () => {
-  let it: OwnVisit;
+  let site: OwnVisit;
   beforeAll(async () => {
-    it = await visitOwn();
+    site = await visitOwn();
   });
   afterAll(async () => {
-    await it.close();
-    expect(it.complaints).toEqual([]);
+    await site.close();
+    expect(site.complaints).toEqual([]);
   });
 
   test.each(['/', '/agents', '/inbox', '/settings/members'])(
     '%s has no axe violation in light or dark, and does not scroll sideways',
-    (path) => expectNoBarrier(it, { path }),
+    (path) => expectNoBarrier(site, { path }),
   );
 });
 
 describe('an embed', () => {
-  let it: EmbedStage;
+  let site: EmbedStage;
   beforeAll(async () => {
-    it = await embedStage();
+    site = await embedStage();
   });
-  afterAll(() => it.close());
+  afterAll(() => site.close());
 
   /** A session with a task and a request, and a connected runner. */
   async function busySession(): Promise<EmbeddedSession> {
-    const session = await newSession(it);
+    const session = await newSession(site);
     await session.agent.status(session.sessionId, { kind: 'test' });
-    const runner = await WireRunner.connect(it.server, session.agentId);
+    const runner = await WireRunner.connect(site.server, session.agentId);
     onTestFinished(() => runner.leave());
     await session.agent.write(session.sessionId, [taskStarted('t1', 'Poll the queue'), permissionAsked('ask-1')]);
     return session;
   }
 
   const shells: Record<string, (session: EmbeddedSession) => Promise<Page>> = {
-    'of a session for a viewer': ({ sessionId }) => it.open('crossSite', `session=${sessionId}`),
-    'of a session for an operator': ({ sessionId }) => it.open('crossSite', `session=${sessionId}&mayAct=1`),
-    'of a log': ({ agentId }) => it.open('crossSite', `agentLogs=${agentId}`),
-    'of all sessions': () => it.open('crossSite', 'fleet'),
-    'whose tokens are refused': ({ sessionId }) => it.open('crossSite', `session=${sessionId}&rubbish`),
+    'of a session for a viewer': ({ sessionId }) => site.open('crossSite', `session=${sessionId}`),
+    'of a session for an operator': ({ sessionId }) => site.open('crossSite', `session=${sessionId}&mayAct=1`),
+    'of a log': ({ agentId }) => site.open('crossSite', `agentLogs=${agentId}`),
+    'of all sessions': () => site.open('crossSite', 'fleet'),
+    'whose tokens are refused': ({ sessionId }) => site.open('crossSite', `session=${sessionId}&rubbish`),
     'whose token is for another console': ({ sessionId }) =>
-      it.open('crossSite', `session=${sessionId}&parentOrigin=${it.originOf('sameSite')}`),
-    'in a frame within a frame': ({ sessionId }) => it.open('sameSite', `session=${sessionId}`, '/around'),
+      site.open('crossSite', `session=${sessionId}&parentOrigin=${site.originOf('sameSite')}`),
+    'in a frame within a frame': ({ sessionId }) => site.open('sameSite', `session=${sessionId}`, '/around'),
     'outside a frame': async ({ sessionId }) => {
-      const page = await it.context.newPage();
-      await page.goto(`${it.origin}/embed/sessions/${sessionId}#token=${await embedToken(it, sessionId)}`);
+      const page = await site.context.newPage();
+      await page.goto(`${site.origin}/embed/sessions/${sessionId}#token=${await embedToken(site, sessionId)}`);
       return page;
     },
   };
@@ -204,11 +204,11 @@ describe('an embed', () => {
     '%s has no axe violation in light or dark, and does not scroll sideways',
     async (name) => {
       const session = await busySession();
-      await new LogWriter(it.server, session.agentId, `${session.agentId}-log`).write([
+      await new LogWriter(site.server, session.agentId, `${session.agentId}-log`).write([
         { message: 'A line of the log' },
       ]);
       const page = await (shells[name] as (typeof shells)[string])(session);
-      const frame = await embedIn(page, it.origin);
+      const frame = await embedIn(page, site.origin);
       await shown[name]?.(frame);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 700 });
@@ -221,34 +221,34 @@ describe('an embed', () => {
   );
 
   test('with a revoked token has no axe violation in light or dark', async () => {
-    const { sessionId } = await newSession(it);
-    const page = await it.open('crossSite', `session=${sessionId}`);
-    const frame = await embedIn(page, it.origin);
+    const { sessionId } = await newSession(site);
+    const page = await site.open('crossSite', `session=${sessionId}`);
+    const frame = await embedIn(page, site.origin);
     await showsTranscript(frame);
-    it.console.refuses = true;
-    await it.front.revoke(it.front.tokens.at(-1) ?? '');
+    site.console.refuses = true;
+    await site.front.revoke(site.front.tokens.at(-1) ?? '');
     await frame.getByRole('alert').filter({ hasText: 'hasn’t provided a new token' }).waitFor();
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 700 });
       expect([width, await violationsInBothThemes(frame)]).toEqual([width, []]);
     }
-    it.console.refuses = false;
+    site.console.refuses = false;
     await page.close();
   });
 });
 
-async function open(it: OwnVisit, path: string, width: number): Promise<Page> {
-  const page = await it.context.newPage();
+async function open(site: OwnVisit, path: string, width: number): Promise<Page> {
+  const page = await site.context.newPage();
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
   await page.setViewportSize({ width, height: 800 });
-  await page.goto(`${it.server.url}${path}`);
+  await page.goto(`${site.server.url}${path}`);
   if (!/^\/(?:signed-out|nowhere)/.test(path)) await live(page);
   return page;
 }
 
 /** Checks a page at each width: loaded at the first, then resized like a reader's window. */
-async function expectNoBarrier(it: OwnVisit, { path, until }: Shown): Promise<void> {
-  const page = await open(it, path, WIDTHS[0]);
+async function expectNoBarrier(site: OwnVisit, { path, until }: Shown): Promise<void> {
+  const page = await open(site, path, WIDTHS[0]);
   await until?.(page);
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 });

@@ -6,22 +6,22 @@ import { EventWriter } from '../support/event-writer';
 import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 const row = (page: Page, session: string) => page.locator(`[data-session-row="${session}"]`).first();
-const unseen = async (agentId: string) => (await it.read<AgentDetail>(`/agents/${agentId}`)).agent.insightCount;
+const unseen = async (agentId: string) => (await site.read<AgentDetail>(`/agents/${agentId}`)).agent.insightCount;
 
 test('a failed signal of any name marks its session, and other signals mark nothing', async () => {
-  const agent = new EventWriter(it.server, 'failures-signals');
+  const agent = new EventWriter(site.server, 'failures-signals');
   await agent.write('failures-signalled', userTurn('r1', 'Hello', 'Here I am'));
-  const list = await it.open('/?agent=failures-signals');
+  const list = await site.open('/?agent=failures-signals');
   await row(list, 'failures-signalled').waitFor();
   const line = { level: 'info', component: 'context', message: 'two fifths are taken' };
   const ratio = { signal: 'context_ratio', value: 0.4, source: 'context', sessionId: 'failures-signalled' };
   await agent.log({ ...line, insight: ratio });
   const hostile = { signal: '\u202Eevil\n', value: { a: '\u0000' }, outcome: 3, detail: '\u202Etxet' };
   await agent.log({ ...line, insight: hostile });
-  const page = await it.load('/agents/failures-signals');
+  const page = await site.load('/agents/failures-signals');
   const signals = page.locator('section', { has: page.getByRole('heading', { name: 'Signals', exact: true }) });
   await signals.getByText('context_ratio').first().waitFor();
   expect(await signals.getByRole('listitem').count()).toBe(2);
@@ -41,5 +41,5 @@ test('a failed signal of any name marks its session, and other signals mark noth
   await expect.poll(() => unseen('failures-signals')).toBe(0);
   await row(list, 'failures-signalled').getByText('1 failure').waitFor({ state: 'detached' });
   await page.close();
-  await it.leave(list);
+  await site.leave(list);
 });

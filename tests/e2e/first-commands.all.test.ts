@@ -6,16 +6,16 @@ import { type FirstStart, firstStart, newUser, root, runPasted } from '../suppor
 import { startLiveServer } from '../support/live-server';
 import { tempDir } from '../support/temp-dir';
 
-let it: FirstStart;
+let site: FirstStart;
 /** The commands of the start page. */
 let commands: string[];
 beforeAll(async () => {
-  it = await firstStart();
-  const { page, commands: shown } = await it.welcome();
+  site = await firstStart();
+  const { page, commands: shown } = await site.welcome();
   commands = shown;
   await page.close();
 });
-afterAll(() => it.close());
+afterAll(() => site.close());
 
 const named = (words: string) => commands.find((command) => command.includes(words)) ?? '';
 
@@ -31,8 +31,8 @@ test('the first command of the start page runs Claude Code in a project', async 
 test('the second command of the start page installs the hooks and follows the terminals', async () => {
   const user = await newUser();
   const run = runPasted(named('hooks install'), user);
-  await expect.poll(async () => (await it.agentIds()).join()).toContain('terminals@');
-  expect(await readFile(join(user.HOME, '.claude', 'settings.json'), 'utf8')).toContain(it.server.dataDir);
+  await expect.poll(async () => (await site.agentIds()).join()).toContain('terminals@');
+  expect(await readFile(join(user.HOME, '.claude', 'settings.json'), 'utf8')).toContain(site.server.dataDir);
   expect(run.process.exitCode).toBe(null);
 });
 
@@ -41,13 +41,13 @@ test.each([
   ['replay', /^test-run-/],
 ])('the %s command of the start page shows sessions', async (words, id) => {
   runPasted(named(`npx interlude ${words}`), await newUser());
-  const ids = async () => (await it.sessions()).map(({ id }) => id);
+  const ids = async () => (await site.sessions()).map(({ id }) => id);
   await expect.poll(ids).toContainEqual(expect.stringMatching(id));
 });
 
 test('a second start with a demo names the command that runs the demo beside the first, which works', async () => {
-  const port = new URL(it.server.url).port;
-  const env = { INTERLUDE_DATA_DIR: it.server.dataDir };
+  const port = new URL(site.server.url).port;
+  const env = { INTERLUDE_DATA_DIR: site.server.dataDir };
   const end = await runShell(`npm start -s -- --demo --port ${port}`, env, root);
   expect(end.exitCode).toBe(1);
   const command = /to add the demo fleet, run: (.+)\n$/.exec(end.stderr)?.[1] ?? '';

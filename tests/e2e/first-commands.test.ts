@@ -4,13 +4,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runShell } from '../support/cli';
 import { type FirstStart, firstStart, newUser, root, runPasted } from '../support/first-start';
 
-let it: FirstStart;
+let site: FirstStart;
 /** The commands of the start page. */
 let commands: string[];
 beforeAll(async () => {
-  it = await firstStart();
+  site = await firstStart();
 });
-afterAll(() => it.close());
+afterAll(() => site.close());
 
 const named = (words: string) => commands.find((command) => command.includes(words)) ?? '';
 
@@ -22,10 +22,10 @@ async function nextSecond(): Promise<void> {
 }
 
 test('the start page shows a command for each way to begin, and copies them as they are shown', async () => {
-  const start = await it.welcome();
+  const start = await site.welcome();
   commands = start.commands;
   expect(commands).toHaveLength(5);
-  await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await site.context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const copied: string[] = [];
   const items = start.page.getByRole('listitem').filter({ has: start.page.locator('code') });
   for (const item of await items.all()) {
@@ -42,7 +42,7 @@ test('the curl command of the start page posts a turn of now, each time anew', a
     const before = Date.now();
     const { stdout } = await runPasted(named('curl'), await newUser()).ended;
     expect(JSON.parse(stdout)).toMatchObject({ ackedSeq: 3, accepted: 3 });
-    const session = (await it.sessions()).find(({ id }) => id === 's1');
+    const session = (await site.sessions()).find(({ id }) => id === 's1');
     expect(session).toMatchObject({ agentId: 'my-agent', state: 'idle', turnCount, lastText: 'Hello.' });
     expect(session?.lastHeardAt).toBeGreaterThan(before - 2_000);
     await nextSecond();
@@ -55,14 +55,14 @@ test('every shell line of README.md and docs/api.md works with a new server', as
     [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block.trim()),
   );
   const user = await newUser();
-  const env = { ...user, INTERLUDE_DATA_DIR: it.server.dataDir };
+  const env = { ...user, INTERLUDE_DATA_DIR: site.server.dataDir };
   await mkdir(join(user.HOME, '.claude'));
   const here = (block: string) =>
     block
-      .replaceAll('http://127.0.0.1:4319', it.server.url)
-      .replaceAll('.interlude/runner-token', join(it.server.dataDir, 'runner-token'))
-      .replaceAll('my-agent.token', join(it.server.dataDir, 'my-agent.token'))
-      .replaceAll('.interlude/token', join(it.server.dataDir, 'token'));
+      .replaceAll('http://127.0.0.1:4319', site.server.url)
+      .replaceAll('.interlude/runner-token', join(site.server.dataDir, 'runner-token'))
+      .replaceAll('my-agent.token', join(site.server.dataDir, 'my-agent.token'))
+      .replaceAll('.interlude/token', join(site.server.dataDir, 'token'));
   const ends: Record<string, string> = {
     // commands that don't end by themselves print their help; other tests run them
     'npm start': 'npm start -- --help',
@@ -83,5 +83,5 @@ test('every shell line of README.md and docs/api.md works with a new server', as
   const curl = here(blocks.find((block) => block.includes('/events')) ?? '');
   await nextSecond();
   expect(JSON.parse((await runShell(curl, env, root)).stdout)).toMatchObject({ accepted: 3 });
-  expect((await it.sessions()).find(({ id }) => id === 's1')?.lastText).toBe('Hello.');
+  expect((await site.sessions()).find(({ id }) => id === 's1')?.lastText).toBe('Hello.');
 });

@@ -6,7 +6,7 @@ import { transcriptOf } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 /** Resolves with a time after everything written so far and before everything written later. */
 async function aMomentLater(): Promise<number> {
@@ -16,35 +16,35 @@ async function aMomentLater(): Promise<number> {
 }
 
 test('says that nothing is left of a transcript, live and reloaded, without axe violations', async () => {
-  const agent = new EventWriter(it.server, 'follow-tail-none');
+  const agent = new EventWriter(site.server, 'follow-tail-none');
   await agent.write('follow-tail-none', userTurn('r0', 'Question', 'Answer.'));
-  const page = await it.open('/sessions/follow-tail-none');
+  const page = await site.open('/sessions/follow-tail-none');
   await transcriptOf(page).getByText('Answer.').waitFor();
   const top = transcriptOf(page).getByRole('paragraph').first();
-  await removeTurnsBefore(it.server, await aMomentLater());
+  await removeTurnsBefore(site.server, await aMomentLater());
   const words = /^1 older turn was removed on .*\. New turns appear here\.$/;
   await expect.poll(() => top.textContent()).toMatch(words);
   await page.reload();
   await expect.poll(() => top.textContent()).toMatch(words);
   expect(await violationsInBothThemes(page)).toEqual([]);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('the task list drops tasks of removed turns and keeps running ones', async () => {
-  const agent = new EventWriter(it.server, 'follow-tail-tasks');
+  const agent = new EventWriter(site.server, 'follow-tail-tasks');
   const session = 'follow-tail-tasks';
   const works = (run: string, task: string) => userTurn(run, `Do ${task}`, [taskStarted(task, `the ${task} task`)]);
   await agent.write(session, [...works('r0', 'ended'), taskEnded('ended', 'completed'), ...works('r1', 'long')]);
   const isOld = await aMomentLater();
   await agent.write(session, [...works('r2', 'late'), taskEnded('late', 'completed')]);
-  const page = await it.load(`/sessions/${session}`);
+  const page = await site.load(`/sessions/${session}`);
   await page.setViewportSize({ width: 1680, height: 900 });
   const words = (...names: string[]) => names.map((name) => expect.stringMatching(`the ${name} task`));
   const listed = () => page.getByRole('complementary', { name: 'Tasks' }).getByRole('link').allTextContents();
   await expect.poll(listed).toEqual(words('long', 'late', 'ended'));
-  await removeTurnsBefore(it.server, isOld);
+  await removeTurnsBefore(site.server, isOld);
   await expect.poll(listed).toEqual(words('long', 'late'));
   await page.reload();
   await expect.poll(listed).toEqual(words('long', 'late'));
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -7,20 +7,20 @@ import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../sup
 import { message, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 const LONG = Array.from({ length: 60 }, (_, index) => `Paragraph ${index} of the answer.`).join('\n\n');
 
 /** A page at its end with a queued question. `write` replaces it with its turn, which is much taller. */
 async function openAtQuestion(short: string) {
   const name = `follow-tail-${short}`;
-  const agent = new EventWriter(it.server, name);
+  const agent = new EventWriter(site.server, name);
   const sessionId = `${name}-session`;
   const earlier = Array.from({ length: 30 }, (_, index) =>
     userTurn(`r${index}`, `Question ${index}`, `Answer ${index}.`),
   );
   await agent.write(sessionId, [...earlier.flat(), ...message('q', 'The question that waits', 'user')]);
-  const page = await it.open(`/sessions/${sessionId}`);
+  const page = await site.open(`/sessions/${sessionId}`);
   await live(page);
   await transcriptOf(page).getByText('The question that waits').waitFor();
   const interlude = { turn: 'user' as const, userMessageIds: ['q'] };
@@ -45,7 +45,7 @@ test('stays at the end when a taller turn replaces the last one', async () => {
     .poll(() => last.isVisible().then(async (isShown) => isShown && (await distanceFromEnd(page))))
     .toBeLessThanOrEqual(1);
   await expect.poll(() => last.evaluate((element) => element.getBoundingClientRect().bottom <= innerHeight)).toBe(true);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('keeps the reader’s scroll position, and announces new content', async () => {
@@ -58,7 +58,7 @@ test('keeps the reader’s scroll position, and announces new content', async ()
   await write();
   await page.getByRole('button', { name: /new|latest/i }).waitFor();
   expect(Math.abs((await place()) - before)).toBeLessThanOrEqual(2);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('stays at the end while the composer grows and shrinks', async () => {
@@ -72,14 +72,14 @@ test('stays at the end while the composer grows and shrinks', async () => {
   await page.locator('textarea').fill('');
   await expect.poll(height).toBe(before);
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 describe('when the oldest turns are removed', () => {
   /** A page with sixty turns loaded. `remove` removes the first `oldCount`. */
   async function readBack(short: string, oldCount: number) {
     const name = `follow-tail-${short}`;
-    const agent = new EventWriter(it.server, name);
+    const agent = new EventWriter(site.server, name);
     const turns = Array.from({ length: 60 }, (_, index) =>
       userTurn(`r${index}`, `Question ${index}`, `Answer ${index}.`),
     );
@@ -87,7 +87,7 @@ describe('when the oldest turns are removed', () => {
     const isOld = Date.now() + 1;
     await expect.poll(() => Date.now()).toBeGreaterThan(isOld);
     await agent.write(name, turns.slice(oldCount).flat());
-    const page = await it.open(`/sessions/${name}`);
+    const page = await site.open(`/sessions/${name}`);
     await live(page);
     const top = transcriptOf(page).getByRole('paragraph').first();
     const atTop = async () => {
@@ -103,7 +103,7 @@ describe('when the oldest turns are removed', () => {
       }, turnId);
       await expect.poll(() => isFocused(page.locator(`[id="turn-${turnId}"]`))).toBe(true);
     };
-    return { page, top, atTop, goTo, remove: () => removeTurnsBefore(it.server, isOld) };
+    return { page, top, atTop, goTo, remove: () => removeTurnsBefore(site.server, isOld) };
   }
 
   test('keeps the reader’s turn in place, and says above how many are gone, live and reloaded', async () => {
@@ -117,10 +117,10 @@ describe('when the oldest turns are removed', () => {
     const firstText = (await atTop()) ?? '';
     await expect.poll(() => firstVisibleTurn(page)).toBe('r20');
     await expect.poll(() => transcriptOf(page).evaluate((log) => log.scrollTop)).toBe(0);
-    await page.goto(`${it.server.url}/sessions/follow-tail-reads`);
+    await page.goto(`${site.server.url}/sessions/follow-tail-reads`);
     await live(page);
     await expect.poll(atTop).toBe(firstText);
-    await page.goto(`${it.server.url}/sessions/follow-tail-reads?again#turn-r3`);
+    await page.goto(`${site.server.url}/sessions/follow-tail-reads?again#turn-r3`);
     const notice = page.getByRole('status', { name: 'Link', exact: true });
     await notice.getByText('It may have been removed with the oldest turns.').waitFor();
     // An address with an anchor was loaded there.
@@ -134,6 +134,6 @@ describe('when the oldest turns are removed', () => {
     await expect.poll(() => firstVisibleTurn(page)).toBe('r40');
     await expect.poll(() => transcriptOf(page).evaluate((log) => log.scrollTop)).toBe(0);
     expect(await isFocused(transcriptOf(page))).toBe(true);
-    await it.leave(page);
+    await site.leave(page);
   });
 });

@@ -5,15 +5,15 @@ import { untilPressable } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 const REPLY = Array.from({ length: 20 }, (_, index) => `Line ${index}`).join('\n\n');
 
 test('pins a request whose head is out of view, and enables Allow only once its head was seen', () =>
-  expectPinnedUntilRead(it, 1280, 800, REPLY));
+  expectPinnedUntilRead(site, 1280, 800, REPLY));
 
 test('pins a request only while the window is too small for it in its place', async () => {
-  const { page, close } = await openCommandRequest(it, 1280, 720, null);
+  const { page, close } = await openCommandRequest(site, 1280, 720, null);
   const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Tidy up”' });
   await untilPressable(allowOf(card));
   expect(await pinnedOf(page).count()).toBe(0);

@@ -5,14 +5,14 @@ import { followToSession, type HostileVisit, visitHostile } from '../support/hos
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, toolCall, userTurn } from '../support/turn-events';
 
-let it: HostileVisit;
+let site: HostileVisit;
 beforeAll(async () => {
-  it = await visitHostile();
+  site = await visitHostile();
 });
 beforeEach(() => {
-  it.complaints.length = 0;
+  site.complaints.length = 0;
 });
-afterAll(() => it.close());
+afterAll(() => site.close());
 
 describe('a session with the id', () => {
   const ids = [
@@ -30,16 +30,16 @@ describe('a session with the id', () => {
   // One tab shows them in turn.
   let page: Page;
   beforeAll(async () => {
-    page = await it.loadArmed('/');
+    page = await site.loadArmed('/');
     await live(page);
   });
   afterAll(() => page.close());
 
-  test.each(ids)('%s has its own live page', (id) => followToSession(it, page, id, `${ids.indexOf(id)} of it`));
+  test.each(ids)('%s has its own live page', (id) => followToSession(site, page, id, `${ids.indexOf(id)} of it`));
 });
 
 test('a page stays live with a line of a megabyte and a table of 5,000 rows', async () => {
-  const agent = new EventWriter(it.server, 'flood');
+  const agent = new EventWriter(site.server, 'flood');
   const table = `| a | b |\n| --- | --- |\n${Array.from({ length: 5_000 }, (_, index) => `| row ${index} | ${index} |`).join('\n')}`;
   const line = 'x'.repeat(950_000);
   await agent.write('flood', [
@@ -47,7 +47,7 @@ test('a page stays live with a line of a megabyte and a table of 5,000 rows', as
     ...userTurn('r2', 'Read it', toolCall('c2', 'Read', { file_path: 'big' }, line)),
     ...userTurn('r3', 'List it', table),
   ]);
-  const page = await it.loadArmed('/sessions/flood');
+  const page = await site.loadArmed('/sessions/flood');
   await live(page);
   await page.getByText('row 299').waitFor();
   await page.getByText('The beginning of 5,000 rows').waitFor();
@@ -56,22 +56,22 @@ test('a page stays live with a line of a megabyte and a table of 5,000 rows', as
   await agent.write('flood', userTurn('r4', 'Alive?', 'Alive'));
   await page.keyboard.press('End');
   await transcriptOf(page).getByText('Alive', { exact: true }).waitFor();
-  await it.nothingActed(page);
+  await site.nothingActed(page);
   await page.close();
 });
 
 test('no page writes to the console, except the browser’s own line for a missing page', async () => {
-  await new EventWriter(it.server, 'writer').write('hostile', it.everywhere());
+  await new EventWriter(site.server, 'writer').write('hostile', site.everywhere());
   for (const path of ['/', '/sessions/hostile', '/agents', '/agents/writer', '/signed-out']) {
-    const page = await it.load(path);
+    const page = await site.load(path);
     if (path !== '/signed-out') await live(page);
     await page.close();
   }
-  expect(it.complaints).toEqual([]);
+  expect(site.complaints).toEqual([]);
   for (const path of ['/sessions/nowhere', '/agents/nowhere', '/nowhere']) {
-    const page = await it.load(path);
+    const page = await site.load(path);
     await page.getByRole('heading', { level: 1 }).first().waitFor();
     await page.close();
   }
-  expect(it.complaints.filter((one) => !one.includes('404'))).toEqual([]);
+  expect(site.complaints.filter((one) => !one.includes('404'))).toEqual([]);
 });

@@ -5,15 +5,15 @@ import { type OwnVisit, visitOwn } from '../support/visit';
 
 const SESSION = 'hover-all';
 
-let it: OwnVisit;
+let site: OwnVisit;
 beforeAll(async () => {
   // Its lists are short: the test hovers each control.
-  it = await visitOwn();
-  await writeControls(it.server, SESSION);
+  site = await visitOwn();
+  await writeControls(site.server, SESSION);
 });
 afterAll(async () => {
-  await it.close();
-  expect(it.complaints).toEqual([]);
+  await site.close();
+  expect(site.complaints).toEqual([]);
 });
 
 test.each([
@@ -22,9 +22,9 @@ test.each([
   [`/sessions/${SESSION}`, /^Show in log/],
   [`/agents/${SESSION}/logs?regex=needle`, 'Next hit'],
 ])('controls keep their icons and contrast under the pointer in both themes: %s', async (path, last) => {
-  const page = await it.load(path);
+  const page = await site.load(path);
   await live(page);
   if (last !== null) await page.getByRole('button', { name: last }).first().waitFor();
   for (const colorScheme of ['light', 'dark'] as const) await expectHoveredIcons(page, colorScheme);
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -4,17 +4,17 @@ import { perFile, visit } from '../support/visit';
 
 const SESSION = 'hover-session';
 
-const it = perFile(visit);
+const site = perFile(visit);
 beforeAll(async () => {
-  await writeControls(it.server, SESSION);
+  await writeControls(site.server, SESSION);
 });
 
 test('controls keep their icons and contrast under the pointer', async () => {
-  const page = await it.open(`/sessions/${SESSION}`);
+  const page = await site.open(`/sessions/${SESSION}`);
   await page
     .getByRole('button', { name: /^Show in log/ })
     .first()
     .waitFor();
   await expectHoveredIcons(page, 'light');
-  await it.leave(page);
+  await site.leave(page);
 });

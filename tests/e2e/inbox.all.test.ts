@@ -10,22 +10,22 @@ import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
-const it = perFile(() => visitOwn({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } }));
+const site = perFile(() => visitOwn({ env: { INTERLUDE_REPLY_OVERDUE_MINUTES: '0.02' } }));
 let agent: EventWriter;
 
 beforeAll(async () => {
-  agent = await writeInbox(it.server);
+  agent = await writeInbox(site.server);
 });
 
 const group = (page: Page, name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) });
 
 test('the inbox, an open request in it, and its two panels have no axe violation', async () => {
   // A headless browser may deny the permission.
-  await it.context.addInitScript(() => {
+  await site.context.addInitScript(() => {
     Object.defineProperty(Notification, 'permission', { get: () => 'granted' });
     Notification.requestPermission = async () => 'granted';
   });
-  const page = await it.load('/inbox');
+  const page = await site.load('/inbox');
   await live(page);
   await group(page, 'Failures').getByText('No credit left').waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
@@ -58,7 +58,7 @@ test('an overdue reply names who waits, and is settled with the agent’s text i
     { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm9', role: 'assistant', delta: 'It listens on port 8080.' },
     { type: 'RUN_FINISHED', threadId: 'owes', runId: 'r2' },
   ]);
-  let page = await it.load('/inbox?kind=overdue-reply');
+  let page = await site.load('/inbox?kind=overdue-reply');
   await live(page);
   await group(page, 'Overdue replies')
     .getByRole('link', { name: /“Which port is it\?” builder .* “Grace” is waiting/ })
@@ -67,9 +67,11 @@ test('an overdue reply names who waits, and is settled with the agent’s text i
   await page.locator('#content').getByText('It listens on port 8080.').waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
   await press(page.getByRole('button', { name: 'Accept as reply' }));
-  await expect.poll(async () => (await it.read<SessionObligations>('/sessions/owes/obligations')).owed.length).toBe(1);
-  await it.leave(page);
-  page = await it.load('/sessions/owes');
+  await expect
+    .poll(async () => (await site.read<SessionObligations>('/sessions/owes/obligations')).owed.length)
+    .toBe(1);
+  await site.leave(page);
+  page = await site.load('/sessions/owes');
   await live(page);
   await page.getByRole('button', { name: '1 reply overdue' }).click();
   const dialog = page.getByRole('dialog', { name: 'Pending replies' });

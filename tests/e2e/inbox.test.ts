@@ -10,14 +10,14 @@ import { live } from '../support/transcript-page';
 import { type ChromiumProfile, openProfile, perFile, visitOwn } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
 
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 /** The browser of a second person. */
 let other: ChromiumProfile;
 let agent: EventWriter;
 
 beforeAll(async () => {
   other = await openProfile();
-  agent = await writeInbox(it.server);
+  agent = await writeInbox(site.server);
 });
 afterAll(async () => {
   await other.close();
@@ -27,13 +27,13 @@ const group = (page: Page, name: string) => page.getByRole('region', { name: new
 
 async function otherWindow(): Promise<Page> {
   const page = await other.context.newPage();
-  await page.goto(`${it.server.url}/sign-in?token=${it.server.token}&next=/inbox`);
+  await page.goto(`${site.server.url}/sign-in?token=${site.server.token}&next=/inbox`);
   await live(page);
   return page;
 }
 
 test('an item links to its subject, shows its claimant to everyone, and stays in place until the pointer leaves', async () => {
-  const mine = await it.load('/inbox');
+  const mine = await site.load('/inbox');
   await live(mine);
   const requestLink = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
   expect(await requestLink.textContent()).toContain('builder · List the files');
@@ -45,14 +45,14 @@ test('an item links to its subject, shows its claimant to everyone, and stays in
   await mine.goBack();
 
   const theirs = await otherWindow();
-  const owner = { authorization: `Bearer ${it.server.token}` };
-  const created = await mine.request.post(`${it.server.url}/api/v1/tokens`, {
+  const owner = { authorization: `Bearer ${site.server.token}` };
+  const created = await mine.request.post(`${site.server.url}/api/v1/tokens`, {
     headers: owner,
     data: { role: 'operator', name: 'Ada' },
   });
   const { token } = await created.json();
-  const [item] = (await it.read<InboxList>('/inbox?kind=permission')).items;
-  await mine.request.post(`${it.server.url}/api/v1/inbox/marks`, {
+  const [item] = (await site.read<InboxList>('/inbox?kind=permission')).items;
+  await mine.request.post(`${site.server.url}/api/v1/inbox/marks`, {
     headers: { authorization: `Bearer ${token}` },
     data: { ids: [item?.id], mark: 'claimed' },
   });
@@ -67,11 +67,11 @@ test('an item links to its subject, shows its claimant to everyone, and stays in
     await group(page, 'Permissions').waitFor({ state: 'detached' });
   }
   await theirs.close();
-  await it.leave(mine);
+  await site.leave(mine);
 });
 
 test('a failure is snoozed, woken and seen by keyboard alone, and is then seen everywhere', async () => {
-  const page = await it.open('/inbox');
+  const page = await site.open('/inbox');
   const theirs = await otherWindow();
   await page.getByRole('button', { name: 'Snooze: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
@@ -92,10 +92,10 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await page.getByRole('link', { name: /^Inbox/ }).focus();
   await page.getByText(/^You’re all caught up\./).waitFor();
   await theirs.close();
-  await it.leave(page);
-  const home = await it.open('/');
+  await site.leave(page);
+  const home = await site.open('/');
   await group(home, 'Failed, seen').waitFor();
-  await it.leave(home);
+  await site.leave(home);
 });
 
 test('new items are counted in the tab and beside the inbox link on every page until they are seen', async () => {
@@ -104,27 +104,27 @@ test('new items are counted in the tab and beside the inbox link on every page u
     [0, 1, 2, 3].map((at) => permissionAsked(`m${at}`, `Permission ${at}`)),
   );
   await agent.write('fails', turnFailed('r3', 'Still no credit'));
-  const page = await it.open('/agents');
+  const page = await site.open('/agents');
   await page.getByRole('link', { name: 'Inbox new: 5' }).waitFor();
   await expect.poll(() => page.title()).toMatch(/^\(5\) Agents/);
   const icon = () => page.locator('link[rel="icon"]').getAttribute('href');
   await expect.poll(icon).toBe('/icon-news.svg');
-  expect((await page.request.get(`${it.server.url}/icon-news.svg`)).headers()['content-type']).toContain('svg');
-  const inbox = await it.read<InboxList>('/inbox');
+  expect((await page.request.get(`${site.server.url}/icon-news.svg`)).headers()['content-type']).toContain('svg');
+  const inbox = await site.read<InboxList>('/inbox');
   const ids = inbox.items.map(({ id }) => id);
-  const marked = await page.request.post(`${it.server.url}/api/v1/inbox/marks`, {
-    headers: { authorization: `Bearer ${it.server.token}` },
+  const marked = await page.request.post(`${site.server.url}/api/v1/inbox/marks`, {
+    headers: { authorization: `Bearer ${site.server.token}` },
     data: { ids, mark: 'seen' },
   });
   expect(marked.status()).toBe(200);
   await page.getByRole('link', { name: 'Inbox', exact: true }).waitFor();
   await expect.poll(() => page.title()).toMatch(/^Agents/);
   expect(await icon()).not.toBe('/icon-news.svg');
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('"r" moves to the next request from any page, and a letter answers it in its inbox row', async () => {
-  const page = await it.open('/agents');
+  const page = await site.open('/agents');
   // The shortcut loads once the page is idle.
   await expect
     .poll(async () => {
@@ -132,8 +132,8 @@ test('"r" moves to the next request from any page, and a letter answers it in it
       return page.url();
     })
     .toMatch(/\/sessions\/asks#request-/);
-  await it.leave(page);
-  const inbox = await it.load('/inbox');
+  await site.leave(page);
+  const inbox = await site.load('/inbox');
   await live(inbox);
   await inbox.keyboard.press('r');
   const card = inbox.getByRole('region', { name: 'Permission: “Permission 0”' });
@@ -147,7 +147,7 @@ test('"r" moves to the next request from any page, and a letter answers it in it
 });
 
 test('several permissions are allowed with one press, once each was shown completely', async () => {
-  const page = await it.load('/inbox');
+  const page = await site.load('/inbox');
   await live(page);
   for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
   await page.getByRole('button', { name: 'Review these 3' }).click();
@@ -157,16 +157,16 @@ test('several permissions are allowed with one press, once each was shown comple
   await press(page.getByRole('button', { name: 'Allow these 3' }));
   await expect.poll(() => page.getByText('Allowed, on its way to the agent…').count()).toBe(3);
   await page.getByText('Allowed. Sending to the agents.').waitFor();
-  const detail = await it.read<RequestDetail>('/sessions/asks/requests/m3');
+  const detail = await site.read<RequestDetail>('/sessions/asks/requests/m3');
   expect(detail.request.answer).toMatchObject({ behavior: 'allow' });
   await page.close();
 });
 
 test('the desktop notifies once for all tabs, and the notification closes when the item is answered elsewhere', async () => {
   // Any open tab may be the one that notifies.
-  for (const page of it.context.pages()) await page.close();
+  for (const page of site.context.pages()) await page.close();
   // Records the browser's notifications and their closing.
-  await it.context.addInitScript(() => {
+  await site.context.addInitScript(() => {
     const notices: { title: string; isClosed: boolean }[] = [];
     const Real = Notification;
     class Recorded extends Real {
@@ -190,9 +190,9 @@ test('the desktop notifies once for all tabs, and the notification closes when t
       return hasDesktop ? Real.requestPermission() : 'granted';
     };
   });
-  const origin = it.server.url;
-  await it.context.grantPermissions(['notifications'], { origin });
-  const [one, two] = [await it.load('/inbox'), await it.load('/agents')];
+  const origin = site.server.url;
+  await site.context.grantPermissions(['notifications'], { origin });
+  const [one, two] = [await site.load('/inbox'), await site.load('/agents')];
   for (const page of [one, two]) await live(page);
   const asked = (page: Page) => page.evaluate(() => (window as unknown as { asked: number }).asked);
   const notices = async () => {

@@ -12,10 +12,10 @@ import { perFile, visitOwn } from '../support/visit';
  */
 const LONGEST_MS = 1_500;
 
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 const ids: string[] = [];
 beforeAll(async () => {
-  const agent = new EventWriter(it.server, 'hostile');
+  const agent = new EventWriter(site.server, 'hostile');
   for (const { id, events } of hostileSessions()) {
     await agent.write(id, events);
     ids.push(id);
@@ -23,12 +23,12 @@ beforeAll(async () => {
 });
 
 test('the page of a hostile session blocks no other request', async () => {
-  const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
+  const headers = { cookie: (await site.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
   // The first page also loads the code that renders it.
-  await (await fetch(`${it.server.url}/sessions/${ids[0]}`, { headers })).text();
+  await (await fetch(`${site.server.url}/sessions/${ids[0]}`, { headers })).text();
   for (const id of ids) {
-    const { longestMs } = await probeHealth(it.server.url, async () => {
-      const response = await fetch(`${it.server.url}/sessions/${id}`, { headers });
+    const { longestMs } = await probeHealth(site.server.url, async () => {
+      const response = await fetch(`${site.server.url}/sessions/${id}`, { headers });
       expect(response.status).toBe(200);
       await response.text();
     });
@@ -37,7 +37,7 @@ test('the page of a hostile session blocks no other request', async () => {
 });
 
 test('a turn of ten thousand replies shows its ends, and 200 more on a press', async () => {
-  const page = await it.open('/sessions/messages');
+  const page = await site.open('/sessions/messages');
   await live(page);
   const answers = page.getByRole('log', { name: 'Transcript' }).locator('[id^="message-m"]');
   // The page renders a few turns at a time.
@@ -51,7 +51,7 @@ test('a turn of ten thousand replies shows its ends, and 200 more on a press', a
 });
 
 test('a link to a reply in the middle of a turn of thousands shows it', async () => {
-  const page = await it.open('/sessions/messages#message-m9000');
+  const page = await site.open('/sessions/messages#message-m9000');
   await page.getByRole('log', { name: 'Transcript' }).getByText('answer 9000', { exact: false }).waitFor();
   await page.close();
 });

@@ -8,10 +8,10 @@ import { perFile, visit } from '../support/visit';
 /** Too narrow for the session list, through whose rows Tab would have to pass. */
 const NARROW = { width: 800, height: 800 };
 
-const it = perFile(visit);
+const site = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
-  agent = new EventWriter(it.server, 'keyboard');
+  agent = new EventWriter(site.server, 'keyboard');
   const turns = Array.from({ length: 25 }, (_, index) =>
     userTurn(`r${index}`, `Question ${index}`, `Answer ${index}\n\nand more`),
   );
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 test('keys alone lead from the list into a session, a tool call and the task that woke the agent, and back', async () => {
-  const page = await it.open('/?agent=keyboard');
+  const page = await site.open('/?agent=keyboard');
   await page.setViewportSize(NARROW);
   const row = page.getByRole('navigation', { name: 'Sessions' }).getByRole('link', { name: /Build the keyed mill/ });
   await row.waitFor();
@@ -59,12 +59,12 @@ test('keys alone lead from the list into a session, a tool call and the task tha
   await page.keyboard.press('Enter');
   await expect.poll(() => isFocused(woken)).toBe(true);
   await page.keyboard.press('Escape');
-  await page.waitForURL(`${it.server.url}/`);
-  await it.leave(page);
+  await page.waitForURL(`${site.server.url}/`);
+  await site.leave(page);
 });
 
 test('a scrolled-up transcript stays in place, counts new turns, and jumps to the end on a key', async () => {
-  const page = await it.open('/sessions/keyboard-long');
+  const page = await site.open('/sessions/keyboard-long');
   await page.setViewportSize(NARROW);
   await transcriptOf(page).getByText('Answer 24').waitFor();
   await tabTo(page, /^Transcript$/);
@@ -93,11 +93,11 @@ test('a scrolled-up transcript stays in place, counts new turns, and jumps to th
   await page.keyboard.press('Home');
   await page.getByRole('button', { name: 'Jump to latest' }).click();
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('j and k move between turns, and "?" lists every key', async () => {
-  const page = await it.open('/sessions/keyboard-walk');
+  const page = await site.open('/sessions/keyboard-walk');
   await page.setViewportSize(NARROW);
   const first = transcriptOf(page).getByRole('article').first();
   await first.waitFor();
@@ -114,11 +114,11 @@ test('j and k move between turns, and "?" lists every key', async () => {
   await page.keyboard.press('k');
   await expect.poll(() => isFocused(first)).toBe(true);
   expect(new URL(page.url()).pathname).toBe('/sessions/keyboard-walk');
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('Esc leaves the session search, then clears it, then leaves the session', async () => {
-  const page = await it.open('/sessions/keyboard-long');
+  const page = await site.open('/sessions/keyboard-long');
   const field = page.getByRole('searchbox', { name: 'Search sessions' });
   const rows = page.locator('[data-session-row]');
   await field.waitFor();
@@ -134,8 +134,8 @@ test('Esc leaves the session search, then clears it, then leaves the session', a
   await expect.poll(() => rows.count()).toBeGreaterThan(1);
   expect(new URL(page.url()).pathname).toBe('/sessions/keyboard-long');
   await page.keyboard.press('Escape');
-  await page.waitForURL(`${it.server.url}/`);
-  await it.leave(page);
+  await page.waitForURL(`${site.server.url}/`);
+  await site.leave(page);
 });
 
 /** Presses Tab until the focused element has this name. */

@@ -9,25 +9,25 @@ import { perFile, visit } from '../support/visit';
 const SESSION = 'large-transcript';
 
 // The tests of this file answer some requests with 400 and 503.
-const it = perFile(visit, /status of (503|400)/);
+const site = perFile(visit, /status of (503|400)/);
 beforeAll(async () => {
   const args = Object.fromEntries(Array.from({ length: 4_900 }, (_, index) => [`k${index}`, index]));
   const calls = ['c1', 'c2', 'c3', 'c4', 'c5'].flatMap((id) => toolCall(id, 'Set', args, 'done'));
   const work = [...calls, ...message('m1', 'All of it is set.')];
-  const agent = new EventWriter(it.server, SESSION);
+  const agent = new EventWriter(site.server, SESSION);
   await agent.write(SESSION, [...userTurn('r1', 'Say much', 'Much. '.repeat(500)), ...userTurn('r2', 'Set it', work)]);
 });
 
 /** Loads the page. `answer` refuses requests for its transcript; null lets them through. */
 async function open(answer: () => { status: number; words: string } | null): Promise<Page> {
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   await page.route('**/transcript?*', (route) => {
     const refusal = answer();
     if (refusal === null) return route.continue();
     const { status, words } = refusal;
     return route.fulfill({ status, json: { error: { code: 'test', message: words } } });
   });
-  await page.goto(`${it.server.url}/sessions/${SESSION}`);
+  await page.goto(`${site.server.url}/sessions/${SESSION}`);
   return page;
 }
 

@@ -26,29 +26,29 @@ const RANGES = [
 
 const ROW_WIDTHS = [240, 300, 360, 480, 768, 1024, 1440, 2560] as const;
 
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 beforeAll(async () => {
-  await writeManySessions(it.server);
-  await writeLayoutScene(it.server);
+  await writeManySessions(site.server);
+  await writeLayoutScene(site.server);
 });
 afterEach(async () => {
   // A failed test leaves its page open, which keeps working beside the others.
-  for (const page of it.context.pages().slice(1)) await page.close();
+  for (const page of site.context.pages().slice(1)) await page.close();
 });
 afterAll(async () => {
   // The browser logs a missing page.
-  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
+  site.complaints.splice(0, Infinity, ...site.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
 });
 
 describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s px wide', (_, widths) => {
   test.each(Object.keys(PAGES))('%s clips no text, overlaps none and moves none', (name) =>
-    expectSoundLayout(it, name, widths),
+    expectSoundLayout(site, name, widths),
   );
 });
 
 describe('rows of agents with unusual names', () => {
   test('keep their texts apart and the names readable in the list of sessions', async () => {
-    const page = await openAt(it, '/', ROW_WIDTHS[0]);
+    const page = await openAt(site, '/', ROW_WIDTHS[0]);
     for (const width of ROW_WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
       await expect.poll(() => rowFaults(page, SESSION_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
@@ -59,7 +59,7 @@ describe('rows of agents with unusual names', () => {
   });
 
   test('keep their texts apart in the list of agents', async () => {
-    const page = await openAt(it, '/agents', ROW_WIDTHS[0]);
+    const page = await openAt(site, '/agents', ROW_WIDTHS[0]);
     await page.locator(AGENT_ROWS).first().waitFor();
     for (const width of ROW_WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
@@ -70,7 +70,7 @@ describe('rows of agents with unusual names', () => {
   });
 
   test('keep their texts apart and the names readable beside a session', async () => {
-    const page = await openAt(it, '/sessions/long-full', 1680);
+    const page = await openAt(site, '/sessions/long-full', 1680);
     await page.getByRole('complementary', { name: 'Tasks' }).waitFor();
     await expect.poll(() => rowFaults(page, SESSION_ROWS), SETTLED).toEqual([]);
     expect(Math.min(...(await nameWidths(page)))).toBeGreaterThanOrEqual(READABLE_PX);
@@ -89,11 +89,11 @@ test.each([
 ])(
   'a change from %j to %j counts as a move of the following text, unless it is a clock',
   async (before, after, expected) => {
-    const page = await it.context.newPage();
+    const page = await site.context.newPage();
     await watchLayoutShifts(page);
     const body = `<!doctype html><p><span id=it>${before}</span> behind it</p>`;
     await page.route('**/drawn', (route) => route.fulfill({ contentType: 'text/html', body }));
-    await page.goto(`${it.server.url}/drawn`);
+    await page.goto(`${site.server.url}/drawn`);
     await layoutShifts(page);
     await page
       .locator('#it')
@@ -107,16 +107,16 @@ test.each([
 );
 
 test('every empty field has room for its placeholder at 240 px', async () => {
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   await page.setViewportSize({ width: 240, height: 900 });
-  await page.goto(`${it.server.url}/sessions/asks`);
+  await page.goto(`${site.server.url}/sessions/asks`);
   await live(page);
   const pinned = page.getByRole('group', { name: 'Waiting for you' });
   await press(pinned.getByRole('button', { name: 'Deny with a reason' }));
   await pinned.getByLabel('Reason for denying').waitFor();
   await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
   await picture(page, 'fields-of-a-session-240');
-  await page.goto(`${it.server.url}/agents/${LONG_NAME}/logs`);
+  await page.goto(`${site.server.url}/agents/${LONG_NAME}/logs`);
   await page.getByText('the last line').waitFor();
   await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
   await press(page.getByRole('button', { name: 'Regular expression' }));

@@ -7,31 +7,31 @@ import { assistantTexts } from '../support/recordings';
 import { badgeOf, live, shownTurns, textsOf, transcriptWords, wordsIn } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
-let it: OwnVisit;
+let site: OwnVisit;
 let watched: Page;
 beforeAll(async () => {
   // A low pixel ratio, because drawing tall windows takes most of the time.
-  it = await visitOwn({ chromium: { viewport: HIGH, deviceScaleFactor: 0.2 } });
-  watched = await it.open('/');
+  site = await visitOwn({ chromium: { viewport: HIGH, deviceScaleFactor: 0.2 } });
+  watched = await site.open('/');
 });
 afterAll(async () => {
-  await it.close();
+  await site.close();
   // The browser logs the requests that fail while the server is down.
-  expect(it.complaints.filter((one) => !/ERR_CONNECTION_(REFUSED|RESET)/.test(one))).toEqual([]);
+  expect(site.complaints.filter((one) => !/ERR_CONNECTION_(REFUSED|RESET)/.test(one))).toEqual([]);
 });
 
 test.each(RECORDINGS.filter((name) => !FEW_RECORDINGS.includes(name)))(
   'a transcript watched live equals the one loaded afterwards: %s',
-  (recording) => expectLiveIsReloaded(it, watched, recording),
+  (recording) => expectLiveIsReloaded(site, watched, recording),
 );
 
 test('a page reloaded during a replayed message ends with the complete text, once', async () => {
   const recording = 'demo/interrupted';
   const text = assistantTexts(recording).reduce((longest, one) => (one.length > longest.length ? one : longest));
-  await new EventWriter(it.server, 'cut-agent').arrive('cut-mid');
-  const page = await it.open('/sessions/cut-mid');
+  await new EventWriter(site.server, 'cut-agent').arrive('cut-mid');
+  const page = await site.open('/sessions/cut-mid');
   await page.getByText(/^No turns yet/).waitFor();
-  const replay = startReplay(it.server, recording, { session: 'cut-mid', agent: 'cut-agent', speed: 2 });
+  const replay = startReplay(site.server, recording, { session: 'cut-mid', agent: 'cut-agent', speed: 2 });
   try {
     const shown = () => transcriptWords(page);
     const [start, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
@@ -47,7 +47,7 @@ test('a page reloaded during a replayed message ends with the complete text, onc
     expect((await shown()).split(wordsIn(text).join(' ')).length).toBe(2);
     expect((await shown()).split(start).length).toBe(2);
     expect(
-      textsOf(await it.read<TranscriptPage>('/sessions/cut-mid/transcript?limit=200')).filter((one) => one === text),
+      textsOf(await site.read<TranscriptPage>('/sessions/cut-mid/transcript?limit=200')).filter((one) => one === text),
     ).toHaveLength(1);
   } finally {
     replay.process.kill('SIGCONT');
@@ -59,27 +59,27 @@ test('a page reloaded during a replayed message ends with the complete text, onc
 
 test('an open page shows everything written while its server was killed and restarted', async () => {
   const recording = 'demo/failure';
-  await new EventWriter(it.server, 'survivor').arrive('power-cut');
-  const page = await it.open('/sessions/power-cut');
+  await new EventWriter(site.server, 'survivor').arrive('power-cut');
+  const page = await site.open('/sessions/power-cut');
   await live(page);
-  const replay = startReplay(it.server, recording, { session: 'power-cut', agent: 'survivor', speed: 3 });
+  const replay = startReplay(site.server, recording, { session: 'power-cut', agent: 'survivor', speed: 3 });
   const texts = assistantTexts(recording);
   await expect.poll(() => transcriptWords(page)).toContain(wordsIn(texts[0] ?? '').join(' '));
-  await it.server.kill9();
+  await site.server.kill9();
   await badgeOf(page).getByText('Reconnecting').waitFor();
   const before = await shownTurns(page);
   expect(before.length).toBeGreaterThan(0);
-  await it.server.restart();
+  await site.server.restart();
   await live(page);
   const { exitCode, stderr } = await replay.ended;
   expect(exitCode, stderr).toBe(0);
 
-  const stored = await it.read<TranscriptPage>('/sessions/power-cut/transcript?limit=200');
+  const stored = await site.read<TranscriptPage>('/sessions/power-cut/transcript?limit=200');
   expect(textsOf(stored)).toEqual(texts);
   await expect.poll(() => shownTurns(page).then((turns) => turns.length)).toBe(stored.turns.length);
   const last = wordsIn(texts.at(-1) ?? '').join(' ');
   await expect.poll(() => transcriptWords(page)).toContain(last);
-  const reloaded = await it.open('/sessions/power-cut');
+  const reloaded = await site.open('/sessions/power-cut');
   await live(reloaded);
   expect(await shownTurns(reloaded)).toHaveLength(stored.turns.length);
   // A new page shows plain text until its markdown is laid out.

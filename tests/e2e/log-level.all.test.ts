@@ -5,16 +5,16 @@ import { startSilentRunner } from '../support/silent-runner';
 import { tempDir } from '../support/temp-dir';
 import { perFile, visitOwn } from '../support/visit';
 
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 
 async function runner(agentId: string) {
   const started = await startSilentRunner({
     agentId,
     folder: await tempDir(),
-    endpoint: async () => ({ url: it.server.url, token: it.server.token }),
+    endpoint: async () => ({ url: site.server.url, token: site.server.token }),
   });
   await expect
-    .poll(() => it.read(`/agents/${agentId}`).catch(String))
+    .poll(() => site.read(`/agents/${agentId}`).catch(String))
     .toMatchObject({
       agent: { connection: 'connected' },
     });
@@ -23,14 +23,14 @@ async function runner(agentId: string) {
 
 test('has no axe violations while a level is set, for one agent or several', async () => {
   await runner('looked-at');
-  const page = await it.open('/agents/looked-at');
+  const page = await site.open('/agents/looked-at');
   const debug = page
     .getByRole('radiogroup', { name: 'Runner log level' })
     .getByRole('radio', { name: 'debug', exact: true });
   await debug.click();
   await page.getByText(/^debug since .*, back to info in 14:\d\d$/).waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
-  await page.goto(`${it.server.url}/agents`);
+  await page.goto(`${site.server.url}/agents`);
   await page.getByRole('checkbox', { name: 'Select “looked-at”' }).check();
   await debug.click();
   await page.getByText('1 of 1 confirmed').waitFor();
@@ -40,16 +40,16 @@ test('has no axe violations while a level is set, for one agent or several', asy
 
 test('a level expires at the server and at the runner, even when the server is killed meanwhile', async () => {
   const { logger } = await runner('limited');
-  const levelOf = () => it.read<AgentLogLevel>('/agents/limited/log-level');
-  const put = await fetch(`${it.server.url}/api/v1/agents/limited/log-level`, {
+  const levelOf = () => site.read<AgentLogLevel>('/agents/limited/log-level');
+  const put = await fetch(`${site.server.url}/api/v1/agents/limited/log-level`, {
     method: 'PUT',
-    headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${site.server.token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ level: 'debug', ttlSeconds: 4 }),
   });
   expect(put.status).toBe(202);
   await expect.poll(levelOf).toMatchObject({ level: 'debug', desired: { state: 'confirmed' } });
-  await it.server.kill9();
+  await site.server.kill9();
   await expect.poll(() => logger.level.get()).toBe('info');
-  await it.server.restart();
+  await site.server.restart();
   await expect.poll(levelOf).toMatchObject({ level: 'info', by: null, desired: null });
 });

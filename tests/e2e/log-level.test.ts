@@ -6,26 +6,26 @@ import { tempDir } from '../support/temp-dir';
 import { live } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 /** Starts a runner, and resolves once its agent has a page. */
 async function runner(agentId: string, folder?: string): Promise<SilentRunner> {
   const started = await startSilentRunner({
     agentId,
     folder: folder ?? (await tempDir()),
-    endpoint: async () => ({ url: it.server.url, token: it.server.token }),
+    endpoint: async () => ({ url: site.server.url, token: site.server.token }),
   });
   await expect.poll(() => connectionOf(agentId).catch(String)).toBe('connected');
   return started;
 }
 const connectionOf = async (agentId: string) =>
-  (await it.read<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent.connection;
+  (await site.read<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent.connection;
 const group = (page: Page) => page.getByRole('radiogroup', { name: 'Runner log level' });
 const level = (page: Page, name: string) => group(page).getByRole('radio', { name, exact: true });
 
 test('sets a running runner’s level for a time, until it is changed and reset', async () => {
   const { logger } = await runner('log-level-turned');
-  const page = await it.open('/agents/log-level-turned');
+  const page = await site.open('/agents/log-level-turned');
   await live(page);
   await page.getByText('info, its default').waitFor();
   await level(page, 'debug').click();
@@ -46,7 +46,7 @@ test('sets a running runner’s level for a time, until it is changed and reset'
   await page.getByRole('button', { name: 'Back to default' }).click();
   await page.getByText('info, its default').waitFor();
   expect(logger.level.get()).toBe('info');
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('sets the level of all selected agents, including an absent one on its return', async () => {
@@ -55,7 +55,7 @@ test('sets the level of all selected agents, including an absent one on its retu
   const gone = await runner('log-level-gone', folder);
   await gone.close();
   await expect.poll(() => connectionOf('log-level-gone')).toBe('away');
-  const page = await it.open('/agents?q=log-level');
+  const page = await site.open('/agents?q=log-level');
   await page.getByRole('checkbox', { name: 'Select “log-level-here”' }).check();
   await page.getByRole('checkbox', { name: 'Select “log-level-gone”' }).check();
   await page.getByText('2 selected').waitFor();
@@ -68,5 +68,5 @@ test('sets the level of all selected agents, including an absent one on its retu
   const back = await runner('log-level-gone', folder);
   await page.getByText('2 of 2 confirmed').waitFor();
   expect(back.logger.level.get()).toBe('debug');
-  await it.leave(page);
+  await site.leave(page);
 });

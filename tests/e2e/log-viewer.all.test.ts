@@ -13,15 +13,15 @@ import {
 import { LogWriter } from '../support/log-writer';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('paints lines taller than estimated in their final place in their first frame', async () => {
-  const phone = new LogWriter(it.server, 'log-viewer-phone');
+  const phone = new LogWriter(site.server, 'log-viewer-phone');
   await phone.numbered(100);
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   onTestFinished(() => page.close());
   await page.setViewportSize({ width: 360, height: 800 });
-  await page.goto(`${it.server.url}/agents/log-viewer-phone/logs`);
+  await page.goto(`${site.server.url}/agents/log-viewer-phone/logs`);
   await lineOf(page, 'line 100').waitFor();
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
   const rooms = await logOf(page).evaluateHandle((box) => {
@@ -55,7 +55,7 @@ test('paints lines taller than estimated in their final place in their first fra
 });
 
 test('follows a flood, and stops following when a program scrolls up', async () => {
-  const writer = new LogWriter(it.server, 'log-viewer-led');
+  const writer = new LogWriter(site.server, 'log-viewer-led');
   await writer.numbered(900);
   const page = await open('log-viewer-led');
   await lineOf(page, 'line 900').waitFor();
@@ -75,7 +75,7 @@ test('follows a flood, and stops following when a program scrolls up', async () 
 });
 
 test('reaches every part of 24,000 lines with few of them in the DOM', async () => {
-  const writer = new LogWriter(it.server, 'log-viewer-flood');
+  const writer = new LogWriter(site.server, 'log-viewer-flood');
   await writer.numbered(300);
   const page = await open('log-viewer-flood');
   await lineOf(page, 'line 300').waitFor();
@@ -115,8 +115,8 @@ test('reaches every part of 24,000 lines with few of them in the DOM', async () 
 });
 
 test('offers a retry where lines in the middle failed to load, also in a busy browser', async () => {
-  await new LogWriter(it.server, 'log-viewer-cut').numbered(3_000);
-  const page = await it.load('/agents/log-viewer-cut/logs');
+  await new LogWriter(site.server, 'log-viewer-cut').numbered(3_000);
+  const page = await site.load('/agents/log-viewer-cut/logs');
   onTestFinished(() => page.close());
   await lineOf(page, 'line 3000').waitFor();
   await page.route(/\/logs\?/, (route) => route.fulfill({ status: 503, json: { error: { message: 'Busy. Wait.' } } }));
@@ -127,7 +127,7 @@ test('offers a retry where lines in the middle failed to load, also in a busy br
   });
   await logOf(page).evaluate((log) => log.scrollTo({ top: 15_000 }));
   await page.getByRole('alert').getByText('Busy. Wait.').waitFor();
-  it.complaints.splice(0, Number.POSITIVE_INFINITY, ...it.complaints.filter((text) => !/status of 503/.test(text)));
+  site.complaints.splice(0, Number.POSITIVE_INFINITY, ...site.complaints.filter((text) => !/status of 503/.test(text)));
   await page.unroute(/\/logs\?/);
   await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click();
   await lineOf(page, 'line 760').waitFor();
@@ -135,7 +135,7 @@ test('offers a retry where lines in the middle failed to load, also in a busy br
 });
 
 test.each([360, 1280])('has no axe violations and does not scroll sideways at %i px', async (width) => {
-  await new LogWriter(it.server, `log-viewer-axe-${width}`).write([
+  await new LogWriter(site.server, `log-viewer-axe-${width}`).write([
     ...Array.from(
       { length: 60 },
       (_, index) => ({ message: `step ${index}`, level: index % 2 ? 'debug' : 'warn' }) as const,
@@ -154,8 +154,8 @@ test.each([360, 1280])('has no axe violations and does not scroll sideways at %i
 });
 
 async function open(agentId: string, rest = ''): Promise<Page> {
-  const page = await it.open(`/agents/${agentId}/logs${rest}`);
-  onTestFinished(() => it.leave(page));
+  const page = await site.open(`/agents/${agentId}/logs${rest}`);
+  onTestFinished(() => site.leave(page));
   return page;
 }
 

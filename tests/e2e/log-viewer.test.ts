@@ -14,7 +14,7 @@ import { LogWriter, type WrittenLine } from '../support/log-writer';
 import { isFocused } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 /** 1,500 lines, one per second. Tests look for the special ones. */
 const STORY: WrittenLine[] = Array.from({ length: 1_500 }, (_, index) => ({
@@ -40,11 +40,11 @@ const SPECIAL: Record<number, WrittenLine> = {
 const STORYTELLER = 'log-viewer-story';
 
 beforeAll(async () => {
-  await new LogWriter(it.server, STORYTELLER).write(STORY.map((line, index) => ({ ...line, ...SPECIAL[index] })));
+  await new LogWriter(site.server, STORYTELLER).write(STORY.map((line, index) => ({ ...line, ...SPECIAL[index] })));
 });
 
 test('follows its end, and stays in place and counts new lines while the reader is further up', async () => {
-  const busy = new LogWriter(it.server, 'log-viewer-busy');
+  const busy = new LogWriter(site.server, 'log-viewer-busy');
   await busy.numbered(300);
   const page = await open('log-viewer-busy');
   await lineOf(page, 'line 300').waitFor();
@@ -74,7 +74,7 @@ test('follows its end, and stays in place and counts new lines while the reader 
 });
 
 test('loads the part that is scrolled to, and keeps the reader’s line in its place', async () => {
-  const writer = new LogWriter(it.server, 'log-viewer-long');
+  const writer = new LogWriter(site.server, 'log-viewer-long');
   await writer.numbered(300);
   const page = await open('log-viewer-long');
   await lineOf(page, 'line 300').waitFor();
@@ -157,8 +157,8 @@ test('shows a hit among its neighbours, and the hits again on Back', async () =>
 });
 
 test('loads and shows a distant line that the address names', async () => {
-  const { lines: first } = await it.read<LogPage>(`/agents/${STORYTELLER}/logs?after=0&limit=500`);
-  const page = await it.load(`/agents/${STORYTELLER}/logs#${first[420]?.position}`);
+  const { lines: first } = await site.read<LogPage>(`/agents/${STORYTELLER}/logs?after=0&limit=500`);
+  const page = await site.load(`/agents/${STORYTELLER}/logs#${first[420]?.position}`);
   // A later link to the same log would move to that line again.
   onTestFinished(() => page.close());
   await lineOf(page, 'step 420 of the story').waitFor();
@@ -236,14 +236,14 @@ test('Escape moves from the search to its hits, then to the whole log, then off 
   await hits.waitFor({ state: 'detached' });
   expect(new URL(page.url()).pathname).toBe(`/agents/${STORYTELLER}/logs`);
   await page.keyboard.press('Escape');
-  await page.waitForURL(`${it.server.url}/`);
+  await page.waitForURL(`${site.server.url}/`);
 });
 
 /** Comes from another page, because a link to the current log keeps its state. */
 async function open(agentId: string, rest = ''): Promise<Page> {
-  await it.leave(await it.open('/agents'));
-  const page = await it.open(`/agents/${agentId}/logs${rest}`);
-  onTestFinished(() => it.leave(page));
+  await site.leave(await site.open('/agents'));
+  const page = await site.open(`/agents/${agentId}/logs${rest}`);
+  onTestFinished(() => site.leave(page));
   return page;
 }
 

@@ -6,11 +6,11 @@ import { perFile, visit } from '../support/visit';
 const TURNS = 300;
 const SESSION = 'long-session-all';
 
-const it = perFile(visit);
-beforeAll(() => writeManyTurns(it.server, SESSION, TURNS));
+const site = perFile(visit);
+beforeAll(() => writeManyTurns(site.server, SESSION, TURNS));
 
 test('keeps in place the turn that a reader scrolled to before the transcript’s code loaded', async () => {
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   const first = new Set<string>();
   const held: (() => void)[] = [];
   await page.route('**/*.js', (route) => {
@@ -24,7 +24,7 @@ test('keeps in place the turn that a reader scrolled to before the transcript’
     for (const [path] of markup.matchAll(/\/_next\/static\/[^"\\]+\.js/g)) first.add(path);
     await route.fulfill({ response, body: markup });
   });
-  await page.goto(`${it.server.url}/sessions/${SESSION}`);
+  await page.goto(`${site.server.url}/sessions/${SESSION}`);
   // The parts above the transcript have hydrated.
   await live(page);
   const box = transcriptOf(page);
@@ -56,7 +56,7 @@ test('keeps in place the turn that a reader scrolled to before the transcript’
 });
 
 test('passes every turn in order while the wheel scrolls up to the first', async () => {
-  const page = await it.open(`/sessions/${SESSION}`);
+  const page = await site.open(`/sessions/${SESSION}`);
   await transcriptOf(page)
     .getByText(`Answer ${TURNS - 1}.`)
     .waitFor();
@@ -73,5 +73,5 @@ test('passes every turn in order while the wheel scrolls up to the first', async
     expect(turn, `after ${passed.slice(0, index)}`).toBeLessThanOrEqual(last);
   }
   await page.getByText('Beginning of the session').waitFor();
-  await it.leave(page);
+  await site.leave(page);
 });

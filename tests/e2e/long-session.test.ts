@@ -7,11 +7,11 @@ import { perFile, visit } from '../support/visit';
 const TURNS = 300;
 const SESSION = 'long-session';
 
-const it = perFile(visit);
-beforeAll(() => writeManyTurns(it.server, SESSION, TURNS));
+const site = perFile(visit);
+beforeAll(() => writeManyTurns(site.server, SESSION, TURNS));
 
 test('loads back to a linked turn, scrolls to it, focuses and marks it', async () => {
-  const page = await it.load(`/sessions/${SESSION}#turn-r20`);
+  const page = await site.load(`/sessions/${SESSION}#turn-r20`);
   const turn = page.locator('[data-turn="r20"]');
   await page.locator('[data-turn="r20"].animate-flash').waitFor();
   await expect.poll(() => isFocused(turn)).toBe(true);
@@ -26,7 +26,7 @@ test('loads back to a linked turn, scrolls to it, focuses and marks it', async (
 });
 
 test('reports that a link leads to no turn of the session, and opens it at its end', async () => {
-  const page = await it.load(`/sessions/${SESSION}#turn-nowhere`);
+  const page = await site.load(`/sessions/${SESSION}#turn-nowhere`);
   const notice = page.getByRole('status', { name: 'Link', exact: true });
   await notice.getByText('The linked turn is not in this session. Showing its newest turns.').waitFor();
   await transcriptOf(page)
@@ -53,7 +53,7 @@ interface Frame {
 }
 
 test('paints the end of a session first, and stays there while the page hydrates', async () => {
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   await page.addInitScript(() => {
     const frames: Frame[] = [];
     // An IntersectionObserver reports after the layout of each frame, before its paint.
@@ -69,7 +69,7 @@ test('paints the end of a session first, and stays there while the page hydrates
     new MutationObserver(observe).observe(document, { childList: true, subtree: true });
     Object.assign(window, { frames });
   });
-  await page.goto(`${it.server.url}/sessions/${SESSION}`);
+  await page.goto(`${site.server.url}/sessions/${SESSION}`);
   await live(page);
   const frames = await page.evaluate(() => (window as unknown as { frames: Frame[] }).frames);
   expect(frames).toContainEqual({ turn: `r${TURNS - 1}`, inSight: true });
@@ -78,7 +78,7 @@ test('paints the end of a session first, and stays there while the page hydrates
 });
 
 test('keeps the reader’s turn in its place while older turns load above it', async () => {
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -87,7 +87,7 @@ test('keeps the reader’s turn in its place while older turns load above it', a
     await released;
     await route.continue();
   });
-  await page.goto(`${it.server.url}/sessions/${SESSION}`);
+  await page.goto(`${site.server.url}/sessions/${SESSION}`);
   await live(page);
   const asked = page.waitForRequest(/\/transcript\?.*before=/);
   await transcriptOf(page).hover();

@@ -8,13 +8,13 @@ import { expectWithin } from '../support/timing';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 let demo: CliRun;
 beforeAll(async () => {
   demo = startCli(['demo'], {
-    INTERLUDE_DATA_DIR: it.server.dataDir,
-    INTERLUDE_TOKEN: it.server.token,
-    INTERLUDE_URL: it.server.url,
+    INTERLUDE_DATA_DIR: site.server.dataDir,
+    INTERLUDE_TOKEN: site.server.token,
+    INTERLUDE_URL: site.server.url,
   });
 });
 afterAll(async () => {
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 test('a task of the demo ends within ten seconds and wakes its agent', async () => {
-  const page = await it.load('/');
+  const page = await site.load('/');
   const nav = page.getByRole('navigation', { name: 'Sessions' });
 
   const wokenSession = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
@@ -32,8 +32,8 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
   await turn.waitFor();
   // By the demo's clock, which does not depend on the speed of the page.
   const id = new URL(page.url()).pathname.split('/').at(-1);
-  const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${id}/transcript`);
-  const { sessions } = await it.read<{ sessions: SessionSummary[] }>('/sessions');
+  const { turns } = await site.read<{ turns: Turn[] }>(`/sessions/${id}/transcript`);
+  const { sessions } = await site.read<{ sessions: SessionSummary[] }>('/sessions');
   const wokeAt = turns.find(({ kind }) => kind === 'between-run')?.startedAt ?? Infinity;
   // Some were in the middle of their recording when the demo started, and began before it.
   const atTheBeginning = FLEET.filter(({ beginsAtMs }) => beginsAtMs === 0).map(({ agentId }) => agentId);
@@ -52,7 +52,7 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
 });
 
 test('an agent of the demo logs more at level debug', async () => {
-  const page = await it.load('/agents/checkout-service/logs');
+  const page = await site.load('/agents/checkout-service/logs');
   const log = page.getByRole('log', { name: 'Agent log' });
   await log.getByText(/plays the recording test-run as session checkout-service-/).waitFor();
   await log
@@ -75,7 +75,7 @@ test('an agent of the demo logs more at level debug', async () => {
 });
 
 test('the demo’s answering agent runs what it was allowed to, and wakes by itself', async () => {
-  const page = await it.load('/');
+  const page = await site.load('/');
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await nav.getByRole('link').filter({ hasText: ASSISTANT }).first().click();
   await transcriptOf(page).getByText('I am a scripted demo agent').waitFor();
@@ -96,7 +96,7 @@ test('the demo’s answering agent runs what it was allowed to, and wakes by its
 });
 
 test('no session works once the demo is stopped, and the answering agent has exited', async () => {
-  const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
+  const sessions = async () => (await site.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
   const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'needs-input');
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
   demo.process.kill('SIGINT');
@@ -105,7 +105,7 @@ test('no session works once the demo is stopped, and the answering agent has exi
   expect((await sessions()).find(({ agentId }) => agentId === ASSISTANT)?.state).toBe('exited');
 
   const recorded = (await sessions()).find(({ agentId }) => agentId !== ASSISTANT);
-  const page = await it.load(`/sessions/${recorded?.id}`);
+  const page = await site.load(`/sessions/${recorded?.id}`);
   const composer = page.getByRole('region', { name: 'Composer' });
   await composer.getByText(`“${ASSISTANT}” is offline until the demo runs again`).waitFor();
   expect(await composer.getByRole('link').count()).toBe(0);

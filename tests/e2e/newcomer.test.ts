@@ -5,7 +5,7 @@ import { type CliRun, runCli, startCli } from '../support/cli';
 import { live, transcriptOf } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
-const it = perFile(() => visitOwn({ signedIn: false }));
+const site = perFile(() => visitOwn({ signedIn: false }));
 let demo: CliRun | null = null;
 afterAll(async () => {
   demo?.process.kill('SIGINT');
@@ -13,74 +13,74 @@ afterAll(async () => {
 });
 
 test('the sign-in page says how to sign in, and a pasted token leads to the visitor’s destination', async () => {
-  const page = await it.load('/agents');
+  const page = await site.load('/agents');
   await page.getByText('Get a sign-in link').waitFor();
   await page.getByLabel('Token').fill('not-the-token-of-this-server');
   await page.getByRole('button').click();
   await page.waitForURL(/reason=wrong-token/);
   expect(await page.getByLabel('Token').getAttribute('aria-invalid')).toBe('true');
-  await page.getByLabel('Token').fill(it.server.token);
+  await page.getByLabel('Token').fill(site.server.token);
   await page.getByRole('button').click();
   await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/agents');
-  await it.context.clearCookies();
+  await site.context.clearCookies();
   await page.close();
 });
 
 test('the start page lists the same ways to connect an agent as the terminal, and keeps no token in its address', async () => {
-  const page = await it.load(`/sign-in?token=${it.server.token}`);
+  const page = await site.load(`/sign-in?token=${site.server.token}`);
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
-  expect(page.url()).toBe(`${it.server.url}/`);
+  expect(page.url()).toBe(`${site.server.url}/`);
   for (const way of ['demo', 'replay', 'runner claude', 'hooks install']) {
     await page.getByText(`npx interlude ${way}`).waitFor();
   }
   for (const way of ['runner claude', 'hooks install', 'runner hooks', 'replay']) {
-    expect(it.server.output).toContain(`npx interlude ${way}`);
+    expect(site.server.output).toContain(`npx interlude ${way}`);
   }
   await live(page);
   await page.close();
 });
 
 test('a sign-in link works once, under the server’s local name, and the server’s log has no secret', async () => {
-  expect(it.server.output).toContain('npx interlude sign-in');
-  for (const secret of ['?token=', 'ilc_', it.server.token]) expect(it.server.output).not.toContain(secret);
+  expect(site.server.output).toContain('npx interlude sign-in');
+  for (const secret of ['?token=', 'ilc_', site.server.token]) expect(site.server.output).not.toContain(secret);
   const { stdout } = await runCli(['sign-in'], {
-    INTERLUDE_DATA_DIR: it.server.dataDir,
-    INTERLUDE_TOKEN: it.server.token,
-    INTERLUDE_URL: it.server.url,
+    INTERLUDE_DATA_DIR: site.server.dataDir,
+    INTERLUDE_TOKEN: site.server.token,
+    INTERLUDE_URL: site.server.url,
   });
   const link = stdout.trim();
   expect(link).toMatch(/\?token=ilc_/);
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   await page.goto(link);
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
   const { hostname, port } = new URL(page.url());
   expect(hostname).toMatch(/^interlude-\w{8}\.localhost$/);
-  expect(port).toBe(new URL(it.server.url).port);
-  expect(it.server.output).toContain(`Browsers on this machine are redirected to http://${hostname}:${port}`);
+  expect(port).toBe(new URL(site.server.url).port);
+  expect(site.server.output).toContain(`Browsers on this machine are redirected to http://${hostname}:${port}`);
   // An open page would show that it is signed out.
   await page.goto('about:blank');
-  await it.context.clearCookies({ name: 'interlude', domain: hostname });
+  await site.context.clearCookies({ name: 'interlude', domain: hostname });
   await page.goto(link);
   await page.waitForURL(/\/signed-out\?reason=old-link/);
   await page.close();
 });
 
 test('the demo’s sessions appear on the start page without a reload', async () => {
-  const page = await it.load(`/sign-in?token=${it.server.token}`);
+  const page = await site.load(`/sign-in?token=${site.server.token}`);
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
   demo = startCli(['demo'], {
-    INTERLUDE_DATA_DIR: it.server.dataDir,
-    INTERLUDE_TOKEN: it.server.token,
-    INTERLUDE_URL: it.server.url,
+    INTERLUDE_DATA_DIR: site.server.dataDir,
+    INTERLUDE_TOKEN: site.server.token,
+    INTERLUDE_URL: site.server.url,
   });
   await expect.poll(() => nav.getByRole('link').count()).toBeGreaterThanOrEqual(6);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a replayed demo session accepts no message, says so, and links to the answering agent', async () => {
-  const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
+  const sessions = async () => (await site.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
   const working = async () =>
     (await sessions()).filter(
       ({ state, agentId }) => agentId !== ASSISTANT && (state === 'working' || state === 'needs-input'),
@@ -89,9 +89,9 @@ test('a replayed demo session accepts no message, says so, and links to the answ
   // The one with the most time left; a session that is ending accepts nothing.
   const say = async () => {
     const [one] = (await working()).sort((a, b) => b.startedAt - a.startedAt);
-    const response = await fetch(`${it.server.url}/api/v1/sessions/${encodeURIComponent(one?.id ?? '')}/messages`, {
+    const response = await fetch(`${site.server.url}/api/v1/sessions/${encodeURIComponent(one?.id ?? '')}/messages`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${site.server.token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ text: 'are you there?', clientId: 'newcomer-1' }),
     });
     return { id: one?.id, status: response.status };
@@ -99,7 +99,7 @@ test('a replayed demo session accepts no message, says so, and links to the answ
   let notice = await say();
   while (notice.status === 409 || notice.id === undefined) notice = await say();
   expect(notice.status).toBe(202);
-  const page = await it.open(`/sessions/${notice.id}`);
+  const page = await site.open(`/sessions/${notice.id}`);
   await live(page);
   const instead = page.getByRole('region', { name: 'Composer' });
   await instead.getByText('this agent replays a recording and can’t answer messages').waitFor();

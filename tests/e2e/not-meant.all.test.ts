@@ -8,18 +8,18 @@ import {
 } from '../support/permission-card';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('a card that moves up when the one above it goes ignores a click while an arrow key is held', async () => {
-  await expectNoClickOnSlidingCard(it, 'meant-all-up', { scroll: SCROLLS['an arrow key'], isFollowed: false });
+  await expectNoClickOnSlidingCard(site, 'meant-all-up', { scroll: SCROLLS['an arrow key'], isFollowed: false });
 });
 
 test('a card that moves up with the followed end ignores a click while the wheel turns', async () => {
-  await expectNoClickOnSlidingCard(it, 'meant-all-end', { scroll: SCROLLS['the wheel'], isFollowed: true });
+  await expectNoClickOnSlidingCard(site, 'meant-all-end', { scroll: SCROLLS['the wheel'], isFollowed: true });
 });
 
 test('a settled card accepts a click at once when a busy page handles the scrolling late', async () => {
-  const { page, allow, runner, close } = await openSettledCard(it, 'meant-all-busy');
+  const { page, allow, runner, close } = await openSettledCard(site, 'meant-all-busy');
   await page.evaluate(() => {
     const beBusy = () => {
       const since = performance.now();

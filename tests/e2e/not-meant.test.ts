@@ -16,18 +16,18 @@ import { taskEnded, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { turnOf } from '../support/wire-runner';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('card that moves up when the one above it goes ignores a click while the wheel turns', async () => {
-  await expectNoClickOnSlidingCard(it, 'meant-up', { scroll: SCROLLS['the wheel'], isFollowed: false });
+  await expectNoClickOnSlidingCard(site, 'meant-up', { scroll: SCROLLS['the wheel'], isFollowed: false });
 });
 
 test('card that moves up with the followed end ignores a click while an arrow key is held', async () => {
-  await expectNoClickOnSlidingCard(it, 'meant-end', { scroll: SCROLLS['an arrow key'], isFollowed: true });
+  await expectNoClickOnSlidingCard(site, 'meant-end', { scroll: SCROLLS['an arrow key'], isFollowed: true });
 });
 
 test('settled card takes a click at once when the reader has scrolled it', async () => {
-  const { page, allow, runner, close } = await openSettledCard(it, 'meant-scrolled');
+  const { page, allow, runner, close } = await openSettledCard(site, 'meant-scrolled');
   const clicked = clickOnceMoved(allow, await topOf(allow));
   await page.mouse.wheel(0, 40);
   await clicked;
@@ -36,7 +36,7 @@ test('settled card takes a click at once when the reader has scrolled it', async
 });
 
 test('Ctrl+. meant for the previous turn does not interrupt one that has just begun', async () => {
-  const { page, agent, sessionId, runner, close } = await workingAgent(it, 'meant-interrupt');
+  const { page, agent, sessionId, runner, close } = await workingAgent(site, 'meant-interrupt');
   const interrupt = page.getByRole('button', { name: 'Interrupt' });
   await untilPressable(interrupt);
   await page.getByRole('textbox', { name: /^Message to/ }).focus();
@@ -74,14 +74,14 @@ function postsOf(page: Page) {
 }
 
 test('parked task that moves up to the place of another ignores a click meant for that one', async () => {
-  const writer = new EventWriter(it.server, 'meant-parker');
+  const writer = new EventWriter(site.server, 'meant-parker');
   await writer.write('meant-parker-1', userTurn('r1', 'Watch it', 'Gladly'));
   await writer.write('meant-parker-2', userTurn('r1', 'Something else', 'Gladly'));
   await writer.park(
     'meant-parker-2',
     ['a', 'b', 'c'].map((id) => taskEnded(`task-${id}`, 'completed')),
   );
-  const page = await it.open('/agents/meant-parker');
+  const page = await site.open('/agents/meant-parker');
   await live(page);
   const { posts, stop } = postsOf(page);
   for (const id of ['a', 'b']) await page.getByLabel(`Session of task “task-${id}”`).selectOption('meant-parker-1');
@@ -97,9 +97,9 @@ test('parked task that moves up to the place of another ignores a click meant fo
   const [first] = await page
     .locator('[data-parked]')
     .evaluateAll((rows) => rows.map((row) => row.getAttribute('data-parked')));
-  const elsewhere = await fetch(`${it.server.url}/api/v1/agents/meant-parker/parked/${first}/discard`, {
+  const elsewhere = await fetch(`${site.server.url}/api/v1/agents/meant-parker/parked/${first}/discard`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${it.server.token}` },
+    headers: { authorization: `Bearer ${site.server.token}` },
   });
   expect(elsewhere.status).toBe(200);
   for (const { up } of await clicked) expect(up).toBeGreaterThan(20);
@@ -114,5 +114,5 @@ test('parked task that moves up to the place of another ignores a click meant fo
   await page.getByRole('heading', { name: 'Unassigned 1' }).waitFor();
   expect(posts).toHaveLength(1);
   stop();
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -1,20 +1,21 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { press } from '../support/press';
-import { type BreakableProxy, breakableProxy } from '../support/test-proxies';
+import { breakableProxy } from '../support/test-proxies';
 import { resolvesWithin } from '../support/timing';
 import {
   badgeOf,
   endlessAnimations,
   expectFrozen,
+  expectUnsent,
   live,
   reconnecting,
   transcriptOf,
   visibleText,
 } from '../support/transcript-page';
-import { message, taskStarted, userTurn } from '../support/turn-events';
+import { message, movingTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
+import { turnOf } from '../support/wire-runner';
 
 /** A page detects within this time that a server accepts connections and sends nothing. */
 const NOTICED_MS = 25_000;
@@ -31,58 +32,33 @@ const MOVED_CLOCK = `
   process.on('SIGUSR2', () => { by += (moves.shift() ?? 0) * ${HOUR_MS}; });
 `;
 
-let line: BreakableProxy;
-const it = perFile(() =>
+const site = perFile(() =>
   visitOwn({
     chromium: { reducedMotion: 'no-preference' },
     env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
-    proxy: async ({ url }) => {
-      line = await breakableProxy(url);
-      return line;
-    },
+    proxy: ({ url }) => breakableProxy(url),
   }),
 );
 
 test('every page reports a silent server within 25 s, stops its clocks, and resumes by itself', async () => {
-  const agent = new EventWriter(it.server, 'frozen');
-  await agent.write('frozen-session', [
-    ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),
-    ...message('u2', 'And run the tests', 'user'),
-    {
-      type: 'RUN_STARTED',
-      threadId: 's',
-      runId: 'second',
-      metadata: { interlude: { turn: 'user', userMessageIds: ['u2'] } },
-    },
-    { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' },
-    { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{"command":"npm test"}' },
-    { type: 'TOOL_CALL_END', toolCallId: 'c1' },
-    { type: 'TEXT_MESSAGE_START', messageId: 'a2', role: 'assistant' },
-    { type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: 'Running them now' },
-  ]);
-  const session = await it.open('/sessions/frozen-session');
+  const agent = new EventWriter(site.server, 'frozen');
+  await agent.write('frozen-session', movingTurn());
+  const session = await site.open('/sessions/frozen-session');
   await session.setViewportSize({ width: 1680, height: 900 });
   const others = await Promise.all(
-    ['/', '/agents', '/agents/frozen', '/agents/frozen/logs'].map((path) => it.open(path)),
+    ['/', '/agents', '/agents/frozen', '/agents/frozen/logs'].map((path) => site.open(path)),
   );
   const pages = [session, ...others];
   for (const page of pages) await live(page);
   expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
 
-  process.kill(it.server.pid, 'SIGSTOP');
+  process.kill(site.server.pid, 'SIGSTOP');
   try {
     await resolvesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
     await Promise.all(pages.map(expectFrozen));
-
-    const field = session.getByRole('textbox', { name: 'Message to “frozen”' });
-    await field.fill('Are you there?');
-    await field.press('Enter');
-    await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();
-    await session.getByRole('form', { name: 'Composer' }).getByText('Offline. Your messages will be sent').waitFor();
-    await press(session.getByRole('button', { name: 'Interrupt', exact: true }));
-    await session.getByText('The server can’t be reached').first().waitFor();
+    await expectUnsent(session, 'Are you there?');
   } finally {
-    process.kill(it.server.pid, 'SIGCONT');
+    process.kill(site.server.pid, 'SIGCONT');
   }
   for (const page of pages) await live(page);
   expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
@@ -96,7 +72,7 @@ test('every page reports a silent server within 25 s, stops its clocks, and resu
 
 /** A tab with a clock that the test moves, and its own connection on that clock. */
 async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: number) => Promise<void> }> {
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   await page.addInitScript(() => {
     Reflect.deleteProperty(globalThis, 'SharedWorker');
     const Real = Date;
@@ -108,7 +84,7 @@ async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: n
       get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
     });
   });
-  await page.goto(`${line.origin}${path}`);
+  await page.goto(`${site.proxy.origin}${path}`);
   const move = (by: number) =>
     page.evaluate((ms) => {
       (globalThis as unknown as { clock: { by: number } }).clock.by += ms;
@@ -117,16 +93,14 @@ async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: n
 }
 
 test('a page detects a dead line within 25 s though its connections stay open, whichever way its clock is moved', async () => {
-  const agent = new EventWriter(it.server, 'dead-line');
-  await agent.write('dead-line-session', [
-    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
-  ]);
+  const agent = new EventWriter(site.server, 'dead-line');
+  await agent.write('dead-line-session', [turnOf('RUN_STARTED', 'open', [])]);
   const tabs = await Promise.all(
     [0, 5, -5].map(async (hours) => ({ hours, ...(await withOwnClock('/sessions/dead-line-session')) })),
   );
   for (const { page } of tabs) await live(page);
   for (const { page } of tabs) await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
-  line.swallow();
+  site.proxy.swallow();
   await Promise.all(
     tabs.map(async ({ page, move, hours }) => {
       await move(hours);
@@ -137,7 +111,7 @@ test('a page detects a dead line within 25 s though its connections stay open, w
       else expect(await endlessAnimations(page)).toEqual([]);
     }),
   );
-  line.mend();
+  site.proxy.mend();
   for (const { page } of tabs) await live(page);
   await agent.write('dead-line-session', message('m', 'Here again'));
   for (const { page } of tabs) {
@@ -147,22 +121,20 @@ test('a page detects a dead line within 25 s though its connections stay open, w
   }
   // The browser logs the requests in progress when the line was mended.
   const cut = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING)/;
-  it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !cut.test(one)));
+  site.complaints.splice(0, Infinity, ...site.complaints.filter((one) => !cut.test(one)));
 });
 
 test('a page resumes with correct clocks when the server’s clock was moved while it was silent', async () => {
-  const agent = new EventWriter(it.server, 'moved');
-  await agent.write('moved-session', [
-    { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
-  ]);
-  const page = await it.open('/sessions/moved-session');
+  const agent = new EventWriter(site.server, 'moved');
+  await agent.write('moved-session', [turnOf('RUN_STARTED', 'open', [])]);
+  const page = await site.open('/sessions/moved-session');
   for (const title of ['Hours ahead', 'Hours back']) {
     await live(page);
-    process.kill(it.server.pid, 'SIGSTOP');
+    process.kill(site.server.pid, 'SIGSTOP');
     await resolvesWithin(NOTICED_MS, reconnecting(page));
     await expectFrozen(page);
-    process.kill(it.server.pid, 'SIGUSR2');
-    process.kill(it.server.pid, 'SIGCONT');
+    process.kill(site.server.pid, 'SIGUSR2');
+    process.kill(site.server.pid, 'SIGCONT');
     await live(page);
     await agent.write('moved-session', message(title, title));
     await transcriptOf(page).getByText(title).waitFor();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { type StreamCounter, streamCountingProxy } from '../support/test-proxies';
+import { streamCountingProxy } from '../support/test-proxies';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
@@ -8,19 +8,11 @@ import { perFile, visitOwn } from '../support/visit';
 /** With a connection each, HTTP/1.1 would make the seventh tab of a host wait forever. */
 const TABS = 7;
 
-let streams: StreamCounter;
-const it = perFile(() =>
-  visitOwn({
-    proxy: async ({ url }) => {
-      streams = await streamCountingProxy(url);
-      return streams;
-    },
-  }),
-);
+const site = perFile(() => visitOwn({ proxy: ({ url }) => streamCountingProxy(url) }));
 
 test('seven tabs opened at once are all live on one stream', async () => {
-  await new EventWriter(it.server, 'agent-one').write('first', userTurn('r1', 'Hello', 'Here I am'));
-  const pages = await Promise.all(Array.from({ length: TABS }, () => it.load('/sessions/first')));
+  await new EventWriter(site.server, 'agent-one').write('first', userTurn('r1', 'Hello', 'Here I am'));
+  const pages = await Promise.all(Array.from({ length: TABS }, () => site.load('/sessions/first')));
   for (const page of pages) await live(page);
-  await expect.poll(() => streams.open).toBe(1);
+  await expect.poll(() => site.proxy.open).toBe(1);
 });

@@ -11,7 +11,7 @@ import { message, taskEnded, taskStarted, toolCall } from '../support/turn-event
 import { perFile, visitOwn } from '../support/visit';
 import { requestResolved, WireRunner } from '../support/wire-runner';
 
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 let agent: EventWriter;
 let runner: WireRunner;
 
@@ -52,9 +52,9 @@ function edited(id: string): AgUiEvent[] {
 }
 
 beforeAll(async () => {
-  agent = new EventWriter(it.server, 'other');
+  agent = new EventWriter(site.server, 'other');
   for (const session of ['work', 'asks', 'slash', 'ends']) await agent.status(session, STATUS);
-  runner = await WireRunner.connect(it.server, 'other');
+  runner = await WireRunner.connect(site.server, 'other');
   await agent.write(
     'work',
     [
@@ -102,7 +102,7 @@ afterAll(async () => {
 });
 
 test('an ended command offers to wake the agent when no turn has its result', async () => {
-  const page = await it.open('/sessions/work');
+  const page = await site.open('/sessions/work');
   await live(page);
   const cards = transcriptOf(page).getByRole('group', { name: /^Task / });
   expect(await cards.filter({ hasText: 'npm test' }).getByRole('button', { name: /^Wake/ }).count()).toBe(0);
@@ -128,9 +128,9 @@ test('an ended command offers to wake the agent when no turn has its result', as
 });
 
 test('a wake rule is set in the session’s menu, and remains until the runner refuses it', async () => {
-  const page = await it.open('/sessions/work');
+  const page = await site.open('/sessions/work');
   await live(page);
-  const ruleOf = async () => (await it.read<SessionDetail>('/sessions/work')).session.wakeRule;
+  const ruleOf = async () => (await site.read<SessionDetail>('/sessions/work')).session.wakeRule;
   const menu = page.getByRole('button', { name: 'Arrange this session' });
   const control = page.getByRole('switch', { name: 'Wake the agent when a background command ends' });
   await menu.click();
@@ -156,7 +156,7 @@ test('a wake rule is set in the session’s menu, and remains until the runner r
 
 describe('a permission with the agent’s own options', () => {
   test('sends the pressed option, which the transcript keeps', async () => {
-    const page = await it.open('/sessions/asks');
+    const page = await site.open('/sessions/asks');
     await live(page);
     const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run npm install left-pad?”' });
     const names = [
@@ -177,7 +177,7 @@ describe('a permission with the agent’s own options', () => {
 
   test('allows once on the key a and denies on d, in the transcript and in the inbox', async () => {
     await agent.write('asks', [permissionWithOptions('p2', 'npm ci')]);
-    const page = await it.open('/sessions/asks');
+    const page = await site.open('/sessions/asks');
     await live(page);
     const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run npm ci?”' });
     const once = card.getByRole('button', { name: 'Yes, this once' });
@@ -189,7 +189,7 @@ describe('a permission with the agent’s own options', () => {
     await runner.acknowledge(denied, 'failed', 'try again');
     await page.close();
 
-    const inbox = await it.open('/inbox');
+    const inbox = await site.open('/inbox');
     await live(inbox);
     const row = inbox.locator('[data-inbox-row]').filter({ hasText: 'Run npm ci?' });
     await row
@@ -211,7 +211,7 @@ describe('a permission with the agent’s own options', () => {
 
 test('a session ends from its menu once confirmed, and its page says so', async () => {
   await agent.write('ends', [...message('e/m', 'Wait', 'user'), userTurnEvent('RUN_STARTED', 'e')]);
-  const page = await it.open('/sessions/ends');
+  const page = await site.open('/sessions/ends');
   await live(page);
   const opens = page.getByRole('button', { name: 'Arrange this session' });
   const menu = page.getByRole('dialog', { name: 'Arrange this session' });
@@ -236,7 +236,7 @@ test('a session ends from its menu once confirmed, and its page says so', async 
 });
 
 test('the composer offers the agent’s commands after “/”, and keys choose one', async () => {
-  const page = await it.open('/sessions/slash');
+  const page = await site.open('/sessions/slash');
   await live(page);
   const field = page.getByRole('textbox', { name: 'Message to “other”' });
   await field.pressSequentially('/re');
@@ -259,7 +259,7 @@ test('the composer offers the agent’s commands after “/”, and keys choose 
 });
 
 test('the agent page shows its trouble, mode, commands and limits', async () => {
-  const page = await it.open('/agents/other');
+  const page = await site.open('/agents/other');
   await live(page);
   await page.getByText(/^The agent has not answered for 40 s/).waitFor();
   await page.getByRole('heading', { name: 'Limits' }).waitFor();
@@ -268,7 +268,7 @@ test('the agent page shows its trouble, mode, commands and limits', async () => 
   await page.getByRole('button', { name: '3 commands' }).click();
   await page.getByText('Shortens the conversation so far').first().waitFor();
   await page.close();
-  const session = await it.open('/sessions/slash');
+  const session = await site.open('/sessions/slash');
   await live(session);
   await session.getByText(/^The agent has not answered for 40 s/).waitFor();
   await session.getByRole('button', { name: 'Why this state?' }).click();
@@ -285,10 +285,10 @@ test.each([360, 1280])(
       permissionWithOptions(`w${width}`, `ls ${width}`),
     ]);
     for (const path of ['/sessions/work', '/sessions/asks', '/agents/other']) {
-      const page = await it.context.newPage();
+      const page = await site.context.newPage();
       await page.emulateMedia({ reducedMotion: 'reduce' });
       await page.setViewportSize({ width, height: 800 });
-      await page.goto(`${it.server.url}${path}`);
+      await page.goto(`${site.server.url}${path}`);
       await live(page);
       await unfoldAll(page);
       expect(await violationsInBothThemes(page), path).toEqual([]);

@@ -7,10 +7,10 @@ import { message, taskEnded, taskStarted } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('a turn that Interlude started links to its task, and the task links back', async () => {
-  await new EventWriter(it.server, 'kinds-waker').write('kinds-woken', [
+  await new EventWriter(site.server, 'kinds-waker').write('kinds-woken', [
     ...message('r1/m', 'Start the tests', 'user'),
     userTurnEvent('RUN_STARTED', 'r1'),
     taskStarted('t1', 'npm test -- --watch=false'),
@@ -20,7 +20,7 @@ test('a turn that Interlude started links to its task, and the task links back',
     ...message('a2', 'All 212 tests pass.'),
     wokenTurnEvent('RUN_FINISHED', 'r2', 't1'),
   ]);
-  const page = await it.open('/sessions/kinds-woken');
+  const page = await site.open('/sessions/kinds-woken');
   await live(page);
   const turn = transcriptOf(page).getByRole('article', { name: /woken by Interlude for npm test/ });
   await turn.getByRole('heading', { name: /^Woken by Interlude for npm test/ }).waitFor();
@@ -28,20 +28,20 @@ test('a turn that Interlude started links to its task, and the task links back',
   const card = transcriptOf(page).getByRole('group', { name: /^Task npm test/ });
   await expect.poll(() => isFocused(card)).toBe(true);
   expect(await card.getByRole('link', { name: 'Woke the agent' }).getAttribute('href')).toBe('#turn-r2');
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a permission with the agent’s own options can be allowed once its whole input was on screen, and denied before', async () => {
-  const agent = new EventWriter(it.server, 'kinds-asker');
+  const agent = new EventWriter(site.server, 'kinds-asker');
   await agent.status('kinds-asks', { kind: 'acp', takes: ['permission.decision'] });
-  const runner = await WireRunner.connect(it.server, 'kinds-asker');
+  const runner = await WireRunner.connect(site.server, 'kinds-asker');
   const commands = Array.from({ length: 200 }, (_, index) => `echo ${index}`).join('\n');
   await agent.write('kinds-asks', [
     ...message('q1/m', 'Install it', 'user'),
     userTurnEvent('RUN_STARTED', 'q1'),
     permissionWithOptions('p1', commands),
   ]);
-  const page = await it.open('/sessions/kinds-asks');
+  const page = await site.open('/sessions/kinds-asks');
   await live(page);
   const card = page.getByRole('region', { name: /^Permission.*echo 0/ }).first();
   const deny = card.getByRole('button', { name: 'No, tell it what to do instead' });
@@ -52,5 +52,5 @@ test('a permission with the agent’s own options can be allowed once its whole 
   await press(deny);
   expect((await runner.next('permission.decision')).body).toMatchObject({ behavior: 'deny', optionId: 'no' });
   runner.leave();
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -4,29 +4,29 @@ import { EventWriter } from '../support/event-writer';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('a turn that reports another session’s task has no axe violation', async () => {
-  const writer = new EventWriter(it.server, 'owned-two');
+  const writer = new EventWriter(site.server, 'owned-two');
   await writer.write('owned-owner', userTurn('r1', 'Build it', [taskStarted('t1', 'Build')]));
   await writer.write('owned-teller', [
     ...userTurn('r1', 'Something else', 'Gladly'),
     taskEnded('t1', 'failed', { exit_code: 2, summary: 'No compiler' }),
     ...wokenTurn('r2', 't1', 'The build has failed, says the other one.'),
   ]);
-  const page = await it.open('/sessions/owned-teller');
+  const page = await site.open('/sessions/owned-teller');
   await page.getByRole('article', { name: 'Between-run turn: notified of a task of session “owned-owner”' }).waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('an agent’s page with parked records has no axe violation', async () => {
-  const writer = new EventWriter(it.server, 'owned-parks');
+  const writer = new EventWriter(site.server, 'owned-parks');
   await writer.write('owned-first', userTurn('r1', 'Watch the nightly', 'Gladly'));
   await writer.write('owned-second', userTurn('r1', 'Something else', 'Gladly'));
   await writer.park('owned-second', [taskEnded('owned-nightly', 'completed', { summary: 'All green' })]);
-  const page = await it.open('/agents/owned-parks');
+  const page = await site.open('/agents/owned-parks');
   await page.getByRole('heading', { name: 'Unassigned 1' }).waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -6,17 +6,17 @@ import { press, pressUntil } from '../support/press';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
-const tasksOf = async (session: string) => (await it.read<{ tasks: Task[] }>(`/sessions/${session}/tasks`)).tasks;
-const agent = (id: string) => it.read<AgentDetail>(`/agents/${id}`);
+const tasksOf = async (session: string) => (await site.read<{ tasks: Task[] }>(`/sessions/${session}/tasks`)).tasks;
+const agent = (id: string) => site.read<AgentDetail>(`/agents/${id}`);
 const card = (page: Page, name: string) => page.getByRole('group', { name: new RegExp(`^Task ${name}: `) }).first();
 
 test('a task card links to the session that reported its end and to the reporting turn', async () => {
-  const writer = new EventWriter(it.server, 'ownership-two');
+  const writer = new EventWriter(site.server, 'ownership-two');
   await writer.write('ownership-owner', userTurn('r1', 'Build it', [taskStarted('t1', 'Build')]));
   await writer.write('ownership-teller', userTurn('r1', 'Something else', 'Gladly'));
-  const owner = await it.open('/sessions/ownership-owner');
+  const owner = await site.open('/sessions/ownership-owner');
   await card(owner, 'Build').getByText('running').first().waitFor();
 
   await writer.write('ownership-teller', [
@@ -39,17 +39,17 @@ test('a task card links to the session that reported its end and to the reportin
   expect(await owner.getByRole('log', { name: 'Transcript' }).getByText('rejected').count()).toBe(0);
   await turn.getByRole('link', { name: 'session ownership-owner' }).first().click();
   await owner.waitForURL(/\/sessions\/ownership-owner$/);
-  await it.leave(owner);
+  await site.leave(owner);
 });
 
 test('records of a task without a known session are assigned or discarded on the agent’s open page', async () => {
-  const writer = new EventWriter(it.server, 'ownership-parks');
+  const writer = new EventWriter(site.server, 'ownership-parks');
   await writer.write('ownership-first', userTurn('r1', 'Watch the nightly', 'Gladly'));
   await writer.write('ownership-second', userTurn('r1', 'Something else', 'Gladly'));
-  const list = await it.open('/agents?q=ownership-parks');
+  const list = await site.open('/agents?q=ownership-parks');
   const row = list.getByRole('row').filter({ hasText: 'ownership-parks' });
   await row.waitFor();
-  const page = await it.load('/agents/ownership-parks');
+  const page = await site.load('/agents/ownership-parks');
   expect(await page.getByRole('heading', { name: /^Unassigned/ }).count()).toBe(0);
 
   await writer.park('ownership-second', [
@@ -76,13 +76,13 @@ test('records of a task without a known session are assigned or discarded on the
   await page.getByText('task_of_no_session').first().click();
   await page.getByText(/^Discarded by operator/).waitFor();
   await page.close();
-  await it.leave(list);
+  await site.leave(list);
 
-  const session = await it.open('/sessions/ownership-first');
+  const session = await site.open('/sessions/ownership-first');
   await session.getByText(/about the task “nightly-1” was assigned to this session by operator/).waitFor();
   await session
     .getByText(/^reported by session ownership-second$/i)
     .first()
     .waitFor();
-  await it.leave(session);
+  await site.leave(session);
 });

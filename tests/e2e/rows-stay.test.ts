@@ -6,7 +6,7 @@ import { live } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 const fails = (runId: string) => [
   { type: 'RUN_STARTED', threadId: 's', runId },
@@ -24,10 +24,10 @@ function order(page: Page): Promise<string[]> {
 
 /** Four sessions of an agent, and the list of only its sessions. */
 async function fourSessions(name: string) {
-  const agent = new EventWriter(it.server, name);
+  const agent = new EventWriter(site.server, name);
   for (const at of [1, 2, 3, 4]) await agent.write(`${name}-${at}`, userTurn('r1', `Session ${at}`, 'Done.'));
   // The list keeps its filter between pages, so the test loads it with one and closes the tab.
-  const page = await it.load(`/?agent=${name}`);
+  const page = await site.load(`/?agent=${name}`);
   await live(page);
   await expect.poll(async () => (await order(page)).toSorted()).toEqual([1, 2, 3, 4].map((at) => `${name}-${at}`));
   const before = (await order(page)) as [string, string, string, string];
@@ -85,11 +85,11 @@ test('session rows keep their places while keys walk through them, until the cha
 
 test('agent rows are ordered by name, and keep their places under the pointer', async () => {
   const write = (name: string, session: string) =>
-    new EventWriter(it.server, name).write(session, userTurn('r1', 'Hello', 'Hello.'));
-  const active = new EventWriter(it.server, 'rows-kept-heard');
+    new EventWriter(site.server, name).write(session, userTurn('r1', 'Hello', 'Hello.'));
+  const active = new EventWriter(site.server, 'rows-kept-heard');
   await active.write('rows-kept-heard-1', userTurn('r1', 'Hello', 'Hello.'));
   for (const name of ['runner-10', 'runner-2', 'Alpha']) await write(`rows-kept-${name}`, `rows-kept-s-${name}`);
-  const page = await it.open('/agents?q=rows-kept');
+  const page = await site.open('/agents?q=rows-kept');
   await live(page);
   const names = () =>
     page.locator('main [role=row] a').evaluateAll((rows) => rows.map((one) => one.getAttribute('href')));
@@ -106,17 +106,17 @@ test('agent rows are ordered by name, and keep their places under the pointer', 
   expect(await names()).toEqual([...paths, '/agents/rows-kept-beta']);
   await page.getByRole('heading', { name: 'Agents' }).hover();
   await expect.poll(names).toEqual([paths[0], '/agents/rows-kept-beta', ...paths.slice(1)]);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('task rows keep their places under the pointer', async () => {
-  const agent = new EventWriter(it.server, 'rows-tasker');
+  const agent = new EventWriter(site.server, 'rows-tasker');
   await agent.write('rows-tasks', [
     ...userTurn('r1', 'Build it', 'Gladly.'),
     taskStarted('t1', 'First build'),
     taskStarted('t2', 'Second build'),
   ]);
-  const page = await it.open('/sessions/rows-tasks');
+  const page = await site.open('/sessions/rows-tasks');
   await live(page);
   await page.setViewportSize({ width: 1680, height: 900 });
   const panel = page.getByRole('complementary', { name: 'Tasks' });
@@ -128,7 +128,7 @@ test('task rows keep their places under the pointer', async () => {
   expect(await tasks()).toEqual(['Second', 'First', 'Third']);
   await page.getByRole('textbox', { name: /^Message to/ }).hover();
   await expect.poll(async () => (await tasks())[0]).toBe('Third');
-  await it.leave(page);
+  await site.leave(page);
 });
 
 function firstWords(links: Locator): Promise<(string | undefined)[]> {

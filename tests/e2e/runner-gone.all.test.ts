@@ -6,16 +6,16 @@ import { taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('a session shows within 30 s that its runner has gone, fits every width, and has no axe violation', async () => {
-  const agent = new EventWriter(it.server, 'went');
-  const runner = await WireRunner.connect(it.server, 'went');
+  const agent = new EventWriter(site.server, 'went');
+  const runner = await WireRunner.connect(site.server, 'went');
   await agent.write('went-session', [
     ...userTurn('first', 'Build it and watch the deploy', [taskStarted('t1', 'Watch the deploy')]),
     { type: 'RUN_STARTED', threadId: 's', runId: 'second' },
   ]);
-  const page = await it.open('/sessions/went-session');
+  const page = await site.open('/sessions/went-session');
   await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
   runner.leave();
   const note = page.getByRole('status').filter({ hasText: 'Runner gone' });
@@ -25,5 +25,5 @@ test('a session shows within 30 s that its runner has gone, fits every width, an
     await page.setViewportSize({ width, height: 800 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
   }
-  await it.leave(page);
+  await site.leave(page);
 });

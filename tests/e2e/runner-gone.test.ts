@@ -6,11 +6,11 @@ import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('every page with a working session shows that its runner has gone, and that it works again when it returns', async () => {
-  const agent = new EventWriter(it.server, 'gone');
-  const runner = await WireRunner.connect(it.server, 'gone');
+  const agent = new EventWriter(site.server, 'gone');
+  const runner = await WireRunner.connect(site.server, 'gone');
   await agent.write('gone-session', [
     ...userTurn('first', 'Build it and watch the deploy', [
       ...message('a1', 'Building.'),
@@ -28,7 +28,7 @@ test('every page with a working session shows that its runner has gone, and that
     { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{"command":"npm test"}' },
     { type: 'TOOL_CALL_END', toolCallId: 'c1' },
   ]);
-  const page = await it.open('/sessions/gone-session');
+  const page = await site.open('/sessions/gone-session');
   await page.setViewportSize({ width: 1680, height: 900 });
   const footer = transcriptOf(page).getByText('Working');
   await footer.waitFor();
@@ -63,11 +63,11 @@ test('every page with a working session shows that its runner has gone, and that
   await agent.write('gone-session', message('a3', 'Still at it.'));
   await footer.waitFor();
   await note.waitFor({ state: 'hidden' });
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a pending reply of a failed turn is waived at its message or in the list, and the transcript says so', async () => {
-  const agent = new EventWriter(it.server, 'gone-debtor');
+  const agent = new EventWriter(site.server, 'gone-debtor');
   const question = (id: string, text: string, runId: string) => [
     ...message(id, text, 'user'),
     {
@@ -79,7 +79,7 @@ test('a pending reply of a failed turn is waived at its message or in the list, 
     { type: 'RUN_ERROR', message: 'No credit' },
   ];
   await agent.write('gone-debtor-session', [...question('u1', 'First?', 'r1'), ...question('u2', 'Second?', 'r2')]);
-  const page = await it.open('/sessions/gone-debtor-session');
+  const page = await site.open('/sessions/gone-debtor-session');
   const firstMessage = transcriptOf(page).locator('[id="message-u1"]');
   const drop = firstMessage.getByRole('button', { name: 'No reply needed', exact: true });
   await drop.focus();
@@ -100,5 +100,5 @@ test('a pending reply of a failed turn is waived at its message or in the list, 
   await page.reload();
   await transcriptOf(page).getByText('The reply to “Second?” was waived by operator.').waitFor();
   expect(await page.getByRole('button', { name: 'No reply needed' }).count()).toBe(0);
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -7,9 +7,9 @@ import { perFile, visitOwn } from '../support/visit';
 /** More than one page of the list. */
 const SESSIONS = 130;
 
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 beforeAll(async () => {
-  const agent = new EventWriter(it.server, 'crowd');
+  const agent = new EventWriter(site.server, 'crowd');
   await agent.writeMany(
     Array.from({ length: SESSIONS }, (_, index) => ({
       sessionId: `crowd-${index}`,
@@ -28,16 +28,16 @@ test.each([
   [1024, 'dark'],
   [1680, 'light'],
 ] as const)('the end of the list fits %i px, %s', async (width, colorScheme) => {
-  const page = await it.open('/');
+  const page = await site.open('/');
   await page.setViewportSize({ width, height: 800 });
   await page.emulateMedia({ colorScheme });
   await page.getByRole('button', { name: 'Show more' }).scrollIntoViewIfNeeded();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test.each([360, 1280])('a search narrowed by state and agent has no axe violation at %i px', async (width) => {
-  const page = await it.load('/?q=quarry&state=failed&agent=crowd');
+  const page = await site.load('/?q=quarry&state=failed&agent=crowd');
   await page.setViewportSize({ width, height: 800 });
   await page.locator('[data-session-row="broken"]').waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);

@@ -8,10 +8,10 @@ import { perFile, visitOwn } from '../support/visit';
 /** More than two pages of the list. */
 const SESSIONS = 230;
 
-const it = perFile(visitOwn);
+const site = perFile(visitOwn);
 let agent: EventWriter;
 beforeAll(async () => {
-  agent = new EventWriter(it.server, 'crowd');
+  agent = new EventWriter(site.server, 'crowd');
   await agent.write('first-of-all', userTurn('r1', 'Survey the old quarry', 'Nothing but stone.'));
   await agent.writeMany(
     Array.from({ length: SESSIONS }, (_, index) => ({
@@ -31,7 +31,7 @@ const ids = (page: Page) =>
   rows(page).evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.sessionRow ?? '').sort());
 
 test('the start page shows the hundred most urgent sessions, counts all, and keys reach every one of them', async () => {
-  const page = await it.open('/');
+  const page = await site.open('/');
   await live(page);
   expect(await rows(page).count()).toBe(100);
   expect(await rows(page).first().getAttribute('data-session-row')).toBe('urgent');
@@ -51,11 +51,11 @@ test('the start page shows the hundred most urgent sessions, counts all, and key
   await expect.poll(() => rows(page).count()).toBe(SESSIONS + 2);
   await page.getByRole('button', { name: 'Show more' }).waitFor({ state: 'detached' });
   expect(new Set(await ids(page)).size).toBe(SESSIONS + 2);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a search finds a session that is not loaded, keeps it current, and is part of the address', async () => {
-  const page = await it.load('/');
+  const page = await site.load('/');
   await live(page);
   expect(await page.locator('[data-session-row="first-of-all"]').count()).toBe(0);
   await page.getByRole('searchbox', { name: 'Search sessions' }).fill('QUARRY');
@@ -67,7 +67,7 @@ test('a search finds a session that is not loaded, keeps it current, and is part
   ]);
   await page.getByText('Rain in the quarry').waitFor();
 
-  const other = await it.load('/?q=quarry+rain');
+  const other = await site.load('/?q=quarry+rain');
   await expect.poll(() => ids(other)).toEqual(['first-of-all']);
   expect(await other.getByRole('searchbox', { name: 'Search sessions' }).inputValue()).toBe('quarry rain');
   await other.locator('[data-session-row="first-of-all"]').click();

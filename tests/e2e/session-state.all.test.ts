@@ -5,25 +5,25 @@ import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 let agent: EventWriter;
 beforeAll(async () => {
-  agent = new EventWriter(it.server, 'states');
+  agent = new EventWriter(site.server, 'states');
 });
 
 test('an idle session is listed as waiting on its tasks without a record that says so', async () => {
   await agent.write('states-waits', userTurn('r1', 'Run the tests', [taskStarted('b1', 'npm test')]));
-  const home = await it.open('/?agent=states');
+  const home = await site.open('/?agent=states');
   await home
     .getByRole('region', { name: /^Waiting on background/ })
     .getByText('Run the tests')
     .waitFor();
-  await it.leave(home);
+  await site.leave(home);
 });
 
 test('the explanation of a state and the menu of a session have no axe violation', async () => {
   await agent.write('states-quiet', userTurn('r1', 'Say hello', 'Hello.'));
-  const page = await it.load('/sessions/states-quiet');
+  const page = await site.load('/sessions/states-quiet');
   await live(page);
   for (const [key, name] of [
     ['E', 'Why this state'],

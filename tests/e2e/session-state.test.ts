@@ -4,19 +4,19 @@ import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('keys show why a session is in its state, and name, mark, pin and archive it on every page at once', async () => {
-  const agent = new EventWriter(it.server, 'state');
+  const agent = new EventWriter(site.server, 'state');
   await agent.write('state-failed', [
     ...userTurn('r1', 'Mend the login test', 'Trying.'),
     { type: 'RUN_STARTED', threadId: 's', runId: 'r2' },
     { type: 'RUN_ERROR', threadId: 's', runId: 'r2', message: 'No credit left' },
   ]);
-  const home = await it.open('/?agent=state');
+  const home = await site.open('/?agent=state');
   const listed = (group: RegExp) => home.getByRole('region', { name: group }).getByText('The login test').waitFor();
   await home.locator('[data-session-row="state-failed"]').waitFor();
-  const page = await it.load('/sessions/state-failed');
+  const page = await site.load('/sessions/state-failed');
   await live(page);
   await page.keyboard.press('E');
   const why = page.getByRole('dialog', { name: 'Why this state' });
@@ -48,5 +48,5 @@ test('keys show why a session is in its state, and name, mark, pin and archive i
   await agent.write('state-failed', [{ type: 'RUN_STARTED', threadId: 's', runId: 'r3' }]);
   await listed(/^Pinned/);
   await page.close();
-  await it.leave(home);
+  await site.leave(home);
 });

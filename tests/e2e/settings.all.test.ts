@@ -7,16 +7,16 @@ import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
-const it = perFile(() => visitOwn({ env: { INTERLUDE_SESSION_IDLE_HOURS: '8' } }));
+const site = perFile(() => visitOwn({ env: { INTERLUDE_SESSION_IDLE_HOURS: '8' } }));
 beforeAll(async () => {
-  await new EventWriter(it.server, 'builder').write('work', userTurn('r1', 'Build it', 'It builds.'));
+  await new EventWriter(site.server, 'builder').write('work', userTurn('r1', 'Build it', 'It builds.'));
 });
 
 test('the settings page shows when an unused sign-in ends, and ends those of other browsers', async () => {
-  await it.context.request.get(`${it.server.url}/sign-in?token=${encodeURIComponent(it.server.token)}`, {
+  await site.context.request.get(`${site.server.url}/sign-in?token=${encodeURIComponent(site.server.token)}`, {
     maxRedirects: 0,
   });
-  const page = await it.open('/settings');
+  const page = await site.open('/settings');
   await live(page);
   await page.getByText('Ends after 8 hours without use').waitFor();
   await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
@@ -26,13 +26,13 @@ test('the settings page shows when an unused sign-in ends, and ends those of oth
   await page.getByText('this browser is the only one').waitFor();
   await page.reload();
   await live(page);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('the audit page shows which entries were removed after their retention period', async () => {
-  const page = await it.open('/settings/audit');
+  const page = await site.open('/settings/audit');
   await live(page);
-  await removeAuditLater(it.server, 3);
+  await removeAuditLater(site.server, 3);
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page
     .getByText(/^Entries up to number \d+ were removed because of their age, most recently on \d+ \w+ \d{4}\.$/)
@@ -40,21 +40,21 @@ test('the audit page shows which entries were removed after their retention peri
   await page.getByRole('button', { name: 'Check the chain' }).click();
   const checked = page.getByRole('status').filter({ hasText: 'The chain is intact' });
   await checked.getByText(/^It starts at number \d+: older entries were removed because of their age/).waitFor();
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('the API page offers its OpenAPI document as a download', async () => {
-  const page = await it.open('/settings/api');
+  const page = await site.open('/settings/api');
   await live(page);
   const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'the OpenAPI 3.1 document' }).click();
   const document = JSON.parse(await readFile(await (await download).path(), 'utf8')) as OpenApiDocument;
   expect(Object.keys(document.paths)).toContain('/api/v1/sessions/{sessionId}/messages');
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a session’s menu signs out with two presses on a phone', async () => {
-  const page = await it.load('/sessions/work');
+  const page = await site.load('/sessions/work');
   await page.setViewportSize({ width: 360, height: 800 });
   await live(page);
   await page.getByRole('button', { name: 'Arrange this session' }).click();

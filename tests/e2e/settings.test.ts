@@ -11,9 +11,12 @@ import { isFocused, live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { openProfile, perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 beforeAll(async () => {
-  await new EventWriter(it.server, 'settings-builder').write('settings-work', userTurn('r1', 'Build it', 'It builds.'));
+  await new EventWriter(site.server, 'settings-builder').write(
+    'settings-work',
+    userTurn('r1', 'Build it', 'It builds.'),
+  );
 });
 
 /** A browser that shares nothing with the others, so its sign-out does not affect other tests. */
@@ -24,18 +27,18 @@ async function ownBrowser(): Promise<BrowserContext> {
 }
 
 async function signIn(context: BrowserContext): Promise<void> {
-  const link = `${it.server.url}/sign-in?token=${encodeURIComponent(it.server.token)}`;
+  const link = `${site.server.url}/sign-in?token=${encodeURIComponent(site.server.token)}`;
   await context.request.get(link, { maxRedirects: 0 });
 }
 
 function statusOf(token: string, path: string): Promise<number> {
   const headers = { authorization: `Bearer ${token}` };
-  return fetch(`${it.server.url}/api/v1${path}`, { headers }).then(({ status }) => status);
+  return fetch(`${site.server.url}/api/v1${path}`, { headers }).then(({ status }) => status);
 }
 
 /** Loads a page and waits until it is interactive: a press on the server's markup alone is lost. */
 async function open(path: string): Promise<Page> {
-  const page = await it.open(path);
+  const page = await site.open(path);
   await live(page);
   return page;
 }
@@ -61,7 +64,7 @@ test('a token created on the page opens what its role may read, until it is revo
   await confirm.click();
   await row.waitFor({ state: 'detached' });
   expect(await statusOf(token, '/sessions')).toBe(401);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('the audit page narrows to an action, exports what it shows, and verifies the chain', async () => {
@@ -79,18 +82,18 @@ test('the audit page narrows to an action, exports what it shows, and verifies t
   await button(page, 'Check the chain').click();
   const checked = page.getByRole('status').filter({ hasText: 'The chain is intact' });
   await checked.waitFor();
-  const { entries: newest } = await it.read<AuditPage>('/audit?limit=1');
+  const { entries: newest } = await site.read<AuditPage>('/audit?limit=1');
   expect(await checked.textContent()).toContain(newest[0]?.hash);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 /** Creates a token and revokes it: two entries of the audit. */
 async function createAndRevoke(): Promise<void> {
-  const headers = { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' };
+  const headers = { authorization: `Bearer ${site.server.token}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ role: 'viewer', name: 'settings audit' });
-  const response = await fetch(`${it.server.url}/api/v1/tokens`, { method: 'POST', headers, body });
+  const response = await fetch(`${site.server.url}/api/v1/tokens`, { method: 'POST', headers, body });
   const { credential } = (await response.json()) as NewToken;
-  await fetch(`${it.server.url}/api/v1/credentials/${credential.id}`, { method: 'DELETE', headers });
+  await fetch(`${site.server.url}/api/v1/credentials/${credential.id}`, { method: 'DELETE', headers });
 }
 
 const every = (pattern: RegExp) => (texts: string[]) => texts.length > 0 && texts.every((text) => pattern.test(text));
@@ -99,12 +102,12 @@ test('the storage page lists the parts that the server measured', async () => {
   const page = await open('/settings/storage');
   const table = page.getByRole('table', { name: 'Parts of the database' });
   await table.getByRole('row', { name: /^Events/ }).waitFor();
-  const storage = await it.read<Storage>('/storage');
+  const storage = await site.read<Storage>('/storage');
   expect(storage.parts.reduce((sum, { bytes }) => sum + bytes, storage.freeBytes)).toBe(storage.bytes);
   expect(storage.method).toBe('measured');
   await page.getByText(`${formatBytes(storage.bytes)} in total`).waitFor();
   expect(await table.getByRole('row').count()).toBe(storage.parts.length + 2);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('the API reference opens linked operations and types', async () => {
@@ -116,14 +119,14 @@ test('the API reference opens linked operations and types', async () => {
   expect(command).toContain('curl "$INTERLUDE_URL/api/v1/sessions/SESSION_ID/messages" \\\n  -X POST');
   await operation.getByRole('link', { name: 'MessageResponse' }).click();
   await page.getByText('Current delivery state.').waitFor();
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('keys alone lead from the start page through the settings, and out', async () => {
   const context = await ownBrowser();
   await signIn(context);
   const page = await context.newPage();
-  await page.goto(`${it.server.url}/`);
+  await page.goto(`${site.server.url}/`);
   await live(page);
   await tabTo(page, 'Settings and sign-out');
   await page.keyboard.press('Enter');
@@ -149,22 +152,22 @@ test('keys alone lead from the start page through the settings, and out', async 
 });
 
 test('a viewer sees their role and whom to ask, and none of the admins’ pages', async () => {
-  onTestFinished(await addMembers(it.server));
+  onTestFinished(await addMembers(site.server));
   const context = await ownBrowser();
-  const { hostname } = new URL(it.server.url);
+  const { hostname } = new URL(site.server.url);
   await context.addCookies([{ name: 'interlude', value: VIEWER_SECRET, domain: hostname, path: '/', httpOnly: true }]);
   const page = await context.newPage();
-  await page.goto(`${it.server.url}/settings`);
+  await page.goto(`${site.server.url}/settings`);
   await page.getByRole('heading', { name: 'Tom' }).waitFor();
   await page.getByText('Viewer: can read everything, but change nothing. For more, ask an admin: Lena.').waitFor();
   const places = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
   expect(await places.allTextContents()).toEqual(['You', 'API']);
-  await page.goto(`${it.server.url}/sessions/settings-work`);
+  await page.goto(`${site.server.url}/sessions/settings-work`);
   await page.getByText('You can read here. To write, ask an admin for the operator role.').waitFor();
   expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
   const reads = { access: 'credentials', members: 'members', audit: 'audit', storage: 'storage' };
   for (const [path, read] of Object.entries(reads)) {
-    await page.goto(`${it.server.url}/settings/${path}`);
+    await page.goto(`${site.server.url}/settings/${path}`);
     await page.getByText('Only admins see this page. Ask an admin: Lena.').waitFor();
     expect(await page.evaluate((of) => fetch(`/api/v1/${of}`).then(({ status }) => status), read)).toBe(403);
   }

@@ -18,14 +18,14 @@ import { message } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 beforeAll(async () => {
-  await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await site.context.grantPermissions(['clipboard-read', 'clipboard-write']);
 });
 
 afterAll(async () => {
-  await it.context.clearPermissions();
+  await site.context.clearPermissions();
 });
 
 test.each([
@@ -34,7 +34,7 @@ test.each([
   ['its 8-bit form', `\u009d${HOSTILE_COMMAND}\u009cls -la src/`, '⟨OSC⟩'],
   ['direction marks', `ls \u202e\u2066${HOSTILE_COMMAND}\u2069\u2066`, '⟨RLO⟩'],
 ])('a command is shown as it runs when it has %s', async (what, command, sign) => {
-  await expectShownVerbatim(it, `shown-all-disguised by ${what}`, command, sign);
+  await expectShownVerbatim(site, `shown-all-disguised by ${what}`, command, sign);
 });
 
 describe('a request cannot be allowed by', () => {
@@ -53,12 +53,12 @@ describe('a request cannot be allowed by', () => {
   ];
 
   test.each(COVERS)('seeing what $what covered', async ({ what, size: [width, height], cover }) => {
-    const stage = await askingAgent(it, `shown-all-covered by ${what}`);
+    const stage = await askingAgent(site, `shown-all-covered by ${what}`);
     const { page, agent, sessionId, runner } = stage;
     await page.setViewportSize({ width, height });
     await agent.write(sessionId, message('before', LONG_TEXT));
     const lines = Array.from({ length: 40 }, (_, index) => ({ message: 'hello', component: `part ${index}` }));
-    await new LogWriter(it.server, `shown-all-covered by ${what}`, `shown-all-log of ${what}`).write(lines);
+    await new LogWriter(site.server, `shown-all-covered by ${what}`, `shown-all-log of ${what}`).write(lines);
     await cover(page);
     await expectNotAllowedWhileCovered(stage);
     await page.close();
@@ -66,8 +66,8 @@ describe('a request cannot be allowed by', () => {
   });
 
   test('seeing what is outside the visible part of a magnified page', async () => {
-    const { page, ask, runner } = await askingAgent(it, 'shown-all-magnified');
-    const cdp = await it.context.newCDPSession(page);
+    const { page, ask, runner } = await askingAgent(site, 'shown-all-magnified');
+    const cdp = await site.context.newCDPSession(page);
     await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 4 });
     await expect.poll(() => page.evaluate(() => visualViewport?.scale)).toBe(4);
     const start = performance.now();
@@ -89,7 +89,7 @@ async function openLog(page: Page): Promise<void> {
 }
 
 test('a permission of 300 kB can be allowed once every page of its input was opened and scrolled through', async () => {
-  const { page, ask, runner, close } = await askingAgent(it, 'shown-all-flood');
+  const { page, ask, runner, close } = await askingAgent(site, 'shown-all-flood');
   const command = `${'echo a line that is not short at all\n'.repeat(9_000)}rm -rf ~`;
   await ask('huge', { command });
   const card = cardOf(page, 'Ask huge');
@@ -132,7 +132,7 @@ for (const [width, height] of [
   [1280, 800],
 ] as const) {
   test(`request cards have no axe violation and fit at ${width} px, in light and dark`, async () => {
-    const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, `shown-all-width-${width}`);
+    const { page, ask, agent, runner, sessionId, close } = await askingAgent(site, `shown-all-width-${width}`);
     await page.setViewportSize({ width, height });
     const lines = Array.from({ length: 40 }, (_, index) => `echo ${index}`).join('\n');
     await ask('q', {
@@ -159,11 +159,11 @@ test.each([
   [800, 300],
 ])(
   'pins a request whose head is out of view, and enables Allow only once its head was seen, at %i × %i',
-  (width, height) => expectPinnedUntilRead(it, width, height, null),
+  (width, height) => expectPinnedUntilRead(site, width, height, null),
 );
 
 test('a request shows every key of its input, live and reloaded', async () => {
-  const { page, ask, close } = await askingAgent(it, 'asked-whole');
+  const { page, ask, close } = await askingAgent(site, 'asked-whole');
   await ask('q', JSON.parse('{"command":"ls","__proto__":{"command":"evil"},"nested":{"__proto__":{"a":1}}}'));
   const box = cardOf(page, 'Ask q').getByRole('group', { name: 'Input' });
   await box.waitFor();

@@ -18,12 +18,12 @@ import { message, taskStarted, toolCall, userTurn } from '../support/turn-events
 import { perFile, visit } from '../support/visit';
 import { requestOpened, requestResolved } from '../support/wire-runner';
 
-const it = perFile(visit);
+const site = perFile(visit);
 beforeAll(async () => {
-  await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await site.context.grantPermissions(['clipboard-read', 'clipboard-write']);
 });
 afterAll(async () => {
-  await it.context.clearPermissions();
+  await site.context.clearPermissions();
 });
 
 /**
@@ -72,11 +72,11 @@ test.each([
     '',
   ],
 ])('command is shown as it runs when it has %s', async (what, command, sign) => {
-  await expectShownVerbatim(it, `shown-disguised by ${what}`, command, sign);
+  await expectShownVerbatim(site, `shown-disguised by ${what}`, command, sign);
 });
 
 test('command wraps inside its box when it is one long line', async () => {
-  const { page, ask, close } = await askingAgent(it, 'shown-wide');
+  const { page, ask, close } = await askingAgent(site, 'shown-wide');
   await ask('q', { command: `ls ${'x'.repeat(5_000)} ; rm -rf ~`, note: `${'y'.repeat(3_000)}` });
   const input = cardOf(page, 'Ask q').getByRole('group', { name: 'Input' });
   await input.waitFor();
@@ -85,7 +85,7 @@ test('command wraps inside its box when it is one long line', async () => {
 });
 
 test('permission can be allowed once its whole input was on screen, and denied before', async () => {
-  const { page, ask, runner, agent, sessionId, close } = await askingAgent(it, 'shown-reader');
+  const { page, ask, runner, agent, sessionId, close } = await askingAgent(site, 'shown-reader');
   const command = Array.from({ length: 60 }, (_, index) => `echo ${index}`).join('\n');
   await ask('long', { command, timeout: 5 });
   const card = cardOf(page, 'Ask long');
@@ -125,7 +125,7 @@ test('permission can be allowed once its whole input was on screen, and denied b
 });
 
 test('request cannot be allowed by what a dialog covered', async () => {
-  const stage = await askingAgent(it, 'shown-covered');
+  const stage = await askingAgent(site, 'shown-covered');
   const { page, agent, sessionId, close } = stage;
   await agent.write(sessionId, message('before', LONG_TEXT));
   await page.keyboard.press('?');
@@ -135,7 +135,7 @@ test('request cannot be allowed by what a dialog covered', async () => {
 });
 
 test('request card ignores keys and clicks when it has just appeared, inline or pinned', async () => {
-  const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, 'shown-hasty');
+  const { page, ask, agent, runner, sessionId, close } = await askingAgent(site, 'shown-hasty');
   const inline = pressAtOnce(page, 'Permission: “Ask first”', 'a');
   await ask('first', { command: 'ls' });
   expect((await inline).after).toBeGreaterThanOrEqual(SETTLE_MS);
@@ -151,7 +151,7 @@ test('request card ignores keys and clicks when it has just appeared, inline or 
 });
 
 test('pinned request stays in place and says so when it is withdrawn, and the next one follows its dismissal', async () => {
-  const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, 'shown-swapper');
+  const { page, ask, agent, runner, sessionId, close } = await askingAgent(site, 'shown-swapper');
   await ask('a', { command: 'ls' }, 'List it');
   await ask('b', { command: 'rm -rf ~' }, 'Remove it');
   await cardOf(page, 'Remove it').waitFor();
@@ -175,7 +175,7 @@ test('pinned request stays in place and says so when it is withdrawn, and the ne
 });
 
 test('click beside a pinned request hits its target when that request was withdrawn', async () => {
-  const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, 'shown-presser');
+  const { page, ask, agent, runner, sessionId, close } = await askingAgent(site, 'shown-presser');
   await ask('a', { command: 'ls' }, 'List it');
   await cardOf(page, 'List it').waitFor();
   await agent.write(sessionId, message('long', LONG_TEXT));
@@ -191,7 +191,7 @@ test('click beside a pinned request hits its target when that request was withdr
 });
 
 test('typed answer stays with its question when another question takes its place', async () => {
-  const { page, agent, runner, sessionId, close } = await askingAgent(it, 'shown-quizzer');
+  const { page, agent, runner, sessionId, close } = await askingAgent(site, 'shown-quizzer');
   const question = (id: string, title: string) =>
     agent.write(sessionId, [requestOpened({ request_id: id, kind: 'question', title, input: null })]);
   await question('a', 'Which branch?');
@@ -226,7 +226,7 @@ test('typed answer stays with its question when another question takes its place
 
 test('names show invisible characters as signs in the page, its title and its labels', async () => {
   const trick = 'nightly\u202e\u2066 \u001b[31mbuild\u200b\u00ad\u{e0041}\ufe0f\u009d';
-  const agent = new EventWriter(it.server, `shown-agent ${trick}`);
+  const agent = new EventWriter(site.server, `shown-agent ${trick}`);
   await agent.write('shown-tricky', [
     { type: 'CUSTOM', name: 'interlude:notice', value: { text: trick } },
     ...userTurn('r1', trick, [
@@ -244,19 +244,19 @@ test('names show invisible characters as signs in the page, its title and its la
   ]);
   const paths = ['/sessions/shown-tricky', '/', '/agents', `/agents/${encodeURIComponent(`shown-agent ${trick}`)}`];
   for (const path of paths) {
-    const page = await it.open(path);
+    const page = await site.open(path);
     await live(page);
     await page.getByText('⟨RLO⟩').first().waitFor();
     expect(await unseenIn(page, INVISIBLE.source)).toEqual([]);
     expect(await page.title()).not.toMatch(INVISIBLE);
     if (path !== '/' && path !== '/agents') expect(await page.title()).toContain('⟨RLO⟩');
-    await it.leave(page);
+    await site.leave(page);
   }
-  const page = await it.open('/sessions/shown-tricky');
+  const page = await site.open('/sessions/shown-tricky');
   expect(await transcriptOf(page).getByRole('link', { name: 'a link' }).getAttribute('title')).toMatch(
     /^https:\/\/evil\.test\//,
   );
-  await it.leave(page);
+  await site.leave(page);
 });
 
 /** Returns the texts and labels of a page that contain an invisible character. */

@@ -8,18 +8,18 @@ const lan = Object.values(networkInterfaces())
   .flat()
   .find((one) => one !== undefined && !one.internal && isIPv4(one.address))?.address;
 
-let it: OwnVisit;
+let site: OwnVisit;
 beforeAll(async () => {
-  it = await visitOwn({ signedIn: false, env: { HOST: '0.0.0.0' } });
+  site = await visitOwn({ signedIn: false, env: { HOST: '0.0.0.0' } });
 });
-afterAll(() => it.close());
+afterAll(() => site.close());
 
 test.skipIf(lan === undefined)(
   'over plain HTTP, where browsers send fewer headers, a sign-in link asks first, and forms and downloads work',
   async () => {
-    const origin = it.server.url.replace('127.0.0.1', lan ?? '');
-    const page = await it.context.newPage();
-    await page.goto(await newSignInLink(it.server, origin));
+    const origin = site.server.url.replace('127.0.0.1', lan ?? '');
+    const page = await site.context.newPage();
+    await page.goto(await newSignInLink(site.server, origin));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
     await page.goto(`${origin}/settings/audit`);
@@ -31,7 +31,7 @@ test.skipIf(lan === undefined)(
     await page.goto(`${origin}/settings`);
     await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL(/\/signed-out/);
-    await page.getByLabel('Token').fill(it.server.token);
+    await page.getByLabel('Token').fill(site.server.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
     await page.close();

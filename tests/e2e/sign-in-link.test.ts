@@ -6,11 +6,11 @@ import { anotherSite, newSignInLink } from '../support/server-data';
 import { live } from '../support/transcript-page';
 import { openProfile, type Visit, visit } from '../support/visit';
 
-let it: Visit;
+let site: Visit;
 beforeAll(async () => {
-  it = await visit();
+  site = await visit();
 });
-afterAll(() => it.close());
+afterAll(() => site.close());
 
 /** A new browser profile. */
 async function newBrowser(): Promise<{ context: BrowserContext; page: Page }> {
@@ -20,14 +20,15 @@ async function newBrowser(): Promise<{ context: BrowserContext; page: Page }> {
 }
 
 test('a sign-in link asks before it signs in a visitor from another site, and no prefetch uses it up', async () => {
-  const link = await newSignInLink(it.server);
+  const link = await newSignInLink(site.server);
   const rules = JSON.stringify({ prefetch: [{ source: 'list', urls: [link], eagerness: 'immediate' }] });
-  const site = await anotherSite(`<img src="${link}"><iframe src="${link}"></iframe><link rel="prefetch" href="${link}">
+  const other =
+    await anotherSite(`<img src="${link}"><iframe src="${link}"></iframe><link rel="prefetch" href="${link}">
     <script type="speculationrules">${rules}</script><a href="${link}">A link</a>`);
   const { context, page } = await newBrowser();
   await page.goto(await anotherSite(`<script>location.href = ${JSON.stringify(link)}</script>`));
   await page.getByRole('heading', { name: 'Sign in?' }).waitFor();
-  await page.goto(site, { waitUntil: 'load' });
+  await page.goto(other, { waitUntil: 'load' });
   await page.getByRole('link').click();
   await page.getByRole('heading', { name: 'Sign in?' }).waitFor();
   const { hostname, host } = new URL(page.url());
@@ -41,17 +42,17 @@ test('a sign-in link asks before it signs in a visitor from another site, and no
 
 test('a browser at a loopback address signs in under the server’s local name, and signs out', async () => {
   const { context, page } = await newBrowser();
-  await page.goto(`${it.server.url}/signed-out?next=/inbox`);
+  await page.goto(`${site.server.url}/signed-out?next=/inbox`);
   await page.getByText('That sign-in has its own address').waitFor();
-  const name = `${readFileSync(join(it.server.dataDir, 'local-name'), 'utf8').trim()}.localhost`;
+  const name = `${readFileSync(join(site.server.dataDir, 'local-name'), 'utf8').trim()}.localhost`;
   // Another user of this machine can also send requests to a loopback address.
   expect(await page.content()).not.toContain(name);
-  const own = `http://${name}:${new URL(it.server.url).port}`;
+  const own = `http://${name}:${new URL(site.server.url).port}`;
   await page.goto(`${own}/signed-out?next=/inbox`);
   await page.getByLabel('Token').fill('not the right one');
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByText('Wrong token').waitFor();
-  await page.getByLabel('Token').fill(it.server.token);
+  await page.getByLabel('Token').fill(site.server.token);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL(`${own}/inbox`);
   await live(page);

@@ -25,29 +25,29 @@ import { WireRunner } from '../support/wire-runner';
 /** Two parts, the second with characters that are special in a pattern. */
 const BASE = '/tools/inter.lude';
 
-let it: OwnVisit;
+let site: OwnVisit;
 /** The origin of browsers on this machine. */
 let pages = '';
 beforeAll(async () => {
   // The build may not exist yet.
   await buildIfStale(BASE);
-  it = await visitOwn({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
-  pages = (JSON.parse(await readFile(join(it.server.dataDir, 'server.json'), 'utf8')) as { pages: string }).pages;
+  site = await visitOwn({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
+  pages = (JSON.parse(await readFile(join(site.server.dataDir, 'server.json'), 'utf8')) as { pages: string }).pages;
 }, 2 * TEST_MS);
-afterAll(() => it.close());
+afterAll(() => site.close());
 
-const origin = () => new URL(it.server.url).origin;
+const origin = () => new URL(site.server.url).origin;
 const ask = (path: string, init: RequestInit = {}) => fetch(`${origin()}${path}`, { redirect: 'manual', ...init });
-const withToken = () => ({ headers: { authorization: `Bearer ${it.server.token}` } });
+const withToken = () => ({ headers: { authorization: `Bearer ${site.server.token}` } });
 
 /** Signed in with a link, as `npm start` prints it. */
 async function signedIn(next = ''): Promise<Page> {
   const { stdout } = await runCli(['sign-in'], {
-    INTERLUDE_DATA_DIR: it.server.dataDir,
-    INTERLUDE_TOKEN: it.server.token,
+    INTERLUDE_DATA_DIR: site.server.dataDir,
+    INTERLUDE_TOKEN: site.server.token,
   });
-  expect(stdout).toMatch(`${it.server.url}/sign-in?token=`);
-  const page = await it.context.newPage();
+  expect(stdout).toMatch(`${site.server.url}/sign-in?token=`);
+  const page = await site.context.newPage();
   await page.goto(`${stdout.trim()}${next === '' ? '' : `&next=${encodeURIComponent(next)}`}`);
   return page;
 }
@@ -107,7 +107,7 @@ test('addresses below the base path answer a visitor like those without one, and
     expect([path, response.status]).toEqual([path, 404]);
     expect(await response.json()).toMatchObject({ error: { code: 'not_found' } });
   }
-  const { port } = new URL(it.server.url);
+  const { port } = new URL(site.server.url);
   for (const path of [
     '/..',
     '/../lude/settings',
@@ -127,15 +127,15 @@ test('addresses below the base path answer a visitor like those without one, and
 });
 
 test('no request, link or cookie of any page leaves the base path', async () => {
-  const agent = new EventWriter(it.server, 'courier');
+  const agent = new EventWriter(site.server, 'courier');
   await agent.write('s1', userTurn('r1', 'Hello', 'Here I am'));
-  const runner = await WireRunner.connect(it.server, 'courier');
+  const runner = await WireRunner.connect(site.server, 'courier');
   onTestFinished(() => runner.leave());
   const page = await signedIn();
   await page.waitForURL(pages);
-  const cookies = await it.context.cookies(pages);
+  const cookies = await site.context.cookies(pages);
   expect(cookies.map(({ name, path, httpOnly }) => [name, path, httpOnly])).toEqual([['interlude', BASE, true]]);
-  expect(await it.context.cookies(new URL('/', pages).href)).toEqual([]);
+  expect(await site.context.cookies(new URL('/', pages).href)).toEqual([]);
 
   // The list, then a session from it, live.
   await live(page);
@@ -203,25 +203,25 @@ test('no request, link or cookie of any page leaves the base path', async () => 
   await page.goto(`${pages}/settings`);
   await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
   await page.waitForURL(/\/signed-out/);
-  expect(await it.context.cookies(pages)).toEqual([]);
+  expect(await site.context.cookies(pages)).toEqual([]);
   await page.goto(`${pages}/settings`);
   await page.waitForURL(`${pages}/signed-out?next=%2Fsettings`);
-  await page.getByLabel('Token').fill(it.server.token);
+  await page.getByLabel('Token').fill(site.server.token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL(`${pages}/settings`);
   await page.close();
-  expect(it.complaints.filter((complaint) => !/sessions\/none/.test(complaint))).toEqual([]);
+  expect(site.complaints.filter((complaint) => !/sessions\/none/.test(complaint))).toEqual([]);
 });
 
 test('a runner posts to the address with its base path and receives its commands there', async () => {
   const home = await tempDir();
-  const env = { INTERLUDE_DATA_DIR: home, INTERLUDE_TOKEN: it.server.token, INTERLUDE_URL: `${it.server.url}/` };
+  const env = { INTERLUDE_DATA_DIR: home, INTERLUDE_TOKEN: site.server.token, INTERLUDE_URL: `${site.server.url}/` };
   const run = startCli(['demo'], env);
   onTestFinished(async () => {
     run.process.kill('SIGTERM');
     await run.ended;
   });
-  const ofDemo = async () => (await it.read<SessionList>('/sessions?agent=talk-to-me')).sessions.map(({ id }) => id);
+  const ofDemo = async () => (await site.read<SessionList>('/sessions?agent=talk-to-me')).sessions.map(({ id }) => id);
   await expect.poll(ofDemo).toHaveLength(1);
   const [sessionId] = await ofDemo();
   const page = await signedIn(`/sessions/${sessionId}`);
@@ -318,7 +318,7 @@ test.skipIf(!nginx).each(['', '/'])(
     const [, block = ''] = /```nginx\n([\s\S]+?)```/.exec(page) ?? [];
     const location = block
       .replace('location /interlude', `location ${BASE}${end}`)
-      .replace('127.0.0.1:4319', new URL(it.server.url).host);
+      .replace('127.0.0.1:4319', new URL(site.server.url).host);
     expect(location).toContain(`proxy_pass ${origin()};`);
     const folder = await tempDir();
     const port = await reservePort();

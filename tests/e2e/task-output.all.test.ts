@@ -5,7 +5,7 @@ import { press } from '../support/press';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 test('task output has no axe violations while searched, and does not scroll sideways at 360 px', async () => {
   const session = 'task-output-all';
@@ -14,11 +14,11 @@ test('task output has no axe violations while searched, and does not scroll side
     (_, index) => `test ${index} \u001b[31m${index % 100 === 7 ? 'failed' : 'passed'}\u001b[0m\n`,
   );
   const value = { task_id: 'b1', text: lines.join(''), redacted: 1 };
-  await new EventWriter(it.server, session).write(session, [
+  await new EventWriter(site.server, session).write(session, [
     ...userTurn('r1', 'Test it', [taskStarted('b1', 'Tests')]),
     { type: 'CUSTOM', name: 'task:output', value },
   ]);
-  const page = await it.open(`/sessions/${session}`);
+  const page = await site.open(`/sessions/${session}`);
   const output = page.getByRole('region', { name: 'Output of “Tests”' });
   await output.getByText('test 399').waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
@@ -29,5 +29,5 @@ test('task output has no axe violations while searched, and does not scroll side
   await page.setViewportSize({ width: 360, height: 740 });
   await output.getByText('test 307').waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -6,19 +6,19 @@ import { press } from '../support/press';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
 const wrote = (task_id: string, text: string, more: object = {}) => custom('task:output', { task_id, text, ...more });
 const outputOf = (page: Page, task: string) => page.getByRole('region', { name: `Output of “${task}”` });
 
 test('a task card shows its output, live, in colour and folded by keyboard, and after its end', async () => {
-  const agent = new EventWriter(it.server, 'task-output-watched');
+  const agent = new EventWriter(site.server, 'task-output-watched');
   await agent.write('task-output-watched', [
     ...userTurn('r1', 'Build it', [taskStarted('b1', 'Build')]),
     wrote('b1', 'begins\n'),
   ]);
-  const page = await it.open('/sessions/task-output-watched');
+  const page = await site.open('/sessions/task-output-watched');
   const output = outputOf(page, 'Build');
   await output.getByText('begins').waitFor();
   await agent.write('task-output-watched', [wrote('b1', '\u001b[31mwarning\u001b[0m one\n')]);
@@ -42,11 +42,11 @@ test('a task card shows its output, live, in colour and folded by keyboard, and 
   await output.getByText('1 secret removed').waitFor();
   await page.reload();
   await output.getByText('last words').waitFor();
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a search covers all output by keyboard, and keeps its place meanwhile', async () => {
-  const agent = new EventWriter(it.server, 'task-output-searched');
+  const agent = new EventWriter(site.server, 'task-output-searched');
   const lines = Array.from(
     { length: 4_000 },
     (_, index) => `test ${index} ${index % 1_000 === 7 ? 'failed here' : 'passed'}\n`,
@@ -55,7 +55,7 @@ test('a search covers all output by keyboard, and keeps its place meanwhile', as
   for (let index = 0; index < lines.length; index += 500) {
     await agent.write('task-output-searched', [wrote('b1', lines.slice(index, index + 500).join(''))]);
   }
-  const page = await it.open('/sessions/task-output-searched');
+  const page = await site.open('/sessions/task-output-searched');
   const output = outputOf(page, 'Tests');
   await output.getByText('test 3999 passed').waitFor();
   expect(await output.getByText('test 3900 passed').count()).toBe(0);
@@ -80,5 +80,5 @@ test('a search covers all output by keyboard, and keeps its place meanwhile', as
   await log.getByText('written meanwhile').waitFor();
   await agent.write('task-output-searched', [wrote('b1', 'and more\n')]);
   await log.getByText('and more').waitFor();
-  await it.leave(page);
+  await site.leave(page);
 });

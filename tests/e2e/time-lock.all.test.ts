@@ -8,16 +8,16 @@ import { perFile, visit } from '../support/visit';
 const RECORDED = 'time-lock-all-recorded';
 const LONG = 'time-lock-all-long';
 
-const it = perFile(visit);
+const site = perFile(visit);
 beforeAll(async () => {
-  await writeRecorded(it.server, RECORDED);
-  await writeLong(it.server, LONG, 20);
+  await writeRecorded(site.server, RECORDED);
+  await writeLong(site.server, LONG, 20);
 });
 
 /** Comes from another page, because a link to the current session keeps its state. */
 async function open(session: string): Promise<Page> {
-  await it.leave(await it.open('/agents'));
-  const page = await it.open(`/sessions/${session}`);
+  await site.leave(await site.open('/agents'));
+  const page = await site.open(`/sessions/${session}`);
   await transcriptOf(page).getByRole('article').first().waitFor();
   return page;
 }
@@ -58,7 +58,7 @@ test('focuses a log requested while it loaded, unless the focus has moved meanwh
   await expect.poll(() => isFocused(logOf(page))).toBe(true);
   await page.keyboard.press('l');
   await logOf(page).waitFor({ state: 'hidden' });
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('has no axe violations with a turn chosen, wide or narrow', async () => {
@@ -75,5 +75,5 @@ test('has no axe violations with a turn chosen, wide or narrow', async () => {
   await panelOf(page).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Back to the transcript' }).click();
-  await it.leave(page);
+  await site.leave(page);
 });

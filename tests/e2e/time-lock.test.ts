@@ -20,23 +20,23 @@ import { perFile, visit } from '../support/visit';
 const RECORDED = 'time-lock-recorded';
 const LONG = 'time-lock-long';
 
-const it = perFile(visit);
+const site = perFile(visit);
 beforeAll(async () => {
-  await writeRecorded(it.server, RECORDED);
-  await writeLong(it.server, LONG, 200);
+  await writeRecorded(site.server, RECORDED);
+  await writeLong(site.server, LONG, 200);
 });
 
 /** Comes from another page, because a link to the current session keeps its state. */
 async function open(session: string): Promise<Page> {
-  await it.leave(await it.open('/agents'));
-  const page = await it.open(`/sessions/${session}`);
+  await site.leave(await site.open('/agents'));
+  const page = await site.open(`/sessions/${session}`);
   await transcriptOf(page).getByRole('article').first().waitFor();
   return page;
 }
 
 test('shades and shows the lines of a chosen turn or task until it is dismissed', async () => {
-  const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${RECORDED}/transcript`);
-  const { tasks } = await it.read<{ tasks: Task[] }>(`/sessions/${RECORDED}/tasks`);
+  const { turns } = await site.read<{ turns: Turn[] }>(`/sessions/${RECORDED}/transcript`);
+  const { tasks } = await site.read<{ tasks: Task[] }>(`/sessions/${RECORDED}/tasks`);
   const betweenRun = turns.findLast(({ kind }) => kind === 'between-run') as Turn;
   const watch = tasks.find(({ description }) => description === 'Watch the rollout') as Task;
   const page = await open(RECORDED);
@@ -60,12 +60,12 @@ test('shades and shows the lines of a chosen turn or task until it is dismissed'
   await expectShaded(page, betweenRun.startedAt, betweenRun.endedAt ?? 0);
   await turn.getByRole('paragraph').first().click();
   expect(await showInLog(turn).getAttribute('aria-pressed')).toBe('true');
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('shades new lines while a chosen turn runs, and none after its end', async () => {
-  const agent = new EventWriter(it.server, 'time-lock-busy');
-  const log = new LogWriter(it.server, 'time-lock-busy', 'time-lock-busy-log');
+  const agent = new EventWriter(site.server, 'time-lock-busy');
+  const log = new LogWriter(site.server, 'time-lock-busy', 'time-lock-busy-log');
   const start = Date.now();
   await log.write([{ occurredAt: start - 100, message: `tick at ${start - 100}` }]);
   const run = userTurn('open', 'Go on', 'On my way');
@@ -91,7 +91,7 @@ test('shades new lines while a chosen turn runs, and none after its end', async 
     [3_000, false],
   ]);
   await panelOf(page).getByText('for 2.0 s').waitFor();
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('moves by keys from a line to the turn that ran then, loaded or not, and from a turn to its lines', async () => {
@@ -128,11 +128,11 @@ test('moves by keys from a line to the turn that ran then, loaded or not, and fr
   expect(await showInLog(page.locator(`[data-turn="${turnId}"]`)).getAttribute('aria-pressed')).toBe('true');
   await page.keyboard.press('l');
   await page.keyboard.press('Escape');
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('names the tasks that ran when a clicked line was written, and links to their cards', async () => {
-  const { tasks } = await it.read<{ tasks: Task[] }>(`/sessions/${RECORDED}/tasks`);
+  const { tasks } = await site.read<{ tasks: Task[] }>(`/sessions/${RECORDED}/tasks`);
   const watch = tasks.find(({ description }) => description === 'Watch the rollout') as Task;
   const page = await open(RECORDED);
   const card = transcriptOf(page).getByRole('group', { name: 'Task Watch the rollout: completed' });
@@ -149,7 +149,7 @@ test('names the tasks that ran when a clicked line was written, and links to the
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await status.waitFor({ state: 'hidden' });
   await page.getByRole('button', { name: 'Log', exact: true }).click();
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('the panel is resized by mouse and by keys, and keeps its height across a reload', async () => {
@@ -185,7 +185,7 @@ test('the panel is resized by mouse and by keys, and keeps its height across a r
   );
   await page.getByRole('button', { name: 'Close the log' }).click();
   await logOf(page).waitFor({ state: 'hidden' });
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('the log replaces the transcript at 360 px, and a line leads back to it', async () => {
@@ -209,5 +209,5 @@ test('the log replaces the transcript at 360 px, and a line leads back to it', a
   await page.reload();
   await transcriptOf(page).getByRole('article').first().waitFor();
   expect(await logOf(page).count()).toBe(0);
-  await it.leave(page);
+  await site.leave(page);
 });

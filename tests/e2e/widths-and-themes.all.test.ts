@@ -8,10 +8,10 @@ import { perFile, visit } from '../support/visit';
 const LINE = 'x1y2 '.repeat(10_000);
 const RUN = 'abcdefghij'.repeat(5_000);
 
-const it = perFile(visit);
+const site = perFile(visit);
 beforeAll(async () => {
-  await writeTables(it.server, 'words-all-tables');
-  await new EventWriter(it.server, 'words-lines').write(
+  await writeTables(site.server, 'words-all-tables');
+  await new EventWriter(site.server, 'words-lines').write(
     'words-lines',
     userTurn('r1', LINE, [
       ...message('l1', LINE),
@@ -34,15 +34,15 @@ test.each([
   [1024, 'dark'],
   [1680, 'light'],
 ] as const)('a wide table scrolls in its own box and breaks no word at %i px, %s', async (width, colorScheme) => {
-  const page = await it.open('/sessions/words-all-tables');
+  const page = await site.open('/sessions/words-all-tables');
   await page.setViewportSize({ width, height: 900 });
   await page.emulateMedia({ colorScheme });
   await expectTableScrolls(page);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a line of 50,000 characters is folded in every kind of text', async () => {
-  const page = await it.open('/sessions/words-lines');
+  const page = await site.open('/sessions/words-lines');
   const log = transcriptOf(page);
   await log.getByText('Count').first().waitFor();
   for (const name of [/^Thought/, /^Bash/]) await log.getByRole('button', { name }).first().click();
@@ -51,5 +51,5 @@ test('a line of 50,000 characters is folded in every kind of text', async () => 
     Math.max(...[...box.querySelectorAll('p, pre, code, .verbatim')].map((text) => text.textContent?.length ?? 0)),
   );
   expect(longest).toBeLessThan(10_000);
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -8,11 +8,11 @@ import { clearSettings, perFile, visit } from '../support/visit';
 const AGENT = `widths-${'w'.repeat(190)}`;
 const TABLES = 'words-tables';
 
-const it = perFile(visit);
+const site = perFile(visit);
 
 beforeAll(async () => {
-  await writeTables(it.server, TABLES);
-  const agent = new EventWriter(it.server, AGENT);
+  await writeTables(site.server, TABLES);
+  const agent = new EventWriter(site.server, AGENT);
   await agent.write('widths-wide', userTurn('r1', `${'w'.repeat(200)} and on`, WIDE_MESSAGE));
   await agent.write(
     'widths-tasks',
@@ -23,22 +23,22 @@ beforeAll(async () => {
 });
 
 test('no page scrolls sideways at 360 px, whatever its content', async () => {
-  const page = await it.open('/sessions/widths-wide');
+  const page = await site.open('/sessions/widths-wide');
   await page.setViewportSize({ width: 360, height: 800 });
   await transcriptOf(page).getByRole('table').waitFor();
   expect(await horizontalOverflows(page)).toEqual([]);
-  await it.leave(page);
+  await site.leave(page);
   for (const path of ['/', '/agents', `/agents/${AGENT}`, `/agents/${AGENT}/logs`, '/inbox', '/settings/audit']) {
-    const next = await it.open(path);
+    const next = await site.open(path);
     await next.setViewportSize({ width: 360, height: 800 });
     await next.getByRole('heading').filter({ visible: true }).first().waitFor();
     expect([path, await horizontalOverflows(next)]).toEqual([path, []]);
-    await it.leave(next);
+    await site.leave(next);
   }
 });
 
 test('the list gives way to a session at 360 px, whose back link returns to the list', async () => {
-  const page = await it.open(`/?agent=${AGENT}`);
+  const page = await site.open(`/?agent=${AGENT}`);
   await page.setViewportSize({ width: 360, height: 800 });
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await nav.locator('[data-session-row="widths-tasks"]').click();
@@ -53,11 +53,11 @@ test('the list gives way to a session at 360 px, whose back link returns to the 
   await page.getByRole('main').getByRole('link', { name: 'Sessions', exact: true }).click();
   await nav.getByRole('link').first().waitFor();
   expect(await transcriptOf(page).isVisible()).toBe(false);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('a chosen theme survives a reload, whatever the system prefers', async () => {
-  const page = await it.load('/');
+  const page = await site.load('/');
   await page.emulateMedia({ colorScheme: 'light' });
   await live(page);
   await page.getByRole('button', { name: 'Theme: system. Change to light' }).click();
@@ -74,14 +74,14 @@ test('a chosen theme survives a reload, whatever the system prefers', async () =
 });
 
 test('a wide table scrolls in its own box and breaks no word', async () => {
-  const page = await it.open(`/sessions/${TABLES}`);
+  const page = await site.open(`/sessions/${TABLES}`);
   await page.setViewportSize({ width: 360, height: 900 });
   await expectTableScrolls(page);
-  await it.leave(page);
+  await site.leave(page);
 });
 
 test('right-to-left text starts at the right', async () => {
-  const page = await it.open(`/sessions/${TABLES}`);
+  const page = await site.open(`/sessions/${TABLES}`);
   await transcriptOf(page).getByText('lint').waitFor();
   const directions = await transcriptOf(page).evaluate((log) =>
     [...log.querySelectorAll('p, li, td, blockquote, ul')]
@@ -90,5 +90,5 @@ test('right-to-left text starts at the right', async () => {
   );
   expect(directions.length).toBeGreaterThan(6);
   expect(new Set(directions)).toEqual(new Set(['rtl']));
-  await it.leave(page);
+  await site.leave(page);
 });

@@ -8,7 +8,7 @@ import { resolvesWithin } from '../support/timing';
 const { atWork, read, turnsOf, texts, post, eventually } = scriptedTerminals();
 
 test('the stop hook’s last message ends a turn whose transcript line is late, and appears once', async () => {
-  const { sessionId, hook, assistant } = await atWork();
+  const { sessionId, hook, assistant, prompt } = await atWork();
   await hook('Stop', { stop_hook_active: false, last_assistant_message: 'It is built.' });
   const finished = async () => {
     const turns = await turnsOf(sessionId);
@@ -17,8 +17,9 @@ test('the stop hook’s last message ends a turn whose transcript line is late, 
   expect(texts(await eventually(finished))).toEqual(['Build it', 'It is built.']);
   assistant('It is built.', 'end_turn');
   await hook('UserPromptSubmit', { prompt: 'And?' });
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
-  expect((await turnsOf(sessionId)).map(({ items }) => items.length)).toEqual([2]);
+  prompt('And?');
+  await eventually(async () => texts(await turnsOf(sessionId)).includes('And?'));
+  expect(texts(await turnsOf(sessionId))).toEqual(['Build it', 'It is built.', 'And?']);
 });
 
 test('a companion that missed the end of a turn reports its session idle after a restart', async () => {

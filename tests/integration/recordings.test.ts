@@ -84,7 +84,7 @@ const EXPECTED: [file: string, story: string[], tasks: unknown[]][] = [
     'stoptask',
     [
       'user finished: > START [Long poll started] Started a long poll.',
-      // A stop wakes nobody: the agent sees it with the next message.
+      // A stop does not wake the agent, which sees it with the next message.
       'user finished: [Long poll stopped] > USERMSG-A Long poll killed | Reply to USERMSG-A.',
       END,
     ],

@@ -23,6 +23,7 @@ import { callCli } from '../support/cli-in-process';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
+import { WAIT_MS } from '../support/timeouts';
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -105,12 +106,12 @@ async function repeater(
   host.stopSignal.addEventListener('abort', () => over.push(host.stopSignal.reason));
   const { outbox, logger } = host;
   let isClosed = false;
-  const close = async () => {
+  const close = async (flushMs = WAIT_MS) => {
     if (isClosed) return { waiting: 0 };
     isClosed = true;
-    return await host.close(0, 2_000);
+    return await host.close(0, flushMs);
   };
-  onTestFinished(async () => void (await close()));
+  onTestFinished(async () => void (await close(2_000)));
   await host.start(
     (context) => {
       around = context;
@@ -169,7 +170,7 @@ describe('a status report', () => {
     });
     let closed: Promise<unknown> | null = null;
     const close = () => {
-      closed ??= host.close(0, 2_000);
+      closed ??= host.close(0, WAIT_MS);
       return closed;
     };
     onTestFinished(async () => void (await close()));
@@ -180,7 +181,7 @@ describe('a status report', () => {
     [hasChanged, isEnding] = [true, true];
     (around as SourceContext | null)?.changed();
     await eventually(() => isOver).toBe(true);
-    // One more report, and all of it sent.
+    // Sends a last report.
     await close();
     expect((await session(id)).state).toBe('exited');
   });

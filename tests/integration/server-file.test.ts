@@ -11,7 +11,7 @@ const PROGRAM = `
   process.on('message', () => { takeBack(); process.disconnect(); });
   process.send('announced');`;
 
-/** A process that announces a server until it is told to stop. */
+/** A process that announces a server until the test stops it. */
 async function server(dataDir: string, url: string): Promise<{ child: ChildProcess; stop: () => Promise<unknown> }> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, dataDir, url], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

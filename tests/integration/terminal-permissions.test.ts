@@ -36,7 +36,8 @@ async function asking(within = 30, { tool, input, asked } = CLEAN) {
   const opened = await eventually(request);
   const supportedCommands = async () =>
     ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.takes as string[];
-  if (within > 0) await eventually(async () => (await supportedCommands()).includes('permission.decision'));
+  // A timeout of a second may pass before that.
+  if (within > 1) await eventually(async () => (await supportedCommands()).includes('permission.decision'));
   /** The tool call's result. */
   const returned = (isDenied = false) => {
     const content = [{ type: 'tool_result', tool_use_id: id, content: 'ok', is_error: isDenied }];

@@ -7,7 +7,7 @@ import { forwardCalls, runnerPortsIn } from '@interlude/runner/mcp/forward-call'
 import { expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../support/temp-dir';
 
-/** `interlude mcp` before several runners of one data folder: it asks each, and calls one. */
+/** `interlude mcp` with several runners of one data folder: it asks each and calls one. */
 
 const REPORT = { state: 'idle', summary: 'I wait.' };
 const MADE = { client: 'codex-mcp-client', ids: ['call-1'] };

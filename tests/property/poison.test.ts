@@ -164,7 +164,7 @@ describe('reads and sweeps succeed before and after a restart with', () => {
     expect(unexpected()).toEqual([]);
   });
 
-  it('invalid ids, of which none is listed', async () => {
+  it('lists no invalid id', async () => {
     await open();
     const noIds = (one: unknown) => (typeof one === 'string' ? ['', '.', '..', 'x\u0000', 'x'.repeat(257)] : []);
     expect(await sendAll(noIds, () => [])).toBeGreaterThan(200);

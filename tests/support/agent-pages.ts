@@ -13,8 +13,8 @@ import { requestOpened, turnOf, WireRunner } from './wire-runner';
 export const LONG_TEXT = Array.from({ length: 120 }, (_, index) => `Paragraph ${index}`).join('\n\n');
 
 /** `workingAgent` with `ask`, which opens a permission request. */
-export async function askingAgent(it: Visit, name: string) {
-  const met = await workingAgent(it, name);
+export async function askingAgent(site: Visit, name: string) {
+  const met = await workingAgent(site, name);
   const { agent, sessionId } = met;
   const ask = (id: string, input: unknown, title = `Ask ${id}`) =>
     agent.write(sessionId, [requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input })]);
@@ -56,34 +56,34 @@ export async function expectNotAllowedWhileCovered({
 }
 
 /** Opens a session whose agent is in a turn, with its runner connected. `close` leaves the page. */
-export async function workingAgent(it: Visit, name: string) {
-  const agent = new EventWriter(it.server, name);
+export async function workingAgent(site: Visit, name: string) {
+  const agent = new EventWriter(site.server, name);
   const sessionId = `${name}-session`;
   await agent.write(sessionId, [...userTurn('first', 'Begin', 'Begun'), turnOf('RUN_STARTED', 'second', [])]);
-  const runner = await WireRunner.connect(it.server, name);
-  const page = await it.open(`/sessions/${sessionId}`);
+  const runner = await WireRunner.connect(site.server, name);
+  const page = await site.open(`/sessions/${sessionId}`);
   await live(page);
   await page.getByRole('textbox', { name: /^Message to/ }).waitFor();
   const close = async () => {
-    await it.leave(page);
+    await site.leave(page);
     runner.leave();
   };
   return { agent, runner, page, sessionId, close };
 }
 
 /** Opens a session whose agent is idle, with its runner connected. `close` leaves the page. */
-export async function idleAgent(it: Visit, name: string, status: object | null = null) {
-  const agent = new EventWriter(it.server, name);
+export async function idleAgent(site: Visit, name: string, status: object | null = null) {
+  const agent = new EventWriter(site.server, name);
   const sessionId = `${name}-session`;
   await agent.write(sessionId, userTurn('first', 'Begin', 'Begun'));
   if (status !== null) await agent.status(sessionId, status);
-  const runner = await WireRunner.connect(it.server, name);
-  const page = await it.open(`/sessions/${sessionId}`);
+  const runner = await WireRunner.connect(site.server, name);
+  const page = await site.open(`/sessions/${sessionId}`);
   await live(page);
   const composer = page.getByRole('textbox', { name: `Message to “${name}”` });
   await composer.waitFor();
   const close = async () => {
-    await it.leave(page);
+    await site.leave(page);
     runner.leave();
   };
   return { agent, runner, page, sessionId, composer, close };
@@ -96,8 +96,8 @@ interface ChosenFile {
 }
 
 /** `idleAgent` with image and file support, and the list of attachments. */
-export async function attachmentAgent(it: Visit, name: string) {
-  const met = await idleAgent(it, name, { kind: 'test', attachments: ['image', 'file'] });
+export async function attachmentAgent(site: Visit, name: string) {
+  const met = await idleAgent(site, name, { kind: 'test', attachments: ['image', 'file'] });
   return { ...met, attached: met.page.getByRole('list', { name: 'Attached' }) };
 }
 

@@ -116,7 +116,8 @@ export function undeclaredFieldIn(events: readonly ClientEvent[]): string | null
   return found === undefined ? null : JSON.stringify([found, check.errors?.slice(0, 4)]);
 }
 
-function closed(value: unknown): unknown {
+/** Forbids additional properties in a schema, to find undocumented fields. */
+export function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.fromEntries(Object.entries(value).map(([name, field]) => [name, closed(field)]));

@@ -3,12 +3,14 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  background,
   type Context,
   type ModelScript,
   type Step,
   say,
   startModel,
   step,
+  turn,
 } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { markedProcesses } from '@interlude/runner/host/process-lookup';
 import { onTestFinished } from 'vitest';
@@ -170,6 +172,12 @@ export async function prompt(terminal: InTerminal, text: string): Promise<void> 
 
 /** Prefix of a background command that waits until `releaseTask`. */
 export const WAIT_FOR_RELEASE = 'until [ -e go ]; do sleep 0.1; done; ';
+
+/** A turn that starts a background poll, which exits with 3 after `releaseTask`. @param before blocks before the call */
+export function startPoll(...before: Parameters<typeof step>[0]) {
+  const poll = background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll');
+  return turn(/START/, quickStep([...before, poll]), quickStep([say('Started the poll.')]));
+}
 
 /** @param cwd the waiting commands' folder */
 export async function releaseTask(cwd: string): Promise<void> {

@@ -242,9 +242,9 @@ export function apiRequestsSince({ front }: EmbedStage, from: number): ObservedR
 }
 
 /** Signs the browser in to the dashboard. */
-export async function signInBeside(it: EmbedStage): Promise<Page> {
-  const own = await it.context.newPage();
-  await own.goto(`${it.origin}/sign-in?token=${it.server.token}`);
+export async function signInBeside(site: EmbedStage): Promise<Page> {
+  const own = await site.context.newPage();
+  await own.goto(`${site.origin}/sign-in?token=${site.server.token}`);
   // over plain HTTP, a browser sends no Sec-Fetch headers, so the sign-in page asks first
   await own.getByRole('button', { name: 'Sign in' }).click();
   // Chromium may hang closing a tab that is navigating to another browsing context group
@@ -252,11 +252,11 @@ export async function signInBeside(it: EmbedStage): Promise<Page> {
   return own;
 }
 
-export async function embedToken(it: EmbedStage, sessionId: string): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${it.front.port}/api/v1/embed-tokens`, {
+export async function embedToken(site: EmbedStage, sessionId: string): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${site.front.port}/api/v1/embed-tokens`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${it.server.token}` },
-    body: JSON.stringify({ sessionId, parentOrigin: it.originOf('crossSite') }),
+    headers: { authorization: `Bearer ${site.server.token}` },
+    body: JSON.stringify({ sessionId, parentOrigin: site.originOf('crossSite') }),
   });
   return ((await response.json()) as { token: string }).token;
 }
@@ -268,22 +268,22 @@ export async function embedToken(it: EmbedStage, sessionId: string): Promise<str
  * @param more additional frame options, as `&name=value`
  */
 export async function expectLiveByTokenAlone(
-  it: EmbedStage,
+  site: EmbedStage,
   host: Parameters<EmbedStage['open']>[0],
   more = '',
 ): Promise<void> {
-  const own = await signInBeside(it);
+  const own = await signInBeside(site);
   await own.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
-  const { sessionId, agent } = await newSession(it);
-  const from = it.front.passed.length;
-  const page = await it.open(host, `session=${sessionId}${more}`);
-  const frame = await embedIn(page, it.origin);
+  const { sessionId, agent } = await newSession(site);
+  const from = site.front.passed.length;
+  const page = await site.open(host, `session=${sessionId}${more}`);
+  const frame = await embedIn(page, site.origin);
   await showsTranscript(frame);
   await agent.write(sessionId, userTurn('r2', 'Go on', 'Said while it was watched'));
   await showsTranscript(frame, 'Said while it was watched');
 
   // The frame uses neither the cookie nor the dashboard's shared worker.
-  const asked = apiRequestsSince(it, from).filter(
+  const asked = apiRequestsSince(site, from).filter(
     ({ path, bearer }) => bearer?.startsWith('ile_') || path.includes(sessionId),
   );
   expect(asked.some(({ path }) => path.startsWith('/api/v1/stream'))).toBe(true);

@@ -16,6 +16,8 @@ export type Fault =
   | { kind: 'taken-then-silence' }
   /** Stores the records and responds late. */
   | { kind: 'slow'; ms: number }
+  /** Stores the records and responds on `release`. */
+  | { kind: 'held' }
   /** Sends this response without storing anything. */
   | { kind: 'answer'; status: number; body?: unknown; headers?: Record<string, string> };
 
@@ -33,6 +35,8 @@ export class FaultServer {
   readonly requests: ReceivedRequest[] = [];
   /** Chooses the fault when the script is empty. */
   behaviour: (request: ReceivedRequest) => Fault = () => ({ kind: 'none' });
+  /** Sends the held response. */
+  release: () => void = () => {};
   #server: Server | null = null;
   readonly #port: number;
   readonly #script: Fault[] = [];
@@ -127,8 +131,13 @@ export class FaultServer {
     else if (fault.kind === 'taken-then-half-an-answer') {
       response.writeHead(answer.status, { 'content-length': text.length });
       response.write(text.slice(0, text.length / 2), () => response.socket?.destroy());
-    } else if (fault.kind === 'none' || fault.kind === 'slow') {
+    } else if (fault.kind !== 'taken-then-silence') {
       if (fault.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
+      if (fault.kind === 'held') {
+        await new Promise<void>((resolve) => {
+          this.release = resolve;
+        });
+      }
       if (response.destroyed) return;
       response.writeHead(answer.status, { 'content-type': 'application/json' });
       response.end(text);

@@ -22,24 +22,24 @@ export interface FirstStart extends OwnVisit {
 }
 
 export async function firstStart(): Promise<FirstStart> {
-  const it = await visitOwn({ signedIn: false, env: { INTERLUDE_TOKEN: '' } });
-  const ownToken = (await readFile(join(it.server.dataDir, 'token'), 'utf8')).trim();
-  await installAgentSdk(it.server.dataDir);
+  const site = await visitOwn({ signedIn: false, env: { INTERLUDE_TOKEN: '' } });
+  const ownToken = (await readFile(join(site.server.dataDir, 'token'), 'utf8')).trim();
+  await installAgentSdk(site.server.dataDir);
   const get = async <Body>(path: string) => {
-    const response = await fetch(`${it.server.url}/api/v1${path}`, {
+    const response = await fetch(`${site.server.url}/api/v1${path}`, {
       headers: { authorization: `Bearer ${ownToken}` },
     });
     return (await response.json()) as Body;
   };
   return {
-    ...it,
+    ...site,
     ownToken,
     sessions: async () => (await get<{ sessions: SessionSummary[] }>('/sessions')).sessions,
     agentIds: async () => (await get<{ agents: { id: string }[] }>('/agents')).agents.map(({ id }) => id),
     async welcome() {
-      const page = await it.load(`/sign-in?token=${ownToken}`);
+      const page = await site.load(`/sign-in?token=${ownToken}`);
       await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
-      await page.getByText(`${it.server.url}/api/v1/events`).waitFor();
+      await page.getByText(`${site.server.url}/api/v1/events`).waitFor();
       return { page, commands: await page.getByRole('listitem').locator('code').allInnerTexts() };
     },
   };

@@ -29,27 +29,27 @@ export async function visitHostile(): Promise<HostileVisit> {
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const attacks = attacksOn(`http://127.0.0.1:${(listener.address() as AddressInfo).port}`);
-  const it = await visitOwn();
+  const site = await visitOwn();
   return {
-    ...it,
+    ...site,
     attacks,
     everywhere: () => everywhere(attacks),
     async loadArmed(path) {
-      const page = await it.context.newPage();
+      const page = await site.context.newPage();
       await page.addInitScript(() => {
         Object.assign(window, { harm: () => Object.assign(window, { harmed: true }) });
       });
-      await page.goto(`${it.server.url}${path}`);
+      await page.goto(`${site.server.url}${path}`);
       return page;
     },
     async nothingActed(page) {
       expect(await page.evaluate(() => 'harmed' in window)).toBe(false);
       expect(await actingElements(page)).toEqual([]);
-      expect(it.complaints).toEqual([]);
+      expect(site.complaints).toEqual([]);
       expect(reached).toEqual([]);
     },
     async close() {
-      await it.close();
+      await site.close();
       await new Promise((resolve) => listener.close(resolve));
     },
   };
@@ -166,8 +166,8 @@ export function renamed(prefix: string): (event: AgUiEvent) => AgUiEvent {
 }
 
 /** Writes a session, follows its row, and checks that its page is live, reloads and links to its agent. */
-export async function followToSession(it: HostileVisit, page: Page, id: string, mark: string): Promise<void> {
-  const agent = new EventWriter(it.server, `agent of ${id}`);
+export async function followToSession(site: HostileVisit, page: Page, id: string, mark: string): Promise<void> {
+  const agent = new EventWriter(site.server, `agent of ${id}`);
   const shown = nameText(`agent of ${id}`);
   await agent.write(id, userTurn('r/1', `Question ${mark}`, `Answer ${mark} of its own`));
   await page.getByRole('navigation', { name: 'Sessions' }).getByPlaceholder('Search').fill(`agent of ${id}`);
@@ -183,5 +183,5 @@ export async function followToSession(it: HostileVisit, page: Page, id: string, 
   await transcriptOf(page).getByText('Still live').waitFor();
   await page.getByRole('link', { name: shown, exact: true }).click();
   await page.getByRole('heading', { name: shown, level: 1 }).waitFor();
-  await it.nothingActed(page);
+  await site.nothingActed(page);
 }

@@ -138,15 +138,19 @@ async function staysUnseen(page: Page): Promise<() => Promise<unknown>> {
 }
 
 /** Loads a page at the first width. Fails on layout shifts, or on clipped or overlapping text at any width. */
-export async function expectSoundLayout(it: Visit<LiveServer>, name: string, widths: readonly number[]): Promise<void> {
+export async function expectSoundLayout(
+  site: Visit<LiveServer>,
+  name: string,
+  widths: readonly number[],
+): Promise<void> {
   const { path, until, later, movesAt } = PAGES[name] as LayoutPage;
-  const page = await it.context.newPage();
+  const page = await site.context.newPage();
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.setViewportSize({ width: widths[0] as number, height: 900 });
   await page.addInitScript(clearSettings);
   await watchLayoutShifts(page);
   const come = await later?.(page);
-  await page.goto(`${it.server.url}${path}`);
+  await page.goto(`${site.server.url}${path}`);
   if (!/signed-out|nowhere|nobody/.test(path)) await live(page);
   await come?.();
   const moves = movesAt === widths[0] ? [] : await layoutShifts(page);
@@ -160,10 +164,10 @@ export async function expectSoundLayout(it: Visit<LiveServer>, name: string, wid
   await page.close();
 }
 
-export async function openAt(it: Visit<LiveServer>, path: string, width: number): Promise<Page> {
-  const page = await it.context.newPage();
+export async function openAt(site: Visit<LiveServer>, path: string, width: number): Promise<Page> {
+  const page = await site.context.newPage();
   await page.setViewportSize({ width, height: 900 });
-  await page.goto(`${it.server.url}${path}`);
+  await page.goto(`${site.server.url}${path}`);
   await live(page);
   return page;
 }

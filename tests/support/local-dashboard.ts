@@ -45,6 +45,8 @@ export class LocalDashboard {
     const server = createServer((request, response) => {
       this.#answer(request, response).catch(() => response.destroy());
     });
+    // As in serve-over-http.ts: a blocked process may reuse a connection that it is closing.
+    server.keepAliveTimeout = 0;
     this.#server = server;
     return new Promise((resolve, reject) => {
       server.once('error', reject);

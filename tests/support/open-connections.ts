@@ -3,6 +3,7 @@ import { EVERYTHING } from '@interlude/protocol/scope';
 import { expect, onTestFinished, vi } from 'vitest';
 import { AccessStage, bearer, type Headers } from './access-stage';
 import { type BusyAgent, busyAgent } from './busy-agent';
+import { slowdown } from './timing';
 
 /** Connections that a credential can hold open, and the ways in which a credential ends. */
 
@@ -67,7 +68,8 @@ export const ENDINGS: Record<string, Ending> = {
   },
   'it expires': async (first, role) => {
     const scope = role === 'runner' ? ({ kind: 'agents', ids: ['agent-a'], prefixes: [] } as const) : EVERYTHING;
-    const expiresAt = Date.now() + 2_000;
+    // Its connections open before.
+    const expiresAt = Date.now() + 2_000 * slowdown();
     const { secret } = await first.credential({ role, scope, expiresAt });
     const untilExpiry = () => new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt - Date.now())));
     return { headers: bearer(secret), end: untilExpiry };

@@ -10,6 +10,7 @@ import type {
 } from '@interlude/protocol/read-models';
 import { expect } from 'vitest';
 import type { LiveServer } from './live-server';
+import { WAIT_MS } from './timeouts';
 
 /** A user of the dashboard's API. Reads what a page would show. */
 export class Operator {
@@ -62,7 +63,7 @@ export class Operator {
 
   /** Polls the transcript until `look` returns a value. */
   async until<Found>(what: string, look: (turns: Turn[]) => Found | null | undefined | false): Promise<Found> {
-    const deadline = Date.now() + 40_000;
+    const deadline = Date.now() + WAIT_MS;
     let turns: Turn[] = [];
     while (Date.now() < deadline) {
       turns = await this.turns().catch(() => turns);

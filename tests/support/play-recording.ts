@@ -86,21 +86,21 @@ export const HIGH = { width: 1280, height: 5_000 };
  *
  * @param watched a tab of the size HIGH
  */
-export async function expectLiveIsReloaded(it: Visit, watched: Page, recording: string): Promise<void> {
+export async function expectLiveIsReloaded(site: Visit, watched: Page, recording: string): Promise<void> {
   const session = `reloaded-${recording.replaceAll('/', '-')}`;
-  await new EventWriter(it.server, `agent-${session}`).arrive(session);
+  await new EventWriter(site.server, `agent-${session}`).arrive(session);
   // a background tab renders once a second
   await watched.bringToFront();
   await watched.locator(`nav a[href="/sessions/${session}"]`).click();
   await watched.waitForURL(`**/sessions/${session}`);
   await transcriptOf(watched).waitFor();
-  await playRecording(it.server, recording, session);
-  const stored = await it.read<TranscriptPage>(`/sessions/${session}/transcript?limit=200`);
+  await playRecording(site.server, recording, session);
+  const stored = await site.read<TranscriptPage>(`/sessions/${session}/transcript?limit=200`);
   expect(stored.hasMore).toBe(false);
   await expect.poll(() => shownTurns(watched)).toHaveLength(stored.turns.length);
-  const reloaded = await it.context.newPage();
+  const reloaded = await site.context.newPage();
   await reloaded.setViewportSize(HIGH);
-  await reloaded.goto(`${it.server.url}/sessions/${session}`);
+  await reloaded.goto(`${site.server.url}/sessions/${session}`);
   await expect.poll(() => shownTurns(reloaded)).toHaveLength(stored.turns.length);
   // pending replies arrive shortly after the page in both tabs
   await expect.poll(() => differing(watched, reloaded)).toEqual([]);

@@ -25,12 +25,12 @@ interface Options {
 
 export async function startSampleConsole({ port, dashboard, api, key }: Options): Promise<SampleConsole> {
   let asked = 0;
-  const it = { refuses: false };
+  const state = { refuses: false };
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
     if (url.pathname === '/token') {
       asked += 1;
-      return void giveToken(request, response, url, it.refuses);
+      return void giveToken(request, response, url, state.refuses);
     }
     const answer = PAGES[url.pathname]?.(dashboard, url.searchParams);
     if (answer === undefined) return void response.writeHead(404).end();
@@ -64,10 +64,10 @@ export async function startSampleConsole({ port, dashboard, api, key }: Options)
   return {
     port,
     get refuses() {
-      return it.refuses;
+      return state.refuses;
     },
     set refuses(refuses) {
-      it.refuses = refuses;
+      state.refuses = refuses;
     },
     get asked() {
       return asked;

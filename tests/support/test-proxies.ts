@@ -64,7 +64,7 @@ export async function breakableProxy(target: string): Promise<BreakableProxy> {
 }
 
 /** A transparent proxy that counts open live streams. */
-export interface StreamCounter {
+interface StreamCounter {
   origin: string;
   /** Currently open streams. */
   readonly open: number;

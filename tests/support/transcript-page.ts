@@ -1,6 +1,7 @@
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { press } from './press';
 
 /** A turn as shown on the page. */
 interface ShownTurn {
@@ -105,4 +106,15 @@ export async function expectFrozen(page: Page): Promise<void> {
   const [before, since] = [await visibleText(page), await age.textContent()];
   await expect.poll(() => age.textContent()).not.toBe(since);
   expect(await visibleText(page)).toBe(before);
+}
+
+/** Sends a message and an interrupt during an outage, and expects the page to report that neither arrived. */
+export async function expectUnsent(page: Page, text: string): Promise<void> {
+  const field = page.getByRole('textbox', { name: /^Message to/ });
+  await field.fill(text);
+  await field.press('Enter');
+  await transcriptOf(page).getByText('Not sent yet, retrying').waitFor();
+  await page.getByRole('form', { name: 'Composer' }).getByText('Offline. Your messages will be sent').waitFor();
+  await press(page.getByRole('button', { name: 'Interrupt', exact: true }));
+  await page.getByText('The server can’t be reached').first().waitFor();
 }

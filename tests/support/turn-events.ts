@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { turnOf } from './wire-runner';
 
 /** Builds complete events for pages with known content. */
 export function message(id: string, text: string, role: 'user' | 'assistant' = 'assistant'): AgUiEvent[] {
@@ -34,6 +35,17 @@ export function userTurn(runId: string, question: string, work: AgUiEvent[] | st
     { type: 'RUN_STARTED', threadId: 's', runId, metadata: { interlude } },
     ...(typeof work === 'string' ? message(`${runId}/answer`, work) : work),
     { type: 'RUN_FINISHED', threadId: 's', runId, metadata: { interlude } },
+  ];
+}
+
+/** An open turn of which every kind of motion is on the page: a running task and call, and half a reply. */
+export function movingTurn(): AgUiEvent[] {
+  return [
+    ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),
+    ...message('u2', 'And run the tests', 'user'),
+    turnOf('RUN_STARTED', 'open', ['u2']),
+    ...toolCall('c1', 'Bash', { command: 'npm test' }, '').slice(0, -1),
+    ...message('a2', 'Running them now').slice(0, -1),
   ];
 }
 

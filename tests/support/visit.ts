@@ -29,13 +29,13 @@ export interface Visit<Server = SharedDashboard> {
   close(): Promise<void>;
 }
 
-export type OwnVisit = Visit<LiveServer>;
+export type OwnVisit<Between = undefined> = Visit<LiveServer> & { proxy: Between };
 
-interface VisitOptions extends LiveServerOptions {
+interface VisitOptions<Between> extends LiveServerOptions {
   chromium?: Parameters<typeof openProfile>[0];
   signedIn?: boolean;
   /** Proxy between browser and server. Closed after the browser. */
-  proxy?: (server: LiveServer) => Promise<{ origin: string; close(): unknown }>;
+  proxy?: (server: LiveServer) => Promise<Between>;
 }
 
 /** This worker's browser context and its spare tab. */
@@ -86,7 +86,9 @@ async function openShared(server: SharedDashboard) {
 }
 
 /** Starts a dashboard and browser for this file alone. */
-export async function visitOwn(options: VisitOptions = {}): Promise<OwnVisit> {
+export async function visitOwn<Between extends { origin: string; close(): unknown } | undefined = undefined>(
+  options: VisitOptions<Between> = {},
+): Promise<OwnVisit<Between>> {
   const { chromium, signedIn = true, proxy: proxyTo, ...serverOptions } = options;
   const server = await startLiveServer(serverOptions);
   let browser: ChromiumProfile;
@@ -106,6 +108,7 @@ export async function visitOwn(options: VisitOptions = {}): Promise<OwnVisit> {
     server,
     context,
     complaints,
+    proxy: proxy as Between,
     ...tabs(context, origin, { page: null }, chromium?.viewport ?? WINDOW),
     read: (path) => readModel(server, path),
     async close() {
@@ -178,15 +181,15 @@ async function follow(page: Page, target: string): Promise<void> {
  * @returns filled in once the first test or a later `beforeAll` runs
  */
 export function perFile<Kind extends Visit<unknown>>(begin: () => Promise<Kind>, expected?: RegExp): Kind {
-  const it = {} as Kind;
+  const site = {} as Kind;
   beforeAll(async () => {
-    Object.assign(it, await begin());
+    Object.assign(site, await begin());
   });
   afterAll(async () => {
-    await it.close();
-    expect(it.complaints.filter((complaint) => !expected?.test(complaint))).toEqual([]);
+    await site.close();
+    expect(site.complaints.filter((complaint) => !expected?.test(complaint))).toEqual([]);
   });
-  return it;
+  return site;
 }
 
 async function readModel<Body>(server: { url: string; token: string }, path: string): Promise<Body> {

@@ -5,9 +5,9 @@ import { NOTHING_PARSED, nextStep, parseBlocks, withPart } from '@/components/ui
 import { proseText } from '@/components/ui/prose';
 import { hostileTexts } from '../support/hostile-texts';
 
-/** A browser creates, lays out and paints as many in forty milliseconds. */
+/** Elements that a browser creates, lays out and paints in 40 ms. */
 const MOST_ELEMENTS = 1_000;
-/** Characters of one block that a browser breaks into lines in forty milliseconds. */
+/** Characters of one block that a browser breaks into lines in 40 ms. */
 const MOST_CHARACTERS = 6_000;
 
 it.each(hostileTexts(100_000))('adds bounded elements and characters per step: $name', ({ text }) => {

@@ -8,7 +8,7 @@ import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
 import { hostileTexts } from '../support/hostile-texts';
 import { aMessage, aRequest } from './rows';
 
-/** A browser creates, lays out and paints as many in forty milliseconds. */
+/** Elements that a browser creates, lays out and paints in 40 ms. */
 const MOST_ELEMENTS = 1_000;
 
 const html = (tokens: Parameters<typeof Blocks>[0]['tokens']) =>

@@ -25,7 +25,7 @@ function readAgain() {
   return { snapshot, reading, take, answer: (seen: Seen) => answer(seen) };
 }
 
-it('frames that come while a snapshot is read again are in it, each once, though it was read before them', async () => {
+it('applies frames that arrive during a reread to the snapshot, each once', async () => {
   const { snapshot, reading, take, answer } = readAgain();
   await Promise.resolve();
   take('2', '3');

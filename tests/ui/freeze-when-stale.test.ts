@@ -40,7 +40,7 @@ it('freezes the page at the last known time while it may miss events', () => {
   expect(enter('gap', null)).toEqual({ isMarked: false, until: null });
 });
 
-it('a page that was never live is known up to its navigation, even if another tab knows less', () => {
+it('knows a page that was never live up to its navigation, even if another tab knows less', () => {
   const enter = page();
   expect(enter('reconnecting', null)).toEqual({ isMarked: true, until: 1_000 });
   expect(enter('reconnecting', 400)).toEqual({ isMarked: true, until: 1_000 });

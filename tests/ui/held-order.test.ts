@@ -48,7 +48,7 @@ describe('heldOrder', () => {
     expect(heldOrder(held, now, (id) => id === 'c')).toEqual({ order: held, moved: 1, added: 0 });
   });
 
-  it('takes milliseconds for ten thousand reversed rows', () => {
+  it('orders ten thousand reversed rows in milliseconds', () => {
     const ids = Array.from({ length: 10_000 }, (_, index) => `row-${index}`);
     expect(heldOrder(order({ all: ids }), order({ all: ids.toReversed() })).moved).toBe(9_999);
   });

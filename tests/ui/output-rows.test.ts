@@ -50,7 +50,7 @@ describe('outputRows', () => {
     expect([rows.length, rows[0], rows.at(-1)]).toEqual([20_001, null, 'end']);
   });
 
-  test('shows what a terminal would have shown', () => {
+  test('shows the screen that a terminal would show', () => {
     const signs = fc.constantFrom(
       'a',
       'b',
@@ -83,7 +83,7 @@ describe('endOfOutput', () => {
     expect(shown('')).toEqual([]);
   });
 
-  test('says if that is all, even for one line longer than a row', () => {
+  test('reports whether that is all, even for one line longer than a row', () => {
     expect(endOfOutput(output({ text: '\n\na\nb\n\n' }), room).isAll).toBe(true);
     expect(endOfOutput(output({ text: 'a\nb\nc\nd\n' }), room).isAll).toBe(false);
     const long = endOfOutput(output({ text: 'x'.repeat(10_006) }), room);

@@ -45,7 +45,7 @@ describe('removed turns', () => {
     expect(topOf({})).toBe('Beginning of the session');
   });
 
-  it('are followed by what comes next if nothing is left', () => {
+  it('are mentioned above the next step if nothing is left', () => {
     expect(topOf({ removed: removed(3), empty: true })).toBe(
       '3 older turns were removed on or before 12 Nov 2026. New turns appear here.',
     );

@@ -29,7 +29,7 @@ describe('the pinned request', () => {
     expect(nextPinned({ ...reader, current: gone, hidden: [] })).toBeNull();
   });
 
-  it('says that nothing was sent when closed elsewhere', () => {
+  it('shows that nothing was sent when closed elsewhere', () => {
     expect(closedText({ outcome: 'cancelled' }, null)).toBe('Withdrawn. Nothing was sent.');
     expect(closedText({ outcome: 'allowed' }, { kind: 'failed', reason: 'too late' })).toBe(
       'Allowed elsewhere. Nothing was sent.',

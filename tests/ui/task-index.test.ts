@@ -13,12 +13,12 @@ describe('tasks', () => {
   ];
   const index = new TaskIndex([first, second]);
 
-  it('tells two runs of one id apart by their start', () => {
+  it('distinguishes two runs of one id by their start', () => {
     expect(index.find({ id: 't1', runId: null, position: '50' })).toBe(second);
     expect(index.find({ id: 't1', runId: null, position: '10' })).toBe(first);
   });
 
-  it('tells runs apart by their run id', () => {
+  it('distinguishes runs by their run id', () => {
     expect(index.find({ id: 't1', runId: 'run-a', position: '90' })).toBe(first);
   });
 

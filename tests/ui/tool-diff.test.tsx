@@ -74,7 +74,7 @@ describe('lineDiff', () => {
   it.each([
     ['very many lines', 'a\n'.repeat(200_000), 'b\n'.repeat(200_000)],
     ['more changes than are lined up', 'a\nb\n'.repeat(4_000), 'b\na\nc\n'.repeat(3_000)],
-  ])('is as it was and as it is where lining it up would take too long: %s', (_what, before, after) => {
+  ])('shows both texts when a line diff would take too long: %s', (_what, before, after) => {
     const kinds = lineDiff(`first\n${before}last`, `first\n${after}last`).map(({ kind }) => kind);
     expect(kinds).toEqual(['same', 'removed', 'added', 'same']);
   });
@@ -83,7 +83,7 @@ describe('lineDiff', () => {
 describe('an edit', () => {
   const edit = { file_path: '/a/b.ts', old_string: 'keep\nold\nkeep too', new_string: 'keep\nnew\nnewer\nkeep too' };
 
-  it('marks only what changed', () => {
+  it('marks only the changes', () => {
     const markup = shown('Edit', edit);
     expect(linesOf(markup, 'del')).toEqual(['old']);
     expect(linesOf(markup, 'ins')).toEqual(['new', 'newer']);
@@ -142,7 +142,7 @@ describe('an edit', () => {
     ['MultiEdit', { edits: [null] }],
     ['Write', { content: 7 }],
     ['toString', { content: 'x' }],
-  ])('that is none is shown as it was given: %s %j', (name, args) => {
+  ])('with invalid arguments shows them verbatim: %s %j', (name, args) => {
     expect(editsOf({ name, args })).toBeNull();
     expect(shown(name, args)).toBe(shown('Bash', args));
   });

@@ -51,7 +51,7 @@ describe('a to-do list', () => {
     ['more of each than is shown', { todos: [{ content: 'a', status: 'pending', note: 'hidden' }] }],
     ['nothing at all', { todos: [null] }],
     ['no input', null],
-  ])('that is malformed is shown as it was given: %s', (_what, args) => {
+  ])('shows malformed arguments verbatim: %s', (_what, args) => {
     expect(shown(args)).toBe(shown(args, 'Bash'));
     expect(shown(args)).not.toContain('<li');
   });

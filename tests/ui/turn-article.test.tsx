@@ -40,7 +40,7 @@ const names = (markup: string, role: 'article' | 'group') =>
   ].map((match) => match[1]?.replaceAll('&#x27;', "'"));
 
 describe('a truncated text', () => {
-  it('says how much is left out', () => {
+  it('shows how much is left out', () => {
     const items = [aMessage({ text: 'the beginning', cut: 15_752_000 })];
     expect(render([aTurn({ items })]).replaceAll('<!-- -->', '')).toContain('and 15,752,000 more characters');
     expect(render([aTurn({ items: [aMessage({ text: 'all of it' })] })])).not.toContain('more characters');
@@ -97,7 +97,7 @@ describe('a turn', () => {
     expect(markup).not.toContain('Woken by');
   });
 
-  it('has cards that say who reported a task, and where', () => {
+  it('has cards that name the reporter of a task and its session', () => {
     const toldElsewhere = { sessionId: 'b', turnId: 'r9' };
     const task = aTask({ status: 'failed', endedAt: 4_000, reportedBy: 'b', assignedBy: 'operator', toldElsewhere });
     const markup = render([started], [task]);
@@ -127,7 +127,7 @@ describe('a turn', () => {
     expect(names(render([turn]), 'article')).toEqual([`Between-run turn: woken by ${words}`]);
   });
 
-  it('says why and when a timer was set', () => {
+  it('shows why and when a timer was set', () => {
     const trigger = { kind: 'timer' as const, taskIds: [], reason: 'check \u202ethe build', setAt: 1_000 };
     const markup = render([{ ...woken, trigger }]);
     expect(names(markup, 'article')).toEqual(['Between-run turn: woken by a timer: “check ⟨RLO⟩the build”']);
@@ -153,7 +153,7 @@ describe('a turn', () => {
     expect(names(render([started, woken], [ended]), 'group')).toEqual(['Task Poll: failed']);
   });
 
-  it('replaces a card that is not loaded', () => {
+  it('replaces an unloaded card', () => {
     expect(names(render([woken], [ended]), 'group')).toEqual(['Task Poll: failed']);
   });
 
@@ -168,13 +168,13 @@ describe('a turn', () => {
     expect(markup.indexOf('role="group"')).toBeLessThan(markup.indexOf('npm test'));
   });
 
-  it('says why it failed, and that it was interrupted', () => {
+  it('shows why it failed, and that it was interrupted', () => {
     const failed = aTurn({ state: 'failed', error: { message: 'Credit balance is too low', code: 'api_error' } });
     expect(render([failed])).toContain('Credit balance is too low');
     expect(render([aTurn({ state: 'interrupted' })])).toContain('Interrupted');
   });
 
-  it('says that it ended without an answer', () => {
+  it('shows that it ended without an answer', () => {
     expect(render([{ ...woken, items: [] }], [ended])).toContain('The turn ended without an answer');
     expect(render([woken], [ended])).not.toContain('The turn ended without an answer');
   });

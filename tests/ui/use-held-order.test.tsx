@@ -51,7 +51,7 @@ it('useHeldOrder follows when released', () => {
   expect(rows()).toEqual(['c', 'a', 'b']);
 });
 
-it('useHeldOrder follows at once when the list is another one', () => {
+it('useHeldOrder follows immediately when the list is replaced', () => {
   enter();
   list(['c', 'b'], 'a search');
   expect(rows()).toEqual(['c', 'b']);

@@ -79,7 +79,8 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   if (isNew) await target.migrate();
   else if (state !== 'current' && state !== 'unfinished') throw notEmpty(place);
   const tables = await tablesOf(target);
-  if (state === 'unfinished' && !isOurDraft) printNotice(`${locationName(place)} holds an interrupted copy; starting over`);
+  if (state === 'unfinished' && !isOurDraft)
+    printNotice(`${locationName(place)} holds an interrupted copy; starting over`);
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },

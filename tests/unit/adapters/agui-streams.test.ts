@@ -165,7 +165,7 @@ describe('a posted run that the event stream announces first', () => {
   ];
   const once = ['one two two ', ['RUN_STARTED', 'RUN_FINISHED'], { turn: 'user', userMessageIds: ['m-r1'] }];
 
-  test('is one user turn wherever the response to its POST comes', () => {
+  test('is one user turn wherever the POST response arrives', () => {
     for (let index = 0; index <= all.length; index += 1) {
       for (let lag = 0; lag <= all.length; lag += 3) {
         const stage = wire();

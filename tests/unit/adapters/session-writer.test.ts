@@ -359,7 +359,7 @@ describe('a task', () => {
     expect([meanwhile, progresses('t1'), progresses('t2')]).toEqual([true, false, true]);
   });
 
-  test('keeps a run id that comes later', () => {
+  test('keeps a later run id', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
     writer.taskStarted({ task_id: 't1', run_id: 'run' });

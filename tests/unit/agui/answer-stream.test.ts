@@ -6,39 +6,16 @@ import { PLAIN_DIGESTS } from '@/lib/server/access/shown-digests';
 import type { OpenStream, Sink } from '@/lib/server/access/streamed-response';
 import { answerStream } from '@/lib/server/agui/answer-stream';
 import type { ClientEvent } from '@/lib/server/agui/client-events';
-import { ClientParts } from '@/lib/server/agui/client-parts';
 import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
-import { RunProjector } from '@/lib/server/agui/run-projector';
-import { TaskActivities } from '@/lib/server/agui/task-activity';
-import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import type { Subscription } from '@/lib/server/fan-out/fan-out';
 import { undeclaredFieldIn } from '@/tests/support/agui-verifier';
 import { rejectionOf } from '../../support/agui-verifier';
+import { projectAskedRun } from '../../support/run-projector';
 
 /** A client's stream over a log that the test writes. */
 async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number | null = null) {
-  const parts = new ClientParts();
-  const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
-  const tasks = new TaskActivities({ sessionId: 's', agentId: 'a' }, []);
-  const projector = new RunProjector({
-    stream,
-    parts,
-    tasks,
-    runId: 'asked',
-    messageIds: ['u1'],
-    answeredIn: null,
-    answersNext: false,
-    follows: followMs === null ? 'no' : 'while-tasks-run',
-    openTurnId: null,
-    pending: [],
-    answered: [],
-    asOf: '0',
-    knownUpTo: '0',
-    isTurnless: false,
-    isAway: false,
-    notices: [],
-    ...asked,
-  });
+  const follows = followMs === null ? 'no' : 'while-tasks-run';
+  const { projector, stream } = projectAskedRun({ follows, ...asked });
   const logs: { sink: Sink; from: number | null; isLeft: boolean }[] = [];
   const subscribe = async ({ after: from, signal }: Subscription): Promise<OpenStream> => {
     return (sink) => {

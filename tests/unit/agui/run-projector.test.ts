@@ -1,37 +1,13 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { describe, expect, test } from 'vitest';
-import { ClientParts } from '@/lib/server/agui/client-parts';
 import type { PendingRequest } from '@/lib/server/agui/interrupts';
 import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
-import { RunProjector } from '@/lib/server/agui/run-projector';
-import { TaskActivities } from '@/lib/server/agui/task-activity';
-import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import { undeclaredFieldIn } from '@/tests/support/agui-verifier';
 import { rejectionOf } from '../../support/agui-verifier';
+import { projectAskedRun } from '../../support/run-projector';
 
 function projectorOf(asked: Partial<RunProjectorOptions> = {}) {
-  const parts = new ClientParts();
-  const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
-  const tasks = new TaskActivities({ sessionId: 's', agentId: 'a' }, []);
-  const projector = new RunProjector({
-    stream,
-    parts,
-    tasks,
-    runId: 'asked',
-    messageIds: ['u1'],
-    answeredIn: null,
-    answersNext: false,
-    follows: 'no',
-    openTurnId: null,
-    pending: [],
-    answered: [],
-    asOf: '0',
-    knownUpTo: '0',
-    isTurnless: false,
-    isAway: false,
-    notices: [],
-    ...asked,
-  });
+  const { projector, stream } = projectAskedRun(asked);
   let position = 0;
   /** Runs by id, with their texts and outcomes. */
   const runs = () => {

@@ -283,7 +283,7 @@ describe('the end of a stream', () => {
     await expect(listen(['fleet'])).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  test('comes to a stalled live reader after its backlog, and affects no other reader', async () => {
+  test('reaches a stalled live reader after its backlog, and affects no other reader', async () => {
     fanOutWith({ maxBacklogBytes: 5_000, readAheadBytes: 1_000 });
     const slow = await open(['session:s1'], { after: null });
     const quick = await listen(['session:s1'], null);

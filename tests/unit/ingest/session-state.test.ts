@@ -372,7 +372,7 @@ describe('the observed state after a reported done', () => {
     expect((await session())?.evidence).toMatchObject({ source: 'agent', observedAt: now });
   });
 
-  it.each(['compacting', 'restarting'])('is that it is %s, and not that it has resumed its work', async (what) => {
+  it.each(['compacting', 'restarting'])('is %s rather than working', async (what) => {
     await isDone();
     await reports({ report: { state: 'complete', turnId: 'r1', at: 1 } });
     await passes(60);

@@ -13,7 +13,7 @@ const seen = <Value>(value: Value, agoMs = 60_000) => ({ observedAt: NOW - agoMs
 const session = { observedAt: NOW - 1_000, turnId: null, value: null };
 const gone = { since: NOW - 50_000, lastHeardAt: NOW - 60_000, agentGoesOn: false };
 
-/** A session with these observations, as it stands now. */
+/** A session with these observations. */
 function having(observations: Partial<Observations>, fields: Partial<SessionSummary> = {}): SessionSummary {
   return stateAt(aSession({ observations: { session, ...observations }, lastHeardAt: NOW, ...fields }), NOW);
 }

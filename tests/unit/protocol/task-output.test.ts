@@ -83,7 +83,7 @@ describe('appendOutputs', () => {
     expect(fold([{ text: 'a' }, { text: 'b', written_at: 77 }])?.lastAt).toBe(77);
   });
 
-  /** A piece: mostly one that goes on, now and then with a hole or from the beginning. */
+  /** A piece that mostly continues, and sometimes leaves a hole or starts over. */
   const piece = fc.record({
     text: fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 20 }),
@@ -104,7 +104,7 @@ describe('appendOutputs', () => {
         let direct: TaskOutput | null = null;
         const all: [AgUiEvent, number][] = [];
         let merged: TaskOutput | null = null;
-        /** Comes in with each whole row, knowing what an older one said. */
+        /** Joins each row to the older state. */
         let late: TaskOutput | null = null;
         for (const [index, value] of values.entries()) {
           direct = appendOutputs(direct, [[told(value), index]]);

@@ -7,11 +7,11 @@ import { SESSION } from '../../support/acp-agent';
 const LOST = { error: { code: -32_002, message: 'Resource not found', data: { sessionId: SESSION } } };
 const kinds = [
   ['where turns begin with the prompt', 'some-agent'],
-  ['where turns begin with what the agent says', 'qwen-code'],
+  ['where turns begin with the agent’s text', 'qwen-code'],
 ] as const;
 
-describe('an agent that has lost its session while its process lives', () => {
-  test.each(kinds)('is restarted where it can’t load it, and then has the message, %s', async (_, name) => {
+describe('a running agent that lost its session', () => {
+  test.each(kinds)('is restarted when it can’t load the session, and gets the message again, %s', async (_, name) => {
     let isBroken = true;
     const answer = (method: string) => {
       if (method === 'initialize') isBroken = agent.starts < 2;
@@ -28,7 +28,7 @@ describe('an agent that has lost its session while its process lives', () => {
     expect(notices).toEqual([expect.stringMatching(/lost its session: .*Resource not found.*Restarting/)]);
   });
 
-  test('is given up where that does not help either, in one sentence', async () => {
+  test('is given up with one sentence when a restart does not help', async () => {
     const answer = (method: string) => (method === 'session/prompt' ? LOST : undefined);
     const { agent, around, say, until, gaveUp } = await startAcpSource({ past: [], answer });
     const said = say('m1', 'first');
@@ -39,7 +39,7 @@ describe('an agent that has lost its session while its process lives', () => {
     expect(await say('m2', 'second')).toMatchObject({ state: 'failed' });
   });
 
-  test('is restarted where it does not answer in time', async () => {
+  test('is restarted when it does not answer in time', async () => {
     const answer = (method: string, _: unknown, times: number) =>
       times > 1 ? undefined : method === 'session/prompt' ? LOST : method === 'session/load' ? null : undefined;
     const { agent, say, until } = await startAcpSource({ past: [], answer }, { patienceMs: 100 });
@@ -49,7 +49,7 @@ describe('an agent that has lost its session while its process lives', () => {
   });
 });
 
-test('a command in the background of which only the process is known ends with that', async () => {
+test('a background command known only by its process ends with it', async () => {
   const { agent, around, until } = await startAcpSource({ name: 'gemini-cli' });
   await until(() => around.stored.get('acp-session:s')).toContain(SESSION);
   const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
@@ -62,6 +62,6 @@ test('a command in the background of which only the process is known ends with t
   child.stdin.end();
   await once(child, 'exit');
   await expect
-    .poll(() => custom(around.events, 'task:completed'), { interval: 20, timeout: 3_000 })
+    .poll(() => custom(around.events, 'task:completed'), { interval: 20 })
     .toMatchObject([{ task_id: 'c1', status: 'completed', summary: expect.stringMatching(/has ended/) }]);
 });

@@ -7,11 +7,11 @@ import { SESSION } from '../../support/acp-agent';
 const LOST = { error: { code: -32_002, message: 'Resource not found', data: { sessionId: SESSION } } };
 const kinds = [
   ['where turns begin with the prompt', 'some-agent'],
-  ['where turns begin with what the agent says', 'qwen-code'],
+  ['where turns begin with the agent’s text', 'qwen-code'],
 ] as const;
 
 describe('an agent that lost its session', () => {
-  test.each(kinds)('loads it again, and has the message once more, %s', async (_, name) => {
+  test.each(kinds)('loads it again and gets the message again, %s', async (_, name) => {
     const answer = (method: string, __: unknown, times: number) =>
       method === 'session/prompt' && times === 1 ? LOST : undefined;
     const { agent, around, say, until, lines } = await startAcpSource({ name, past: [], answer });
@@ -48,7 +48,7 @@ describe('initialize', () => {
     });
   });
 
-  test.each([2, 0, '1.0', null])('that is answered with the version %j ends it, in one sentence', async (version) => {
+  test.each([2, 0, '1.0', null])('gives up on the version %j, with one sentence', async (version) => {
     const answer = (method: string) =>
       method === 'initialize' ? { protocolVersion: version, agentInfo: { name: 'x' } } : undefined;
     const { agent, gaveUp, until } = await startAcpSource({ answer });

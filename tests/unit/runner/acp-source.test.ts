@@ -189,7 +189,7 @@ describe('an agent that crashes', () => {
   });
 
   test('gets unprocessed messages again unless its history has them', async () => {
-    // With this agent a turn begins with what it says, not with the prompt.
+    // A turn of this agent begins with its first text, not with the prompt.
     const name = 'qwen-code';
     const { agent, say, until, source, turn } = await startAcpSource({ name, past });
     await say('m1', 'first');

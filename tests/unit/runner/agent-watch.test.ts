@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const AT = Date.parse('2026-11-28T10:00:00Z');
 const IN_A_TURN: OpenWork = { ...NOTHING_OPEN, turn: { runId: 'r1', userMessageIds: [] } };
 
-/** The watch of a runner that has just started, which asks every five seconds. */
+/** The watch of a new runner, which probes every five seconds. */
 function watched(leftOpen: OpenWork | null) {
   let [now, answer] = [AT, null as string | null];
   const told: string[] = [];

@@ -5,7 +5,7 @@ import { MemorySourceContext } from '@/tests/support/source-contract';
 import { AgentApiEmulator, menu } from '../../support/agentapi-server';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 
-/** An agent that was spoken to before, and rests. */
+/** An idle agent with an earlier conversation. */
 async function resting(): Promise<AgentApiEmulator> {
   const server = await AgentApiEmulator.start();
   server.replies('Welcome');
@@ -119,7 +119,7 @@ describe('a message', () => {
     expect(await say('Build it')).toEqual({ state: 'delivered' });
     server.says('Building');
     await settled(() => turns()[0]?.said).toBe('Building');
-    // The status hangs with the lock, and nothing is the worse for it.
+    // The status request hangs with the lock, which does no harm.
     expect(facts()?.trouble).toBeUndefined();
     server.replies('Built.');
     server.unlock();
@@ -377,7 +377,7 @@ describe('a choice on the screen', () => {
       ['allow', true],
       ['deny', false],
     ]);
-    // A message would cancel it, and waits.
+    // Waits, because a message would cancel the request.
     const saying = say('And then?');
     expect(await choose(optionId)).toEqual({ state: 'done' });
     expect(chosen).toBe(index);
@@ -385,7 +385,7 @@ describe('a choice on the screen', () => {
     expect(lines().join('\n')).toContain(`"outcome":"${outcome}"`);
     expect(await saying).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Clean up', 'And then?']);
-    expect(turns()[0]?.said).toBe('I clean up.\nDone.');
+    await settled(() => turns()[0]?.said).toBe('I clean up.\nDone.');
   });
 
   test('is refused once the terminal no longer shows it', async () => {
@@ -397,7 +397,7 @@ describe('a choice on the screen', () => {
     await settled(requests).toHaveLength(1);
     const [first] = requests();
     menu(server, 'Do you want to run rm -r /?', OPTIONS, () => {});
-    // Before or after the runner has seen it: what was approved is no more on the screen.
+    // The approved question is gone, whether or not the runner has seen that.
     expect((await choose('2')).state).toBe('failed');
     expect(server.keys).not.toContain('\r');
     server.still();
@@ -419,7 +419,7 @@ describe('a choice on the screen', () => {
     server.replies(asking('rm -r build'));
     await settled(requests).toHaveLength(1);
     expect(opened()?.input).toEqual({ screen: asking('rm -r build') });
-    // Of this the runner hears only when it looks.
+    // The runner sees this only when it checks the screen.
     server.screenNow(asking('rm -r ~'));
     expect(await choose('y')).toEqual({ state: 'failed', reason: 'the terminal no longer shows this question' });
     expect(server.keys).toEqual([]);

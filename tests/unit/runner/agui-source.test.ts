@@ -8,7 +8,7 @@ import { MemorySourceContext } from '@/tests/support/source-contract';
 import { message, SESSION, settled, startAgUiSource } from '../../support/agui-stage';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 
-/** As fast as it is read, without end. */
+/** Writes endlessly, as fast as it is read. */
 function pour(response: ServerResponse): void {
   const more = () => {
     while (response.write('<h1>Broken</h1>'.repeat(1_000)));
@@ -171,7 +171,7 @@ describe('a message', () => {
     const stored = () => around.stored.get(`in-hand:${SESSION}`) ?? '';
     void source.deliver(message('m1', 'one'), false);
     await settled(stored).toContain('m1');
-    // As it is on disk in the moment after the POST has left.
+    // The state on disk right after the POST was sent.
     const after = new MemorySourceContext(undefined, around);
     after.stored.set(`in-hand:${SESSION}`, '[{"messageId":"m1","text":"one"}]');
     around.deafen();

@@ -9,7 +9,7 @@ function candidate(kind: string, sessionId?: string, bytes = 10): Candidate {
   return { kind, agentId: 'a1', sessionId, occurredAt: 7, body, bytes };
 }
 
-/** Whose ids take more bytes than characters. */
+/** A candidate whose ids have more bytes than characters. */
 const wide = (sessionId: string): Candidate => ({ ...candidate('event', sessionId), agentId: 'агент' });
 
 const lostIn = (body: string) => JSON.parse(body) as { sessionId?: string; lost: { count: number; reason: string } };

@@ -21,10 +21,11 @@ import { CodexAppServer } from '../../support/codex-app-server';
 import { FakeOpencodeServer } from '../../support/opencode-server';
 import { tempDir } from '../../support/temp-dir';
 
-/** How each kind hands its agent what a message carries. */
+/** Attachments of a message, as each kind of agent receives them. */
+
 const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 const delivered = { state: 'delivered' };
-/** The same address by a name that says nothing of this machine. */
+/** The same address in a form that doesn’t look local. */
 const asElsewhere = (url: string) => url.replace('127.0.0.1', '[::ffff:127.0.0.1]');
 
 const message = (sessionId = 's', messageId = 'm1', text = 'Look at these'): CommandOf<'message'> => ({
@@ -188,7 +189,7 @@ describe('an ACP agent', () => {
       { sessionUpdate: 'agent_message_chunk', content: text('I see.') },
     ]);
 
-  /** The past of an agent, and what its runner had in hand when it was killed; what is prompted after that. */
+  /** Restarts a runner that was killed with an undelivered message. @returns the next prompts */
   async function afterKill(past: object[][], message: InFlightMessage): Promise<unknown[]> {
     const around = new MemorySourceContext();
     around.stored.set('in-hand:s', JSON.stringify([message]));
@@ -245,7 +246,7 @@ describe('an ACP agent', () => {
     }
   });
 
-  test('is told about files lost before delivery', async () => {
+  test('gets a note about files lost before delivery', async () => {
     const { image, notes } = await carriedFiles();
     await rm(notes.path);
     const [prompt] = await afterKill([], { messageId: 'm1', text: 'Look', files: [image, notes] });
@@ -305,7 +306,7 @@ describe('Codex', () => {
     ]);
   });
 
-  test('is told about an image that is missing on disk', async () => {
+  test('gets a note about an image missing on disk', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const server = new CodexAppServer();

@@ -19,7 +19,7 @@ import { tempDir } from '../../support/temp-dir';
 const DAY_MS = 24 * 60 * 60_000;
 const image: Attachment = { hash: hashOf(PNG), name: 'a.png', mediaType: 'image/png', bytes: PNG.byteLength };
 
-/** A store in front of a server that answers as told. */
+/** A store with a scripted server. */
 async function stored(answer: RequestListener, more: Partial<AttachmentStoreOptions> = {}) {
   const asked: string[] = [];
   const server = createServer((request, response) => {

@@ -9,7 +9,7 @@ import { MemorySourceContext } from '@/tests/support/source-contract';
 import { playRecorded } from '../../support/recordings';
 import { sdkMessages, text } from '../adapters/sdk-messages';
 
-/** A source around an SDK that says what it is told to say and notes what is asked of it. */
+/** A source around a scripted SDK that records its calls. */
 async function running(more: Partial<ClaudeSourceOptions> = {}) {
   const around = new MemorySourceContext();
   const said: object[] = [];
@@ -144,7 +144,7 @@ describe('an answer', () => {
     const other = { ...about('t1', 'Bash', { ...input, command: 'ls -la' }), behavior: 'allow' } as const;
     expect(await agent.deliver('permission.decision', other)).toMatchObject({ state: 'failed' });
     expect(agent.requests().map(({ name }) => name)).toEqual(['request:opened']);
-    // As the server had it: through JSON, its keys in any order.
+    // As stored by the server: through JSON, with keys in any order.
     const shown = JSON.parse(JSON.stringify({ nested: { a: [null, 'é 🌍'], b: 1 }, command: 'ls' }));
     const answer = { ...about('t1', 'Bash', shown), behavior: 'allow' } as const;
     expect(await agent.deliver('permission.decision', answer)).toEqual({ state: 'done' });

@@ -18,7 +18,7 @@ import { tempDir } from '../../support/temp-dir';
 const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 const until = (look: () => unknown) => settled(look).toBeTruthy();
 
-/** As a child of the runner: each source has a process of its own, and threads stay on disk. */
+/** Codex as a child of the runner: one process per source, threads stay on disk. */
 async function child(): Promise<SourceStage> {
   const server = new CodexAppServer();
   const command = await server.program();
@@ -48,7 +48,7 @@ async function child(): Promise<SourceStage> {
   };
 }
 
-/** As the operator's own, which goes on. */
+/** The operator's own Codex, which outlives the runner. */
 async function shared(): Promise<SourceStage> {
   const server = new CodexAppServer();
   const { path } = await server.listen();
@@ -71,7 +71,7 @@ async function shared(): Promise<SourceStage> {
       await until(() => around?.openWork(thread.id).turn === null);
     },
     goesOn: true,
-    // Of its own threads only.
+    // Only threads that it started can be ended.
     sometimes: ['end'],
     features: kind.features,
   };
@@ -141,7 +141,7 @@ function message(sessionId: string, text: string, messageId: string) {
   return command('message', sessionId, { messageId, text, from: { kind: 'person', id: 'operator' } }, messageId);
 }
 
-/** Answers the request that is open, as a person at the dashboard who saw it. */
+/** Answers the open request like a person at the dashboard. */
 function decision(around: MemorySourceContext, body: object) {
   const opened = around.told.findLast(({ event }) => event.name === 'request:opened');
   const { request_id: requestId, tool_name: tool = null, input, options } = fieldsOf(opened?.event.value);

@@ -17,7 +17,7 @@ const ended = (value: object = { reason: 'it was left' }): AgUiEvent => ({
   value,
 });
 
-/** A runner that counts, and whose cursors outlive it. */
+/** A counting runner with persistent cursors. */
 function runner(stored = new Map<string, string>()) {
   const told: { message: string; about: LogAbout }[] = [];
   const ratio = new ContextRatio({ log: (message, about) => void told.push({ message, about }) });

@@ -22,7 +22,7 @@ function conversation() {
   return { talk, around, give };
 }
 
-/** Each turn with its cause, what its texts say they answer, and whom it names at its end. */
+/** Each turn with its cause, the `replyTo` of its texts, and the messages of its end. */
 function turnsIn(events: readonly AgUiEvent[]) {
   const turns: { cause: string; replyTo: string[]; names: string[] }[] = [];
   for (const { type, role, subagentRunId, metadata } of events) {
@@ -37,7 +37,7 @@ function turnsIn(events: readonly AgUiEvent[]) {
   return turns;
 }
 
-describe('what the agent says', () => {
+describe('the agent’s text', () => {
   test.each(['race', 'midturn-text', '3bg', 'agents', 'bash-bg', 'stoptask', 'perm'])(
     'answers the messages of its turn, and none in a turn woken by a task: %s',
     (name) => {
@@ -70,7 +70,7 @@ describe('what the agent says', () => {
     ...more,
   });
 
-  test('in a turn of its own answers what it had read before, and not what is on its way', () => {
+  test('in a between-run turn answers messages read before, not undelivered ones', () => {
     const { talk, around, give } = conversation();
     give('old');
     for (const message of [init('i1', 'old'), text('a1')]) talk.received(message);
@@ -83,7 +83,7 @@ describe('what the agent says', () => {
     expect(turnsIn(around.events).map(({ replyTo }) => replyTo)).toEqual([['old'], ['old'], ['new']]);
   });
 
-  test('of its own accord in a process that was started anew does not answer what waits in its input', () => {
+  test('in a between-run turn of a restarted process does not answer waiting messages', () => {
     const { talk, around, give } = conversation();
     give('old');
     for (const message of [init('i1', 'old'), text('a1'), result('r1', { user_message_uuids: ['old'] })])

@@ -7,7 +7,14 @@ function followed() {
   const ended: [pid: number, wasSeen: boolean][] = [];
   const processes = new ProcessExitWatcher((...one) => void ended.push(one), 10);
   onTestFinished(() => processes.close());
-  return { processes, ended };
+  /** Resolves once the watcher has seen the processes: it checks them in order, and a missing one last. */
+  const watchSeen = async (pids: number[]) => {
+    const { pid, end } = await started();
+    await end();
+    processes.watch([...pids, pid]);
+    await expect.poll(() => ended.splice(0), { interval: 5 }).toEqual([[pid, false]]);
+  };
+  return { processes, ended, watchSeen };
 }
 
 /** A process that ends when its input does. */
@@ -26,9 +33,9 @@ async function started() {
 }
 
 test('reports a watched process once when it exits', async () => {
-  const { processes, ended } = followed();
+  const { processes, ended, watchSeen } = followed();
   const { pid, end } = await started();
-  processes.watch([pid]);
+  await watchSeen([pid]);
   processes.watch([pid]);
   await end();
   await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, true]]);
@@ -43,9 +50,9 @@ test('reports a missing process as never seen', async () => {
 });
 
 test('does not report an unwatched process', async () => {
-  const { processes, ended } = followed();
+  const { processes, ended, watchSeen } = followed();
   const [first, second] = [await started(), await started()];
-  processes.watch([first.pid, second.pid]);
+  await watchSeen([first.pid, second.pid]);
   processes.watch([second.pid]);
   await first.end();
   await second.end();

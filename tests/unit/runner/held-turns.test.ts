@@ -4,7 +4,7 @@ import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hook
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ScriptedTerminal } from '../../support/scripted-terminal';
 
-/** Turns that a stop hook holds, ours or another, and turns that a slash command opens. */
+/** Turns held by a stop hook, ours or foreign, and turns opened by a slash command. */
 
 const NEVER = new AbortController().signal;
 
@@ -104,7 +104,7 @@ describe('a turn whose stop hook has no text (older CLIs)', () => {
 });
 
 describe('lines after the text of the hook was used', () => {
-  /** Another hook held the agent. Nothing of it was in the transcript in time, and the first stop hook was not heard. */
+  /** Another hook held the agent; its lines are late, and the first stop hook is missing. */
   async function closedWith(word: string): Promise<{ heldAt: number; stoppedAt: number }> {
     terminal.asks();
     await terminal.pass(300);
@@ -152,7 +152,7 @@ describe('lines after the text of the hook was used', () => {
 describe('a turn held by our stop hook', () => {
   const OFFER = { messageIds: ['m1'], reason: 'A message is waiting for your reply: 2+2?' };
 
-  /** The agent has its answer, and has answered it. None of that is in the transcript. */
+  /** The agent received the message and replied; the transcript has neither. */
   async function held(lastWords: string | null): Promise<{ heldAt: number; stoppedAt: number }> {
     terminal.asks();
     await terminal.pass(500);

@@ -38,7 +38,7 @@ test('repeats the hint about listening after a missed message', async () => {
   onTestFinished(() => source.close());
   const hook = async (event: string, more: object = {}) =>
     await source.control.hook({
-      // A session starts before its first prompt: what is written in the same millisecond counts as older.
+      // A session starts before its first prompt: lines of the same millisecond count as older.
       at: event === 'SessionStart' ? Date.now() - 100 : null,
       ...{ event, pid: null, withinMs: null, signal: new AbortController().signal },
       input: { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more },

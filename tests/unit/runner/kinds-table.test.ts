@@ -10,7 +10,7 @@ const kinds = Object.entries(KINDS);
 const word = (support: Support) =>
   support === true ? 'yes' : 'partly' in support ? 'partly' : 'needless' in support ? 'by itself' : 'no';
 
-/** The table as docs/kinds/README.md has to have it. */
+/** The expected table of docs/kinds/README.md. */
 function table(): string {
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [
@@ -53,6 +53,6 @@ describe.each(kinds)(
 
 test('every kind with recordings can be replayed', () => {
   const recorded = Object.keys(RECORDED_KINDS);
-  // The companion of terminals reads what is on disk already.
+  // The companion of terminals reads existing files.
   expect(recorded).toEqual(expect.arrayContaining(kinds.map(([name]) => name).filter((name) => name !== 'hooks')));
 });

@@ -25,7 +25,7 @@ beforeEach(async () => {
   });
 });
 
-/** @param more `promptId`, and `parentUuid` where the line does not follow the one before it */
+/** @param more `promptId`, and `parentUuid` if the line does not follow the previous one */
 function write(type: string, uuid: string, message: object, more: object = {}): void {
   const line = { parentUuid, type, uuid, timestamp: new Date(now).toISOString(), message, ...more };
   parentUuid = uuid;
@@ -46,14 +46,14 @@ async function pass(ms: number): Promise<void> {
   await mirror.step();
 }
 
-/** Runs and words, in order. */
+/** Runs and texts, in order. */
 const told = () =>
   events.flatMap(({ type, delta, runId }) => {
     if (type.startsWith('RUN_')) return [`${type} ${runId}`];
     return typeof delta === 'string' && delta !== 'Go' ? [delta] : [];
   });
 
-/** A turn that is over, and the next one, which works. */
+/** A finished turn and an open one. */
 async function secondTurn(promptIds: [string?, string?] = []): Promise<void> {
   asks('u1', promptIds[0]);
   await pass(100);
@@ -104,7 +104,7 @@ describe('a stop hook of a turn that is not in the transcript yet', () => {
   test('leaves the previous turn open for its late lines, and ends its own', async () => {
     asks('u1', 'p1');
     await pass(100);
-    // the prompt of the second turn is heard last
+    // the prompt hook of the second turn arrives last
     mirror.stopped(null, 'Two.', { at: now + 2_000, promptId: 'p2' });
     mirror.stopped(null, 'One.', { at: now, promptId: 'p1' });
     await pass(2_000);

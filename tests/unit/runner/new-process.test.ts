@@ -52,7 +52,7 @@ const prompts = (terminal: ScriptedTerminal) => {
   terminal.mirror.prompted(terminal.claim());
 };
 
-/** B 3: what an earlier process had open is over within 5 s, and what the new one does is not. */
+/** Work of an earlier process ends within 5 s; work of the new process stays open. */
 describe('a new process of a session', () => {
   test.each<[string, (terminal: ScriptedTerminal) => void | Promise<void>, turn?: string]>([
     ['that SessionStart tells of', (terminal) => began(terminal)],
@@ -102,7 +102,7 @@ describe('a new process of a session', () => {
         .filter((end) => end !== 'session ended')
         .slice(0, 2),
     ).toEqual([turn, 'lost']);
-    // Its own turn goes its own way.
+    // Its own turn is unaffected.
     const isOpen = terminal.mirror.openRunId !== null;
     if (!isOpen) prompts(terminal);
     terminal.says('Done');
@@ -116,7 +116,7 @@ describe('a new process of a session', () => {
   test('closes old work at its first hook, on an unread transcript', async () => {
     const terminal = await ScriptedTerminal.begin();
     writeOpen(terminal);
-    // A process of this machine says when it was born; lines that are made after that are its own.
+    // Lines written after the start of a local process belong to it.
     terminal.now = Math.max(terminal.now, Date.now()) + 60_000;
     terminal.mirror.hookRan(process.pid, null, terminal.now);
     terminal.mirror.prompted(terminal.claim());
@@ -174,7 +174,7 @@ test('finds the start time of a process to a tenth of a second', async () => {
   try {
     const until = Date.now();
     const at = startTimeOf(await startMarkOf(child.pid as number)) as number;
-    // Without /proc, `ps` has whole seconds.
+    // Without /proc, `ps` reports whole seconds.
     expect(at).toBeGreaterThan(since - (process.platform === 'linux' ? 250 : 1_250));
     expect(at).toBeLessThanOrEqual(until);
   } finally {

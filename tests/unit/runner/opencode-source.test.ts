@@ -84,7 +84,7 @@ async function following(more: Partial<OpencodeSourceOptions> = {}) {
     around: () => around,
     text: () => eventLines(around.told.filter((one) => one.sessionId === session)),
     isConnected: () => poll(() => server.readers).toBe(1),
-    /** As kill -9 does it. */
+    /** Simulates `kill -9`. */
     async killed() {
       around.deafen();
       const before = source;
@@ -460,7 +460,7 @@ test('replays its recording to the same events', async () => {
   await poll(() => around().openWork(session).requests).toEqual([]);
   const adapter = new OpencodeAdapter({ sessionOf: (root) => root, newRunId: () => 'r' });
   const played = eventLines(frames.flatMap((frame) => adapter.read(frame, Date.now())));
-  // Which text answers whom is said where it is handed over.
+  // The source adds `replyTo` on delivery.
   expect(played).toBe(text().replaceAll(/ \{"replyTo":.*\}$/gm, ''));
 });
 
@@ -478,7 +478,7 @@ describe('followed sessions', () => {
   test('are the named one, created if missing', async () => {
     const { server, session, around, killed, isConnected } = await following({ session: 'mine' });
     await isConnected();
-    // made and remembered: whoever is killed between the two makes another one
+    // created and stored; a runner killed in between creates another one
     await poll(() => around().sessionIds).toEqual(['mine']);
     server.turn(session, 'Not this', 'No.');
     const made = [...server.sessions.keys()].at(-1) ?? '';
@@ -502,7 +502,7 @@ describe('followed sessions', () => {
   });
 });
 
-/** What the server adds to an answer: that it is meant for this very request. */
+/** The server’s proof that an answer is meant for this request. */
 function signed(around: MemorySourceContext, sessionId: string, requestId: string) {
   const opened = around.events.findLast(
     ({ name, value }) => name === 'request:opened' && fieldsOf(value).request_id === requestId,

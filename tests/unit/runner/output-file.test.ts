@@ -7,7 +7,7 @@ import { Redactor } from '@interlude/runner/logger/redactor';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 
-/** A file that somebody writes to, read on and on. */
+/** A growing file with its reader. */
 async function follow() {
   const file = join(await tempDir(), 't.output');
   let place = OUTPUT_START;
@@ -15,7 +15,7 @@ async function follow() {
   return {
     file,
     write: (text: string | Uint8Array) => appendFile(file, text),
-    /** What is new by now. */
+    /** Reads the new content. */
     async read(reach: ReadMode = 'live') {
       const read = await readOutput(file, place, reach, redactor);
       place = read.position;
@@ -60,7 +60,7 @@ describe('the output file of a running task', () => {
     expect(piece?.text).toMatch(/^line \d+\n/);
     expect(lines.endsWith(piece?.text ?? '?')).toBe(true);
     const kept = await output.read('kept');
-    // from before what was told: it starts over
+    // starts over, before the emitted piece
     expect(kept[0]?.from).toBeLessThan(piece?.from ?? 0);
     expect(text(kept).length).toBeLessThanOrEqual(MAX_TASK_OUTPUT_BYTES);
     expect(lines.endsWith(text(kept))).toBe(true);
@@ -95,7 +95,7 @@ describe('the output file of a running task', () => {
     await writeFile(`${output.file}.other`, 'another\none\n');
     await rename(`${output.file}.other`, output.file);
     expect(await output.read()).toEqual([{ from: 0, to: 12, text: 'another\none\n', redacted: 0 }]);
-    // of the same size, longer, and where its number is given to another file
+    // rewritten with the same size or longer, and with a reused inode
     for (const text of ['written anew\n', 'anew, and longer than before\n']) {
       await writeFile(output.file, text);
       expect(await output.read()).toMatchObject([{ from: 0, text }]);
@@ -165,7 +165,7 @@ describe('secrets in an output', () => {
     said += text(await output.read());
     expect(said).not.toContain('b64line');
     expect(said).toMatch(/^before\n\[redacted: private-key\].*after\n$/s);
-    // passed over up to within the key
+    // skipped up to the middle of the key
     await output.write(`${'x'.repeat(99)}\n`.repeat(400));
     await output.write(`${key.join('\n')}\n${'y'.repeat(MOST_LIVE - 1_000)}\n`);
     const [piece] = await output.read();

@@ -13,7 +13,7 @@ function request(tool: string, input: Record<string, unknown> = {}, more: object
   return { tool, input, context: { signal: new AbortController().signal, ...more } };
 }
 
-/** What the server sends with an answer to this request. */
+/** Fields that the server adds to an answer to this request. */
 function about(requestId: string, { tool, input }: PermissionRequest, position = '7') {
   const digest = requestDigest({ sessionId: 's', requestId, tool, input, position });
   return { requestId, digest, openedPosition: position };

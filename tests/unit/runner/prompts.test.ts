@@ -21,13 +21,13 @@ import { FakeOpencodeServer } from '../../support/opencode-server';
 /** An agent that does not answer yet. */
 interface Stage {
   open(surroundings: MemorySourceContext): Source | Promise<Source>;
-  /** Resolves once the message waits, and is certainly not on its way. */
+  /** Resolves once the message waits and certainly was not sent. */
   waits?(source: Source): Promise<void>;
-  /** From now on it answers. */
+  /** Makes the agent respond. */
   comes(): Promise<void> | void;
-  /** Resolves once the first message is answered, where before that the note may be said again. */
+  /** Resolves once the first message is answered, if the note may be repeated until then. */
   answered?(around: MemorySourceContext): Promise<void>;
-  /** What it was given, with what stood before it. */
+  /** Received prompts, including the note. */
   heard(): string[];
 }
 
@@ -190,7 +190,7 @@ describe.each([
         (await speaker.deliver?.(command, again)) ?? { state: 'failed' as const };
       return deliverFirstMessage({ sessionId: S, text: 'Build it.' }, { context: around, deliver: say });
     }
-    /** Nothing that it says is stored any more, and what it would still do is not done. */
+    /** Simulates SIGKILL: later output and effects of the source are ignored. */
     async function killed(): Promise<void> {
       around.deafen();
       around = new MemorySourceContext(undefined, around);

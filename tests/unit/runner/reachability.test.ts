@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 const AT = Date.parse('2026-11-28T10:00:00Z');
 
-/** An agent's address that answers as the test says, looked at every five seconds of a clock that the test moves. */
+/** An agent's scripted address, probed every five seconds of the test's clock. */
 function watched(before: Outage | null = null) {
   let [now, reason] = [AT, null as string | null];
   const told: string[] = [];

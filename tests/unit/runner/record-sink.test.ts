@@ -6,7 +6,7 @@ function event(name: string): OutgoingRecord {
   return { kind: 'event', agentId: 'a', sessionId: 's', occurredAt: 1, event: { type: 'CUSTOM', name } };
 }
 
-/** A disk that takes nothing while it is full. */
+/** A disk that fails writes while it is full. */
 function disk() {
   const stored: string[] = [];
   const state = { full: false, tries: 0 };

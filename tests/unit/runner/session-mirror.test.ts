@@ -41,7 +41,7 @@ function follow(sessionId: string, state: MirrorState | null = null, events: AgU
     sessionId,
     file: mainFile(sessionId),
     state,
-    // As the outbox does: what was told and how far that is are one.
+    // Stores events and progress together, like the outbox.
     emit: (outputs, next) => {
       events.push(...outputs.map(({ event }) => event));
       stored = parseMirrorState(JSON.stringify(next));
@@ -57,7 +57,7 @@ function follow(sessionId: string, state: MirrorState | null = null, events: AgU
 const mainFile = (sessionId: string) =>
   (linesOf(sessionId).find(({ file }) => file.endsWith(`${sessionId}.jsonl`)) as Line).file;
 
-/** What came, without what names the moment. */
+/** Events as JSON. */
 const story = (events: AgUiEvent[]) => events.map((event) => JSON.stringify(event));
 
 async function wholeStory(sessionId: string): Promise<string[]> {
@@ -94,7 +94,7 @@ describe('a mirrored transcript', () => {
     expect(events.filter(({ subagentRunId }) => subagentRunId).map(({ type }) => type)).toContain('TOOL_CALL_RESULT');
     const said = events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta);
     expect(said).toContain('Tell Mara: it is done.');
-    // What the CLI writes in a user's name is nobody's message.
+    // The CLI's own lines in the user's name are not messages.
     expect(said.join('\n')).not.toMatch(
       /Stop hook feedback|being continued|local-command|command-name|task-notification/,
     );
@@ -270,7 +270,7 @@ describe('events without a transcript line', () => {
     events.flatMap(({ type, name }) => (type.startsWith('RUN_') ? [type] : name === 'session:ended' ? [name] : []));
 
   describe('a turn whose stop hook was missed', () => {
-    /** A mirror that is killed in mid-turn; `line` is written while nobody looks, or just before. */
+    /** A mirror killed in mid-turn; `line` is written right before the kill or afterwards. */
     async function recalled(line: object, isRead: boolean): Promise<Followed> {
       const { mirror, events, state } = follow(firstSession());
       write(prompt);
@@ -288,7 +288,7 @@ describe('events without a transcript line', () => {
       ['before the mirror was killed', true],
     ])('ends once the transcript is quiet, final text %s', async (_when, isRead) => {
       const { mirror, events } = await recalled(answer('Done.', 'a1'), isRead);
-      // The hook may be on its way, and hold the agent.
+      // The hook may still arrive and hold the agent.
       now += 4_900;
       await mirror.step();
       expect(mirror.isBusy).toBe(true);
@@ -343,7 +343,7 @@ describe('events without a transcript line', () => {
       now += 60_000;
       await mirror.step();
       expect(ends(events)).toEqual(['RUN_STARTED']);
-      // It was killed with its answer.
+      // The hook was killed before its response reached the transcript.
       now += 11_000;
       await mirror.step();
       expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
@@ -481,7 +481,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       message: { role: 'user', content: text },
       origin: { kind: 'human' },
     });
-  /** A line of the agent's, that it made then. */
+  /** Writes a line of the agent. @param madeAt its timestamp */
   const says = (uuid: string, text: string, madeAt: number, stop_reason = 'end_turn') =>
     write({
       ...{ type: 'assistant', uuid, timestamp: at(madeAt) },
@@ -542,7 +542,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     over();
     await pass(mirror, 10_000);
     expect(told(events)).toEqual(whole);
-    // the same words in the next turn are its own
+    // an equal text in the next turn belongs to that turn
     prompt('u2', 'Again');
     says('a2', 'Done.\n\nAll of it.', now + 5);
     over();
@@ -673,7 +673,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     prompt('u2', 'And?');
     await mirror.step();
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1', 'And?', 'RUN_STARTED']);
-    // its stop hook is not the one that ran
+    // the stop hook belonged to the first turn
     await pass(mirror, 60_000);
     expect(mirror.openRunId).toBe('run-u2');
   });
@@ -764,7 +764,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     }
     await pass(mirror, 3_000);
     expect(mirror.openRunId).toBe('run-u3');
-    // it ends by its own, whose words were said before
+    // it ends by its own hook, whose text repeats an earlier one
     says('a3', 'One.', now - off);
     mirror.stopped(null, 'One.');
     await mirror.step();
@@ -815,7 +815,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
       now += 400;
       mirror.stopped(null, 'Second.');
       await mirror.step();
-      // without a terminal only the next prompt says that the turn before is over
+      // without a terminal, only the next prompt ends the previous turn
       const text = '<task-notification>\n<task-id>t1</task-id>\n<status>completed</status>\n</task-notification>';
       const message = { role: 'user', content: text };
       write({ type: 'user', uuid: 'u2', timestamp: at(wokenAt), message, origin: { kind: 'task-notification' } });
@@ -913,7 +913,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     prompt('u0');
     await mirror.step();
     now += 1_000;
-    // what follows was written before the hook was heard, and is read when it has had its time
+    // the next lines were written before the hook arrived, and are read after its wait
     const writtenAt = now - 200;
     mirror.stopped(null, 'A');
     mirror.prompted();
@@ -938,7 +938,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
         const message = { id: 'm-c1', stop_reason: 'tool_use', content };
         write({ type: 'assistant', uuid: 'c1', timestamp: at(hookAt - 200), message });
       };
-      // older versions do not say why the agent stopped where that is not known yet
+      // older versions omit the stop reason while it is unknown
       says('a1', 'OK', hookAt - 300, inTime === 'the words' ? 'tool_use' : '');
       if (inTime !== 'the words') call();
       await mirror.step();
@@ -979,7 +979,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
         if (timestamp !== undefined) now = Math.max(now, Date.parse(timestamp));
         writeLine(step);
       }
-      // the agent continues by itself where a hook holds it
+      // a held agent continues without a prompt
       const next = steps
         .slice(index + 1)
         .find((one) => one.kind === 'line' && /"type":"(user|assistant)"/.test(one.text));
@@ -995,7 +995,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     await pass(mirror, 10_000);
     const isHeldOnce = behindMs < 5_000;
     if (isHeldOnce) expect(byText(events)).toEqual(whole);
-    // a hook that held the agent was not there to say so in time: its turn is two
+    // the lines of the holding hook came too late, so its turn is split in two
     else for (const text of whole) expect(byText(events)).toContain(text);
     const texts = byText(events).filter((text) => text.endsWith('.'));
     expect(new Set(texts).size).toBe(texts.length);

@@ -3,7 +3,7 @@ import { ReportSelector } from '@interlude/runner/host/status-report';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ingest, inProcessTarget } from '../../support/ingest-target';
 
-/** Which sessions of a machine its companion tells of: what is at rest must not be news for ever. */
+/** Sessions that a companion reports; idle ones must not count as changed forever. */
 const EVERY_MS = 10_000;
 const T0 = 1_795_170_000_000;
 

@@ -103,7 +103,7 @@ async function hooks(): Promise<SourceStage> {
       event,
       input: { session_id: sessionId, transcript_path: file, hook_event_name: event, ...more },
       pid: null,
-      // A session starts before its first prompt: what is written in the same millisecond counts as older.
+      // A session starts before its first prompt: lines of the same millisecond count as older.
       at: event === 'SessionStart' ? Date.now() - 100 : null,
       withinMs: null,
       signal: new AbortController().signal,

@@ -33,7 +33,7 @@ describe('the end of a turn', () => {
     const mirror = {
       ...{ sessionId: 's1', isLeft: false, hookRan: () => {}, step: async () => {} },
       ...{ isInFlight: () => false, wasTyped: () => false },
-      // it is stored some time
+      // never stored
       offer: () => new Promise<void>(() => {}),
     };
     const options: HookRouterOptions = {
@@ -102,7 +102,7 @@ describe('a permission request of a terminal', () => {
   });
 });
 
-/** What the hook of this tool prints for an answer. */
+/** The output of this tool's hook for an answer. */
 async function printedFor(tool: string, input: object, answer: object, kind: 'permission' | 'question' = 'permission') {
   const answered: unknown[] = [];
   const permissions = new PermissionHooks({

@@ -14,7 +14,7 @@ import { tempDir } from '../../support/temp-dir';
 const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 const custom = (name: string, value: object): TimedEvent => ({ occurredAt: 1, event: { type: 'CUSTOM', name, value } });
 
-/** A runner's outbox, its tasks, and what is told of what they write. */
+/** A runner's outbox, its tasks and their emitted output. */
 async function stage(before?: { folder: string; cursors: Map<string, string>; open?: OpenWork }) {
   const folder = before?.folder ?? (await tempDir());
   const cursors = before?.cursors ?? new Map<string, string>();
@@ -55,7 +55,7 @@ async function stage(before?: { folder: string; cursors: Map<string, string>; op
     waits: (records: number) => {
       waiting = records;
     },
-    /** What the server has of it. */
+    /** The output stored by the server. */
     kept: (task: string): TaskOutput | null =>
       told
         .filter(({ task_id }) => task_id === task)
@@ -102,7 +102,7 @@ describe('the output of a task', () => {
     await on.write('other', 'said\n');
     for (let line = 0; line < 20; line++) await on.write('t', `${line}\n`);
     on.ends('other');
-    // what has ended waits less long
+    // an ended task waits less
     await settled(() => text(on, 'other')).toBe('said\n');
     expect(on.told.filter(({ task_id }) => task_id === 't')).toEqual([]);
     on.waits(0);
@@ -187,7 +187,7 @@ describe('the output of a task', () => {
     const on = await stage();
     await on.write('t', 'one\n');
     const at = new Date(2_000_000_000_000);
-    // Before anybody looks: what was told with the time of another look is not told again.
+    // Set before the first check: an emitted piece is not repeated for a new time.
     await utimes(on.file('t'), at, at);
     on.starts('t');
     await settled(() => on.kept('t')?.lastAt).toBe(at.getTime());
@@ -200,7 +200,7 @@ describe('the output of a task', () => {
     await mkdir(on.file('folder'));
     for (const task of ['linked', 'folder']) on.starts(task);
     await settled(() => on.cursors.size).toBe(0);
-    // nor is it once they have ended
+    // nor after their end
     for (const task of ['linked', 'folder']) on.ends(task);
     expect(on.told).toEqual([]);
   });

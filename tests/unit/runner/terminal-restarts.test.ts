@@ -49,7 +49,7 @@ const stopped =
   (terminal) =>
     terminal.mirror.stopped(null, text, terminal.claim(), runs);
 const begins: Step = (terminal) => terminal.mirror.began(terminal.claim());
-/** A hook of this process, which stores what it said. */
+/** Runs a hook of this process. */
 const hookOf =
   (pid: number): Step =>
   (terminal) => {
@@ -59,7 +59,7 @@ const hookOf =
 
 const first = [typed('Go'), ...launch('b1'), says('Runs'), over];
 
-/** An interrupted turn whose last lines come behind the hooks of the next one. */
+/** An interrupted turn whose last lines arrive after the hooks of the next one. */
 const behind: Step[] = [
   typed('Go'),
   (terminal) => terminal.mirror.prompted(terminal.claim()),
@@ -319,7 +319,7 @@ async function play(steps: readonly Step[], restartsAfter: number | null): Promi
   return terminal.events.map((one) => JSON.stringify(one));
 }
 
-/** B: the companion is killed and started again in the middle of anything. */
+/** The companion restarts after each step. */
 describe('a restarted companion repeats nothing and loses nothing', () => {
   test.each(STORIES)('%s', async (_, steps) => {
     const whole = await play(steps, null);
@@ -332,7 +332,7 @@ describe('a restarted companion repeats nothing and loses nothing', () => {
 describe('a second terminal on the same session', () => {
   test('does not end work of the first one', async () => {
     const terminal = await ScriptedTerminal.begin();
-    // The births of real processes are compared with it.
+    // It is compared with the start times of real processes.
     terminal.now = Date.now();
     const steps = [hookOf(process.ppid), typed('Go'), ...launch('b1'), pass(1_000), hookOf(process.pid), begins];
     for (const step of [...steps, pass(6_000)]) await step(terminal);

@@ -16,7 +16,7 @@ const REPORT = { state: 'complete', summary: 'Done.' };
 const AGENT = 4711;
 const hasLsof = spawnSync('lsof', ['-v']).status === 0;
 
-/** The callers of a runner with these sessions, all of them in the process AGENT. */
+/** The callers of a runner with these sessions, all in the process AGENT. */
 function callers(
   rule: CallerRule | undefined,
   sessionIds: string[],
@@ -44,7 +44,7 @@ function callers(
         sessionId,
         events.map((event) => ({ occurredAt: 1, event })),
       ),
-    /** @returns the session, or why it is refused */
+    /** @returns the session, or the reason for a refusal */
     async ask(caller: Partial<ToolCaller> = {}) {
       const about = { tool: 'report_status', input: REPORT, client: null, ids: [], ticketOf: null } as const;
       const asked = own.ownerOf({ ...about, pids: [1, AGENT], ...caller });
@@ -114,7 +114,7 @@ describe('a process with several sessions', () => {
     ['was in a turn that is over', [{ type: 'RUN_FINISHED', threadId: 'a', runId: 'r' }]],
     ['was in a session that has ended', [{ type: 'CUSTOM', name: 'session:ended', value: {} }]],
   ];
-  test.each(over)('has a call refused that nobody is making: it %s', async (_why, events) => {
+  test.each(over)('refuses a call that no session makes: it %s', async (_why, events) => {
     const { say, ask } = callers(BY_CALL, ['a']);
     say('a', ...start('c1', REPORT), ...events);
     expect(await ask()).toBe(UNSEEN);

@@ -75,7 +75,7 @@ describe('a damaged transcript', () => {
   const lines = (...keys: string[]) => linesOf(keys);
   const DAMAGE = 'half {"type":"us\n';
 
-  /** Reads a session's files; `again` is another reader, which goes on where this one was. */
+  /** Reads a session's files; `again` is another reader that continues at the same place. */
   async function read(home: string, was: MirrorState | null = null) {
     const told: string[] = [];
     const state = structuredClone(was ?? newMirrorState(join(home, 's.jsonl')));
@@ -129,7 +129,7 @@ describe('a damaged transcript', () => {
     writeFileSync(file, lines('4'), { flag: 'a' });
     change(file);
     const { told } = await read(home, state);
-    // Damage behind the last record has no name: it may appear again if the file is another one.
+    // Damage after the last record has no id, so it may be reported again for another file.
     expect(told.filter((one) => one !== 'gap')).toEqual(['4']);
   });
 });

@@ -13,7 +13,7 @@ const woken = (id: string, status = 'completed', more: object = {}) => ({
   ...more,
 });
 
-/** A wait was handed a message, and has shown it. */
+/** A wait that received a message and showed it. */
 function shown(command = 'interlude wait') {
   const waited = new WaitMessages();
   expect(waited.read(calls('c1', command))).toEqual([]);
