@@ -13,7 +13,7 @@ import { SessionNav } from '@/components/sessions/session-nav';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { CommandPlace } from '@/lib/server/access/command-place';
-import { transcriptCode } from './sessions/[sessionId]/transcript-on-demand';
+import { transcriptCode } from './sessions/[sessionId]/transcript-code';
 import { TopBar } from './top-bar';
 
 const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Welcome);

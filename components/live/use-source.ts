@@ -11,12 +11,12 @@ import { page } from './api-fetch';
 export function useSource(href: string | undefined): string | undefined {
   const [blobUrl, setBlobUrl] = useState<string>();
   useEffect(() => {
-    const { fetch } = page;
-    if (fetch === null || href === undefined) return;
+    const load = page.fetch;
+    if (load === null || href === undefined) return;
     let address: string | null = null;
     const controller = new AbortController();
     void (async () => {
-      const response = await fetch(href, { signal: controller.signal });
+      const response = await load(href, { signal: controller.signal });
       if (!response.ok) return;
       const bytes = await response.blob();
       if (controller.signal.aborted) return;

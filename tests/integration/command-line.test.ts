@@ -42,7 +42,7 @@ test('runner --help prints the help of the named kind, and passes arguments afte
   expect(end).toEqual({
     exitCode: 3,
     stdout: '',
-    stderr: expect.stringMatching(/^interlude: there is no no-such-agent .+\n$/),
+    stderr: expect.stringMatching(/^interlude: no-such-agent was not found; .+\n$/),
   });
 });
 

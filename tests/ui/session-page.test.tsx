@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it, type MockInstance, vi } from 'vitest
 import * as headerPart from '@/app/(console)/sessions/[sessionId]/session-header';
 import type { SessionStart } from '@/app/(console)/sessions/[sessionId]/session-stores';
 import { SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
-import { transcriptCode } from '@/app/(console)/sessions/[sessionId]/transcript-on-demand';
+import { transcriptCode } from '@/app/(console)/sessions/[sessionId]/transcript-code';
 import { LiveConnection } from '@/components/live/live-connection';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';

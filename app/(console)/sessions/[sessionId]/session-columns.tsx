@@ -3,11 +3,13 @@ import { type ReactNode, useCallback, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useOutgoing } from '@/components/composer/outgoing-queue';
 import { TaskPanel } from '@/components/tasks/task-panel';
+import { measureMarkup } from '@/components/transcript/server-markup';
 import { type Jump, JumpProvider, setAddressAnchor } from '@/components/ui/jump';
+import { ServedOnDemand } from '@/components/ui/on-demand';
 import { SessionFoot } from './session-foot';
 import { type useNamedTasks, useSessionScope } from './session-scope';
 import type { SessionParts } from './session-stores';
-import { TranscriptOnDemand } from './transcript-on-demand';
+import { transcriptCode } from './transcript-code';
 
 interface SessionColumnsProps extends SessionParts {
   nonce: string | undefined;
@@ -87,5 +89,24 @@ function TaskPane(props: ReturnType<typeof useNamedTasks> & { isShown: boolean; 
         <TaskPanel tasks={tasks} omitted={omitted} />
       </JumpProvider>
     </div>
+  );
+}
+
+/** A session's transcript: server markup until its code has loaded. */
+function TranscriptOnDemand(props: { nonce: string | undefined; sentCount: number; onEnd: () => void }) {
+  const { nonce, sentCount, onEnd } = props;
+  return (
+    <ServedOnDemand
+      code={transcriptCode}
+      name="The live transcript"
+      props={{ nonce, sentCount, painted: null }}
+      read={(markup) => ({ painted: measureMarkup(markup) })}
+      wait={
+        <p role="status" className="min-h-0 flex-1 px-6 py-4 text-ink-3 text-xs sm:pl-[84px]">
+          Loading the transcript…
+        </p>
+      }
+      onEnd={onEnd}
+    />
   );
 }
