@@ -88,8 +88,8 @@ export class FollowedSessions {
   }
 }
 
-/** Cursor prefixes of stored positions. */
-const POSITION = 'opencode-position:';
+/** Cursor prefixes. Outboxes store them, so they keep their old names. */
+const POSITION = 'opencode-place:';
 const OPEN_PART = 'opencode-said:';
 const ROOT_SESSION = 'opencode-told:';
 const NEWEST_MESSAGE = 'opencode-begun:';
