@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { LaunchError } from './launch-error.mjs';
 import { isPacked, READY, readyName, root } from './paths.mjs';
 
 /**
@@ -16,7 +14,7 @@ import { isPacked, READY, readyName, root } from './paths.mjs';
  * @throws with code ERR_MODULE_NOT_FOUND if packages are not installed
  */
 export async function loadTypescript(path, { alone = false } = {}) {
-  if (isPacked) return loadReady(path);
+  if (isPacked) return import(pathToFileURL(join(READY, `${readyName(path)}.mjs`)).href);
   const { register } = await import('tsx/cjs/api');
   const named = process.env.TSX_TSCONFIG_PATH;
   // tsx reads the setting at the first module: restored below, so that child processes don't inherit it
@@ -29,11 +27,4 @@ export async function loadTypescript(path, { alone = false } = {}) {
     if (named === undefined) delete process.env.TSX_TSCONFIG_PATH;
     else process.env.TSX_TSCONFIG_PATH = named;
   }
-}
-
-/** @param {string} path */
-function loadReady(path) {
-  const ready = join(READY, `${readyName(path)}.mjs`);
-  if (existsSync(ready)) return import(pathToFileURL(ready).href);
-  throw new LaunchError('this command is not part of a packed copy; run it from a full checkout', 3);
 }
