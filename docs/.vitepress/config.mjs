@@ -18,7 +18,7 @@ const guides = {
   Run: ['self-host', 'vercel', 'sub-path', 'settings', 'database', 'operating', 'performance'],
   Share: ['sign-in', 'embedding', 'redaction', 'security'],
   Connect: ['kinds/README', 'runners', 'api', 'agui', 'conformance', '../lib/protocol/PROTOCOL'],
-  Change: ['architecture', '../CONTRIBUTING', 'decisions/README', '../CHANGELOG'],
+  Change: ['architecture', '../CONTRIBUTING', 'testing', 'decisions/README', '../CHANGELOG'],
 };
 const TITLES = {
   'self-host': 'Your own machines',
@@ -28,6 +28,7 @@ const TITLES = {
   'sign-in': 'Sign-in',
   'kinds/README': 'Kinds of agents',
   api: 'HTTP API',
+  testing: 'Tests',
   agui: 'AG-UI clients',
   '../lib/protocol/PROTOCOL': 'Protocol',
   'decisions/README': 'Decisions',
