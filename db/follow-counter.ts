@@ -1,16 +1,6 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { pauseUnref } from './yield-to-loop';
 
-/**
- * Detects commits of other processes to a libSQL server: through its change feed if it has one, otherwise by polling the
- * counter four times a second.
- *
- * Ordering: a call means that the counter may have moved; the callee reads it.
- * Failure: a feed that ends, or stays silent while the counter moves, is reopened. The counter is polled in the
- * meantime, and less often while a feed is open.
- *
- * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
- */
 interface FollowedServer {
   listenUrl: string;
   authToken: string | undefined;
@@ -26,7 +16,17 @@ const OPEN_AGAIN_MS = 1_000;
  */
 const DEAD_AT = 3;
 
-/** @returns a function that stops following */
+/**
+ * Detects commits of other processes to a libSQL server: through its change feed if it has one, otherwise by polling the
+ * counter four times a second.
+ *
+ * Ordering: a call means that the counter may have moved; the callee reads it.
+ * Failure: a feed that ends, or stays silent while the counter moves, is reopened. The counter is polled in the
+ * meantime, and less often while a feed is open.
+ *
+ * @returns a function that stops following
+ * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
+ */
 export function followCounter(
   { listenUrl, authToken, counter }: FollowedServer,
   onMove: () => void,

@@ -3,14 +3,6 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { databaseErrorCode } from './database-error';
 import type { BatchServer } from './optimistic-transaction';
 
-/**
- * Assigns periodic work to one of several instances on a libSQL server: the one that holds the lease and renews it.
- *
- * Ordering: none. The work's writes are guarded like all others; a lease only keeps two instances from doing the same
- * work at once.
- * Failure: when a holder dies or freezes, another takes over at the end of its term. The server's clock counts terms, so
- * the instances' clocks need not agree.
- */
 const TERM_MS = 5_000;
 /** Remaining milliseconds below which the lease is renewed. */
 const RENEW_BELOW_MS = 3_000;
@@ -38,6 +30,14 @@ export interface Lease {
 /** Without a lease: every process on the same file does the due work it finds. */
 export const NO_LEASE: Lease = { acquire: async () => true, release: async () => {}, sinceLastRunMs: async () => null };
 
+/**
+ * Assigns periodic work to one of several instances on a libSQL server: the one that holds the lease and renews it.
+ *
+ * Ordering: none. The work's writes are guarded like all others; a lease only keeps two instances from doing the same
+ * work at once.
+ * Failure: when a holder dies or freezes, another takes over at the end of its term. The server's clock counts terms, so
+ * the instances' clocks need not agree.
+ */
 export class ServerLease implements Lease {
   readonly #server: Pick<BatchServer, 'batch'>;
   readonly #work: string;

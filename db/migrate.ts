@@ -2,13 +2,6 @@ import journal from './migrations/meta/_journal.json';
 import type { Reader } from './reader';
 import type { Writes } from './writes';
 
-/**
- * Migrates a database to this version's schema. Uses drizzle-kit's table, so its tools keep working.
- *
- * Ordering: migrations run in the journal's order, each with its ledger row, all in one transaction.
- * Failure: of two processes that start at the same time, the second waits for the first's transaction and finds nothing
- * to do.
- */
 const CREATE_LEDGER =
   'CREATE TABLE IF NOT EXISTS __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)';
 
@@ -61,6 +54,12 @@ async function oldestWriter(reader: Pick<Reader, 'execute'>): Promise<number> {
 }
 
 /**
+ * Migrates a database to this version's schema. Uses drizzle-kit's table, so its tools keep working.
+ *
+ * Ordering: migrations run in the journal's order, each with its ledger row, all in one transaction.
+ * Failure: of two processes that start at the same time, the second waits for the first's transaction and finds nothing
+ * to do.
+ *
  * @param readMigration returns the SQL of a migration by its tag
  * @returns the number of migrations that ran
  */

@@ -31,14 +31,6 @@ import {
 } from './writes';
 import { pause } from './yield-to-loop';
 
-/**
- * Writes to a libSQL server. Jobs run concurrently, here and in other processes: each reads, computes, and commits in one
- * batch, which changes nothing if another job touched the same keys in between. Then the job runs again.
- *
- * Ordering: jobs of this process that share a key run one after the other, in the order they arrived.
- * Failure: no lock is held between two requests, so a process that dies or freezes holds up no other. A job with too
- * many conflicts takes the server's lock, so it completes as well.
- */
 export interface OptimisticLimits {
   /** Maximum waiting jobs, and maximum jobs that run at once. */
   maxJobs: number;
@@ -67,6 +59,14 @@ const MAX_PAUSE_MS = 250;
 /** Milliseconds to wait for the server's lock. */
 const LOCK_MS = 20_000;
 
+/**
+ * Writes to a libSQL server. Jobs run concurrently, here and in other processes: each reads, computes, and commits in one
+ * batch, which changes nothing if another job touched the same keys in between. Then the job runs again.
+ *
+ * Ordering: jobs of this process that share a key run one after the other, in the order they arrived.
+ * Failure: no lock is held between two requests, so a process that dies or freezes holds up no other. A job with too
+ * many conflicts takes the server's lock, so it completes as well.
+ */
 export class OptimisticWrites implements Writes {
   readonly #server: BatchServer & TransactionSource;
   readonly #limits: OptimisticLimits;

@@ -1,21 +1,6 @@
 import type { InStatement, InValue } from '@libsql/client';
 import { RetryTransaction } from './writes';
 
-/**
- * Stand-in positions of a transaction, until its commit decides the real ones.
- *
- * On a server each commit has a number, and its positions are `number × 100,000 + 1, 2, 3, …`. Provisional positions
- * only differ in their leading digits, which are random and greater than any commit's, so they sort last while the
- * transaction runs. The commit's statements replace them with the real ones, in numbers, texts and JSON alike.
- *
- * ```
- *  provisional   8123456 0042 00001   8123456 0042 00002      (head 7 digits, block 4, place 5)
- *  committed     number × 100000 + 1  number × 100000 + 2     by SQL, where `number` is known
- * ```
- *
- * Failure: a record may hold a number that looks like a provisional position. If the transaction has not assigned that
- * position, the collision is detected, and the job runs again with other digits.
- */
 export const PER_COMMIT = 100_000;
 const PLACES = 5;
 /** 11 leading digits: 7 that are the same in all blocks, and 4 for the block. */
@@ -39,6 +24,21 @@ const MARKS = ['\u0001', '\u0002', '\u0003', '\u0004'];
 /** Thrown if a record holds a number that looks like a provisional position, but was not assigned. */
 export class PositionCollision extends RetryTransaction {}
 
+/**
+ * Stand-in positions of a transaction, until its commit decides the real ones.
+ *
+ * On a server each commit has a number, and its positions are `number × 100,000 + 1, 2, 3, …`. Provisional positions
+ * only differ in their leading digits, which are random and greater than any commit's, so they sort last while the
+ * transaction runs. The commit's statements replace them with the real ones, in numbers, texts and JSON alike.
+ *
+ * ```
+ *  provisional   8123456 0042 00001   8123456 0042 00002      (head 7 digits, block 4, place 5)
+ *  committed     number × 100000 + 1  number × 100000 + 2     by SQL, where `number` is known
+ * ```
+ *
+ * Failure: a record may hold a number that looks like a provisional position. If the transaction has not assigned that
+ * position, the collision is detected, and the job runs again with other digits.
+ */
 export class ProvisionalPositions {
   /** Leading digits of the first block. */
   readonly #lead: number;

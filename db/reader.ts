@@ -29,14 +29,6 @@ export async function runInOrder(
   return answers;
 }
 
-/**
- * Queues heavy reads. Each read of a local database occupies a processor, and its result is built on the event loop. So
- * only a few run at once, and the queue yields to the event loop between them once 10 ms have passed.
- *
- * Ordering: clients take turns, and each client's reads run in order. A client that requests sixteen pages at once only
- * delays itself.
- * Failure: a full queue refuses (`unavailable`, with Retry-After). An aborted read passes its turn on.
- */
 interface ReadQueueLimits {
   concurrency: number;
   /** Maximum waiting reads, in total and per client. */
@@ -53,6 +45,14 @@ interface ReadOptions {
   continues?: boolean;
 }
 
+/**
+ * Queues heavy reads. Each read of a local database occupies a processor, and its result is built on the event loop. So
+ * only a few run at once, and the queue yields to the event loop between them once 10 ms have passed.
+ *
+ * Ordering: clients take turns, and each client's reads run in order. A client that requests sixteen pages at once only
+ * delays itself.
+ * Failure: a full queue refuses (`unavailable`, with Retry-After). An aborted read passes its turn on.
+ */
 export class ReadQueue {
   readonly #limits: ReadQueueLimits;
   /** By client; the next in turn comes first. */

@@ -32,7 +32,7 @@ export interface DueRows {
 
 /** Maximum rows per transaction. */
 const MAX_DUE = 100;
-/** A choice of a single row. */
+/** As `limit` of `selectDue`: all due rows. */
 export const ALL_DUE = -1;
 
 export function selectDue(

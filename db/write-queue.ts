@@ -14,18 +14,6 @@ import {
 } from './writes';
 import { yieldToLoop } from './yield-to-loop';
 
-/**
- * Writes to a database file. SQLite has one writer at a time, so this process has one writing connection, and commits
- * waiting jobs in groups: one fsync for many requests.
- *
- * Ordering: jobs run in the order they arrived, and positions follow that order. Listeners are called after all jobs of
- * the commit have their results.
- * Failure: each job of a group has a savepoint, so a job that throws is rolled back alone. Its error is delivered after the
- * commit: rows that it read from other jobs may still be rolled back. An error that aborts the transaction rolls back the
- * group, whose jobs then run again one by one: a job may run several times, and only its last run is kept. If a commit's
- * outcome is unknown (disk or connection failed), its jobs get `unavailable`, and the callers retry.
- */
-
 type Statements = Pick<WriteTransaction, 'execute' | 'batch'>;
 
 /** @internal */
@@ -73,6 +61,17 @@ const MARK = 'SAVEPOINT job';
 const UNDO = 'ROLLBACK TO job';
 const UNMARK = 'RELEASE job';
 
+/**
+ * Writes to a database file. SQLite has one writer at a time, so this process has one writing connection, and commits
+ * waiting jobs in groups: one fsync for many requests.
+ *
+ * Ordering: jobs run in the order they arrived, and positions follow that order. Listeners are called after all jobs of
+ * the commit have their results.
+ * Failure: each job of a group has a savepoint, so a job that throws is rolled back alone. Its error is delivered after the
+ * commit: rows that it read from other jobs may still be rolled back. An error that aborts the transaction rolls back the
+ * group, whose jobs then run again one by one: a job may run several times, and only its last run is kept. If a commit's
+ * outcome is unknown (disk or connection failed), its jobs get `unavailable`, and the callers retry.
+ */
 export class WriteQueue implements Writes {
   readonly concurrency = 1;
   readonly #source: TransactionSource;

@@ -1,13 +1,5 @@
 import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 
-/**
- * A table of checks, the loop that runs it, and the report.
- *
- * Ordering: checks run one at a time, in table order. Slow checks mostly wait: they all start with the run, and their
- * results are reported in table order.
- * Failure: an error fails its check and the run continues; `Unsupported` skips the check. After `RunAborted`, an
- * aborted signal or the run's time limit, every remaining check fails with that reason.
- */
 export const GROUPS = [
   'outbox',
   'answers',
@@ -158,6 +150,14 @@ export interface RunOptions extends Timeout {
   onResult(result: CheckResult): void;
 }
 
+/**
+ * Runs a table of checks.
+ *
+ * Ordering: checks run one at a time, in table order. Slow checks mostly wait: they all start with the run, and their
+ * results are reported in table order.
+ * Failure: an error fails its check and the run continues; `Unsupported` skips the check. After `RunAborted`, an
+ * aborted signal or the run's time limit, every remaining check fails with that reason.
+ */
 export async function runChecks<Target>(
   table: readonly Check<Target>[],
   target: Target,

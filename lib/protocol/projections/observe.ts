@@ -93,11 +93,6 @@ function isUnanswered({ claimed, unclaimed }: MessageMemory, turn: number, after
   return [claimed, ...unclaimed].some((one) => one.message > after || turn < one.turn);
 }
 
-/*
- * The newest observation of a session from each source (events and status records), on the server's clock. Observations
- * are immutable, so unchanged ones stay the same objects.
- */
-
 /** State for assigning a self-report to a turn and recognising a repeated one. */
 export interface ObservationMemory {
   messages: MessageMemory;
@@ -146,6 +141,10 @@ export function reportTurnNow(turnCount: number, { messages }: ObservationMemory
   return turnCount > 0 ? turnCount : answeringTurn(messages);
 }
 
+/**
+ * Keeps a session's newest observation from each source (events and status records), on the server's clock.
+ * Observations are immutable, so unchanged ones stay the same objects.
+ */
 export class Observer {
   readonly #summary: Observable;
   readonly #memory: ObservationMemory;

@@ -10,12 +10,6 @@ import { displayPath, npmProgram } from '../host/own-program.mjs';
 import { ProcessLock, ProcessLockedError } from '../host/process-lock';
 import { printNotice } from './command';
 
-/**
- * A package needed for one kind of agent only, installed into its own folder after a person has agreed.
- *
- * Ordering: one process at a time installs into a folder; others wait and use the result.
- * Failure: an interrupted install does not count, and the next run starts over.
- */
 export interface WantedPackage {
   name: string;
   /** The tested version. */
@@ -37,6 +31,11 @@ export type Ensured<Loaded> =
 const LOCK_POLL_MS = 200;
 
 /**
+ * Loads a package that only one kind of agent needs, and installs it into its own folder once a person has agreed.
+ *
+ * Ordering: one process at a time installs into a folder; others wait and use the result.
+ * Failure: an interrupted install does not count, and the next run starts over.
+ *
  * @param load resolves to null if the package is missing or incomplete
  * @param agreed true to install without asking
  * @param signal cancels the installation
@@ -146,13 +145,6 @@ function confirm(question: string, signal: AbortSignal): Promise<boolean> {
   });
 }
 
-/**
- * Installs a package into a folder, completely or not at all: npm works in a draft folder, whose `node_modules` then
- * replaces the old one in one step.
- *
- * Ordering: one process at a time for each folder.
- */
-
 interface Install {
   /** `name@version` */
   spec: string;
@@ -170,6 +162,9 @@ const OLD = '.old-';
 const MANIFESTS = ['package.json', 'package-lock.json'];
 
 /**
+ * Installs a package into a folder, completely or not at all: npm works in a draft folder, whose `node_modules` then
+ * replaces the old one in one step. The caller holds the lock of the folder.
+ *
  * @param signal ends npm
  * @returns null when done; else the error. npm's own output went to stderr
  */

@@ -71,13 +71,6 @@ function parseLine(text: string): RecordedLine | null {
   return at === null ? null : { at, fields };
 }
 
-/**
- * Plays a recording through its adapter.
- *
- * Ordering: line by line; the events of a line are emitted together with the position after it.
- * Failure: after a kill, the next player reads the lines before `fromLine` again to restore the adapter's state, and
- * emits only what follows. For that, run ids must not change, so they derive from the session and the recording.
- */
 interface Playback {
   recording: Recording;
   sessionId: string;
@@ -101,7 +94,15 @@ interface Playback {
   onLine?: (line: number) => void;
 }
 
-/** @returns false if the signal ended it */
+/**
+ * Plays a recording through its adapter.
+ *
+ * Ordering: line by line; the events of a line are emitted together with the position after it.
+ * Failure: after a kill, the next player reads the lines before `fromLine` again to restore the adapter's state, and
+ * emits only what follows. For that, run ids must not change, so they derive from the session and the recording.
+ *
+ * @returns false if the signal ended it
+ */
 export async function play(playback: Playback): Promise<boolean> {
   const { recording, sessionId, fromLine, speed, signal, emit, onSkipped, onLine } = playback;
   const { kind, lines, hash } = recording;
@@ -168,12 +169,6 @@ export async function sleepUntil(time: number, signal: AbortSignal): Promise<voi
   if (ms > 0) await pause(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/**
- * Writes the frames between a source and its agent for `interlude replay`, one JSON line each, with secrets redacted from
- * every text and name.
- *
- * Failure: a write error ends the recording with a warning; the runner continues.
- */
 const MAX_DEPTH = 200;
 
 const REASONS: Record<string, string> = {
@@ -182,6 +177,12 @@ const REASONS: Record<string, string> = {
   EACCES: 'its folder is not writable; name another file',
 };
 
+/**
+ * Writes the frames between a source and its agent for `interlude replay`, one JSON line each, with secrets redacted from
+ * every text and name.
+ *
+ * Failure: a write error ends the recording with a warning; the runner continues.
+ */
 export class Recorder {
   readonly #file: number;
   readonly #redactor: Redactor;

@@ -329,17 +329,6 @@ export class ReplayProgress {
   }
 }
 
-/**
- * The outbox of one replay and its progress, in one file so that they can't disagree.
- *
- * - With --session, the file belongs to (recording, session, agent, server) and is kept: the same command resumes, and
- *   does nothing once everything is acknowledged.
- * - Without --session, each replay is a new session. Only an unfinished replay is resumed; its file is deleted at the
- *   end.
- *
- * Failure: a server that lost acknowledged records (its database was deleted or replaced) gets the recording from the
- * beginning.
- */
 interface ReplayPlace {
   recording: Recording;
   agentId: string;
@@ -372,6 +361,16 @@ function replayCursor(sessionId: string, line: number): { name: string; value: s
 }
 
 /**
+ * Opens the outbox of one replay. Its file also stores the replay's progress, so that the two can't disagree.
+ *
+ * - With --session, the file belongs to (recording, session, agent, server) and is kept: the same command resumes, and
+ *   does nothing once everything is acknowledged.
+ * - Without --session, each replay is a new session. Only an unfinished replay is resumed; its file is deleted at the
+ *   end.
+ *
+ * Failure: a server that lost acknowledged records (its database was deleted or replaced) gets the recording from the
+ * beginning.
+ *
  * @throws ProcessLockedError when the named session is being replayed by another process
  * @throws OutboxVersionError when another version of Interlude wrote the named session's file
  */

@@ -78,13 +78,6 @@ export function exitText({ exitCode, signal, lastOutput }: AgentExit): string {
   return lastOutput === null ? how : `${how}: ${lastOutput}`;
 }
 
-/**
- * Parses JSON lines from an agent's stdout.
- *
- * Ordering: complete lines are passed on in order.
- * Failure: a line that is not JSON, too long, or cut off by the end of the process goes to `onUnreadable`; parsing
- * continues after it.
- */
 interface JsonLinesListener {
   onValue(value: unknown): void;
   /** @param line its beginning */
@@ -95,6 +88,13 @@ interface JsonLinesListener {
 const MAX_LINE = 64 * 1024 * 1024;
 const MAX_QUOTED = 200;
 
+/**
+ * Parses JSON lines from an agent's stdout.
+ *
+ * Ordering: complete lines are passed on in order.
+ * Failure: a line that is not JSON, too long, or cut off by the end of the process goes to `onUnreadable`; parsing
+ * continues after it.
+ */
 export class JsonLines {
   readonly #listener: JsonLinesListener;
   readonly #maxLine: number;

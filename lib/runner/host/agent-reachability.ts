@@ -102,14 +102,6 @@ function activities(openWork: ReadonlyMap<string, OpenWork>): StoredOutage['last
   ) as StoredOutage['last'];
 }
 
-/**
- * Probes the address of an external agent every few seconds, and counts it as unreachable after `limitMs` without an
- * answer.
- *
- * Ordering: one probe at a time. `onLost` and `onBack` alternate, and each finishes before the next probe.
- * Failure: shorter outages are ignored. An outage of the previous process continues from `before`, so a restart neither
- * hides nor repeats it.
- */
 interface ReachabilityProbeOptions {
   /** Reason why the address does not respond, as part of a sentence; null if it responds, however slowly. */
   reach: () => Promise<string | null>;
@@ -137,6 +129,14 @@ const LIMIT_MS = 18_000;
 /** A single failure, for example after sleep, proves nothing. */
 const LEAST_ATTEMPTS = 3;
 
+/**
+ * Probes the address of an external agent every few seconds, and counts it as unreachable after `limitMs` without an
+ * answer.
+ *
+ * Ordering: one probe at a time. `onLost` and `onBack` alternate, and each finishes before the next probe.
+ * Failure: shorter outages are ignored. An outage of the previous process continues from `before`, so a restart neither
+ * hides nor repeats it.
+ */
 export class ReachabilityProbe {
   readonly #options: ReachabilityProbeOptions;
   readonly #now: () => number;

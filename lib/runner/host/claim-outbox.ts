@@ -6,13 +6,6 @@ import { OutboxVersionError } from '../outbox/store';
 import { ProcessLockedError } from './process-lock';
 import type { OutboxListeners } from './runner-host';
 
-/**
- * Opens the outbox of an agent. An unnamed agent gets the first free id of `<base>`, `<base>-2`, …, so two runners in
- * one folder are two agents.
- *
- * Failure: a named agent is refused if it is already running (the error names the process), or if another version of
- * Interlude wrote its file. Unnamed agents skip such a file with a notice.
- */
 export interface OutboxClaim {
   folder: string;
   /** One file per server, since each dashboard has its own sequence numbers. */
@@ -27,7 +20,12 @@ export interface OutboxClaim {
 const MOST_AGENTS = 64;
 
 /**
- * @throws ProcessLockedError when the named agent is run by another process
+ * Opens the outbox of an agent. An unnamed agent gets the first free id of `<base>`, `<base>-2`, …, so two runners in
+ * one folder are two agents.
+ *
+ * Failure: unnamed agents skip an outbox that is in use, and one of another version with a notice.
+ *
+ * @throws ProcessLockedError when another process, which the error names, runs the named agent
  * @throws OutboxVersionError when another version of Interlude wrote the named agent's file
  */
 export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {

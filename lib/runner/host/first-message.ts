@@ -7,13 +7,6 @@ import type { Cursor } from '../outbox/statements';
 import type { CommandOutcome } from './seen-commands';
 import type { CommandOf, SourceContext } from './source';
 
-/**
- * Delivers the `--prompt` message as an operator message. The runner sends it itself, without the server.
- *
- * Ordering: the message is in the session log before the agent gets it.
- * Failure: logging and delivery are both stored. After a kill, the next runner does not log it twice and delivers it
- * with `again`. Starting the same session again with the same text does nothing.
- */
 export interface FirstMessage {
   sessionId: string;
   text: string;
@@ -34,7 +27,14 @@ interface StoredMessage {
 
 const EXPIRY_MS = 7 * 24 * 60 * 60_000;
 
-/** Resolves once the message is delivered or refused. Never rejects. */
+/**
+ * Delivers the `--prompt` message as an operator message. The runner sends it itself, without the server. Resolves once
+ * the message is delivered or refused.
+ *
+ * Ordering: the message is in the session log before the agent gets it.
+ * Failure: logging and delivery are both stored. After a kill, the next runner does not log it twice and delivers it
+ * with `again`. Starting the same session again with the same text does nothing. Never rejects.
+ */
 export async function deliverFirstMessage(message: FirstMessage, options: FirstMessageOptions): Promise<void> {
   const { context, deliver, now = Date.now } = options;
   const { sessionId, text } = message;

@@ -5,16 +5,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { isLoopback } from './server-request';
 
+const run = promisify(execFile);
+const LSOF_MS = 3_000;
+
 /**
  * Finds the local process that listens on an address, which identifies an external agent server. Uses /proc on Linux
  * and lsof on macOS.
  *
  * Failure: a server on another machine, in a container or of another user is not found.
- */
-const run = promisify(execFile);
-const LSOF_MS = 3_000;
-
-/**
+ *
  * @param address an http address or the path of a Unix socket
  * @returns the index in `pids` of the first listener; null if there is none or the system does not say
  */

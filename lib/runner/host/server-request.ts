@@ -3,12 +3,6 @@ import { parseJson } from '@interlude/protocol/fields';
 import { retryDelayMs } from '@interlude/protocol/sse';
 import { API_BASE } from '@interlude/protocol/version';
 
-/**
- * Requests to the dashboard's server.
- *
- * Failure: redirects are not followed, because the token is for the configured address only.
- */
-
 /** Called before each request: a token may be renewed, and a local server may move to another port. */
 export type Endpoint = () => Promise<{ url: string; token: string | undefined }>;
 
@@ -19,7 +13,12 @@ interface ServerRequest {
   signal: AbortSignal;
 }
 
-/** @param path below `/api/v1` */
+/**
+ * Sends a request to the dashboard's server. Redirects are not followed, because the token is for the configured
+ * address only.
+ *
+ * @param path below `/api/v1`
+ */
 export async function requestServer(endpoint: Endpoint, path: string, request: ServerRequest): Promise<Response> {
   const { url, token } = await endpoint();
   const headers = { ...request.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };

@@ -68,12 +68,6 @@ export function versions(provider: string | null = null) {
   return { runner: RUNNER_VERSION, protocol: PROTOCOL_VERSION, ...(provider === null ? {} : { provider }) };
 }
 
-/**
- * Reports status every ten seconds, and soon after a change.
- *
- * Ordering: one report at a time; a change during a report is part of the next.
- * Failure: continues while the server is away. In the outbox each report replaces the previous one.
- */
 interface StatusReporterOptions {
   report: () => Promise<void>;
   everyMs?: number;
@@ -85,6 +79,12 @@ export const REPORT_EVERY_MS = 10_000;
 /** Delay that batches changes. */
 const SOON_MS = 100;
 
+/**
+ * Reports status every ten seconds, and soon after a change.
+ *
+ * Ordering: one report at a time; a change during a report is part of the next.
+ * Failure: continues while the server is away. In the outbox each report replaces the previous one.
+ */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
   #every: NodeJS.Timeout | null = null;

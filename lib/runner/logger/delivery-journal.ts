@@ -7,13 +7,6 @@ import type { Trouble } from '../outbox/drain';
 import type { OutboxStatus } from '../outbox/outbox';
 import type { Logger } from './logger';
 
-/**
- * Logs outages between a runner and the server: a line when one starts, changes its kind and ends, however often the
- * outbox and the command stream retry. At debug level each attempt is logged.
- *
- * Ordering: an outage ends when both succeed and the records that were waiting have arrived.
- * Failure: these lines go through the outbox like all others. Storing one never causes another.
- */
 export interface DeliveryJournalOptions {
   logger: Logger;
   /** For messages about an outage: `the agent continues`. */
@@ -44,6 +37,13 @@ export function formatTrouble({ kind, message }: Pick<Trouble, 'kind' | 'message
   return kind === 'fenced' ? reason(message) : `${TROUBLES[kind]} (${reason(message)})`;
 }
 
+/**
+ * Logs outages between a runner and the server: a line when one starts, changes its kind and ends, however often the
+ * outbox and the command stream retry. At debug level each attempt is logged.
+ *
+ * Ordering: an outage ends when both succeed and the records that were waiting have arrived.
+ * Failure: these lines go through the outbox like all others. Storing one never causes another.
+ */
 export class DeliveryJournal {
   readonly #outbox: Logger;
   readonly #commands: Logger;

@@ -6,10 +6,6 @@ import * as z from 'zod';
 import type { OpenObligation } from '../host/obligations';
 import { ownProgram, RUNNER_VERSION } from '../host/own-program.mjs';
 
-/**
- * The tools that agents get from Interlude, independent of MCP. They read no files, run nothing and never wait for the
- * dashboard.
- */
 export interface SessionTools {
   report(report: SelfReport): Promise<void>;
   /** Oldest first. */
@@ -62,6 +58,10 @@ const replyInput = z.strictObject({
   text: z.string().trim().min(1).max(MAX_REPLY_TEXT).describe('The complete answer, in Markdown.'),
 });
 
+/**
+ * The tools that agents get from Interlude, independent of MCP. They read no files, run nothing and never wait for the
+ * dashboard.
+ */
 export const AGENT_TOOLS = {
   report_status: {
     title: 'Report status',

@@ -7,13 +7,6 @@ import { type ControlFile, controlFolder, readControlFile } from '../host/contro
 import { isRunning } from '../host/data-folder.mjs';
 import { type CallOrigin, type CallTool, refused, type ToolName, type ToolResult } from './agent-tools';
 
-/**
- * Forwards tool calls to the runner that follows the calling agent. Each runner on this machine decides by the evidence
- * whether the call comes from its agent. The runner whose agent is the nearest parent process gets the call.
- *
- * Failure: a call claimed by no runner or by several is refused, with a sentence for the agent. Runners are looked up
- * for each call.
- */
 export type RunnerPort = Pick<ControlFile, 'url' | 'secret'>;
 
 const CALL_TIMEOUT_MS = 5_000;
@@ -38,7 +31,15 @@ interface Claim {
   refusal: string | null;
 }
 
-/** @param findPorts finds the runners that may follow the agent */
+/**
+ * Forwards tool calls to the runner that follows the calling agent. Each runner on this machine decides by the evidence
+ * whether the call comes from its agent. The runner whose agent is the nearest parent process gets the call.
+ *
+ * Failure: a call claimed by no runner or by several is refused, with a sentence for the agent. Runners are looked up
+ * for each call.
+ *
+ * @param findPorts finds the runners that may follow the agent
+ */
 export function forwardCalls(findPorts: () => Promise<RunnerPort[]>, pids: readonly number[]): CallTool {
   return async (tool, input, origin) => {
     const call: Call = { tool, input, origin, pids };

@@ -262,13 +262,6 @@ export const systemClock: OutboxClock = {
   },
 };
 
-/**
- * Sends one request and classifies the response.
- *
- * Failure: `unavailable` covers everything that is not Interlude's own verdict about these records: no connection, a
- * timeout, a truncated response, a proxy page, any 5xx. It never counts against the records.
- */
-
 type SendOutcome =
   | { kind: 'acked'; ackedSeq: number; hadDuplicates: boolean; rejected: IngestResponse['rejected'] }
   | { kind: 'gap'; expectedSeq: number }
@@ -295,6 +288,12 @@ const COMPRESS_FROM_BYTES = 1_024;
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 const compress = promisify(gzip);
 
+/**
+ * Sends one request and classifies the response.
+ *
+ * Failure: `unavailable` covers everything that is not Interlude's own verdict about these records: no connection, a
+ * timeout, a truncated response, a proxy page, any 5xx. It never counts against the records.
+ */
 export async function send({ endpoint, producer, rows, timeoutMs, signal }: SendOptions): Promise<SendOutcome> {
   try {
     // The bodies are JSON already.

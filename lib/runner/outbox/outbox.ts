@@ -13,19 +13,6 @@ import { Drain, type DrainState, type Trouble } from './drain';
 import type { Cursor } from './statements';
 import { type Append, OutboxStore } from './store';
 
-/**
- * A durable, ordered queue between an agent and the server. A record accepted by `enqueue` reaches the server exactly
- * once and in order, or is declared lost in its place.
- *
- * Ordering: records leave in the order of the `enqueue` calls. Calls within one tick share a transaction.
- * Failure: outages never use up attempts. A kill loses no record for which `enqueue` resolved. A full or damaged outbox
- * declares its losses with `lost` records.
- *
- * @example
- * const outbox = await Outbox.open(file, { agentId, endpoint });
- * await outbox.enqueue({ kind: 'event', agentId, sessionId, occurredAt: Date.now(), event });
- */
-
 /** Not `Omit`, which drops the known keys of records with an index signature. */
 type WithoutSeq<R> = R extends unknown ? { [Key in keyof R as Key extends 'seq' ? never : Key]: R[Key] } : never;
 /** A record without its sequence number. */
@@ -76,6 +63,18 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const REDRIVE_MS = 5_000;
 const DEFAULT_BOUND: Bound = { maxRows: 1_000_000, maxBytes: 1024 ** 3 };
 
+/**
+ * A durable, ordered queue between an agent and the server. A record accepted by `enqueue` reaches the server exactly
+ * once and in order, or is declared lost in its place.
+ *
+ * Ordering: records leave in the order of the `enqueue` calls. Calls within one tick share a transaction.
+ * Failure: outages never use up attempts. A kill loses no record for which `enqueue` resolved. A full or damaged outbox
+ * declares its losses with `lost` records.
+ *
+ * @example
+ * const outbox = await Outbox.open(file, { agentId, endpoint });
+ * await outbox.enqueue({ kind: 'event', agentId, sessionId, occurredAt: Date.now(), event });
+ */
 export class Outbox {
   readonly #file: string;
   readonly #options: OutboxOptions;
@@ -318,11 +317,6 @@ function storePlace(file: string, options: OutboxOptions, clock: OutboxClock): S
   return { file, producerId, agentId, onNotice, bound, clock };
 }
 
-/**
- * Opens the outbox file, or replaces a damaged one.
- *
- * Failure: a damaged file is renamed. Its replacement has a new epoch and begins with a `lost` record.
- */
 interface StorePlace {
   file: string;
   producerId: string;
@@ -337,6 +331,11 @@ const UNKNOWN_COUNT = 1;
 
 const CORRUPT = ['SQLITE_CORRUPT', 'SQLITE_NOTADB'];
 
+/**
+ * Opens the outbox file, or replaces a damaged one.
+ *
+ * Failure: a damaged file is renamed. Its replacement has a new epoch and begins with a `lost` record.
+ */
 async function openStore(place: StorePlace): Promise<OutboxStore> {
   const birth = { producerId: place.producerId, epoch: place.clock.now() };
   try {

@@ -26,15 +26,6 @@ import {
 } from './statements';
 import { READ_STATUSES, statusStatements, WaitingStatuses } from './waiting-statuses';
 
-/**
- * Reads and writes the outbox file. Nothing else writes SQL.
- *
- * Ordering: `seq` is dense within an epoch and assigned in the transaction that stores the record. Operations run one
- * at a time, so counters stay valid until commit.
- * Failure: every operation is one transaction. A record leaves the queue only when acknowledged, or into `poisoned`
- * with a `lost` record in its place. A newer status record of the same session may get the number of an older one.
- */
-
 export interface QueuedRow {
   seq: number;
   kind: string;
@@ -53,6 +44,14 @@ export interface OutboxIdentity {
   epoch: number;
 }
 
+/**
+ * Reads and writes the outbox file. Nothing else writes SQL.
+ *
+ * Ordering: `seq` is dense within an epoch and assigned in the transaction that stores the record. Operations run one
+ * at a time, so counters stay valid until commit.
+ * Failure: every operation is one transaction. A record leaves the queue only when acknowledged, or into `poisoned`
+ * with a `lost` record in its place. A newer status record of the same session may get the number of an older one.
+ */
 export class OutboxStore {
   readonly #client: Client;
   readonly #bound: Bound;

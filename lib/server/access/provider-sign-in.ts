@@ -15,13 +15,6 @@ import { isSecure, sessionCookie } from './session-cookie';
 import type { SignInContext } from './sign-in';
 import { plainPage } from './sign-in-pages';
 
-/**
- * Sign-in through the team's identity provider, which supplies identity and groups each time.
- *
- * Ordering: the member's row, the sign-in and its audit entry commit together. A changed role applies to the member's
- * other sign-ins in the same transaction.
- * Failure: every error during the return becomes a page with the next step.
- */
 export interface ProviderSignInContext extends SignInContext {
   /** @throws AppError `not_found` without a configured provider */
   provider(): OidcSignIn;
@@ -37,7 +30,13 @@ export async function startProviderSignIn(request: Request, server: ProviderSign
   });
 }
 
-/** `GET /sign-in/callback` */
+/**
+ * `GET /sign-in/callback`: signs in with the identity and groups that the team's identity provider supplies each time.
+ *
+ * Ordering: the member's row, the sign-in and its audit entry commit together. A changed role applies to the member's
+ * other sign-ins in the same transaction.
+ * Failure: every error becomes a page with the next step.
+ */
 export async function finishProviderSignIn(request: Request, server: ProviderSignInContext): Promise<Response> {
   checkHost(request, server.settings());
   return withErrorPage(async () => {

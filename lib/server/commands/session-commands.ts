@@ -198,7 +198,6 @@ async function findEndedTask(
 const MAX_DESCRIPTION = 200;
 const TASK = shapeOf(tasks, 'runId', 'status', 'position', 'body');
 
-/** Finds one run of a task; by default the newest. */
 interface Run {
   runId?: string | undefined;
   position?: Position | undefined;
@@ -211,6 +210,7 @@ interface FoundTask {
   position: Position;
 }
 
+/** Finds one run of a task; by default the newest. */
 async function findTask(
   transaction: WriteTransaction,
   sessionId: string,

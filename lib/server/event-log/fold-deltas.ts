@@ -133,21 +133,22 @@ function deletions(positions: number[]): InStatement[] {
   return [...chunkStatements(positions, sql)];
 }
 
-/**
- * Task output arrives in many events, of which only the newest text is kept. Once enough events are stored, they fold
- * into one row.
- *
- * Ordering: as for deltas, the row keeps the position of the last event and is marked `whole`.
- * Failure: part of the batch's transaction. If the batch has already folded enough, a task is folded after its next
- * output.
- */
 const MIN_ROWS = 32;
 const MIN_BYTES = 1024 * 1024;
 /** Maximum JSON and rows that one batch folds. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 const MAX_BATCH_ROWS = 20_000;
 
-/** @param events the new events of the batch, which are not folded */
+/**
+ * Folds stored task output. It arrives in many events, of which only the newest text is kept. Once enough events of a
+ * task are stored, they fold into one row.
+ *
+ * Ordering: as for deltas, the row keeps the position of the last event and is marked `whole`.
+ * Failure: part of the batch's transaction. If the batch has already folded enough, a task is folded after its next
+ * output.
+ *
+ * @param events the new events of the batch, which are not folded
+ */
 export async function foldStoredOutputs(transaction: WriteTransaction, events: readonly EventRow[]): Promise<void> {
   const touched = new Map<string, [sessionId: string, task: string]>();
   for (const { event, sessionId, entityId } of events) {

@@ -1,21 +1,5 @@
 import type { ProducerRef } from '@interlude/protocol/envelope';
 
-/**
- * Ingest is exactly-once because the server stores each producer's newest epoch and its last sequence number on disk.
- *
- * ```
- *  stored (epoch 7, lastSeq 41)
- *    batch (7, 40 41 42 43)   →  appends 42 43, counts 40 41 as duplicates
- *    batch (7, 43 44)         →  gap, expected 42
- *    batch (6, …)             →  fenced by epoch 7
- *    batch (8, 1 2)           →  appends 1 2; epoch 7 is fenced from now on
- * ```
- *
- * Ordering: a record is appended only as the next one of its epoch, so the log holds a producer's records in `seq`
- * order without gaps.
- * Failure: a lost response does no harm, since resent records are recognized. Once a newer epoch has written, older
- * ones are fenced for good, so a runner that wakes up late can't write into its successor's sequence.
- */
 interface ProducerState {
   epoch: number;
   /** 0 before the first record of the epoch. */
@@ -44,7 +28,21 @@ const MAX_AHEAD_MS = 60_000;
 
 /**
  * Decides which records of a batch are new. The only code that advances a producer; the caller stores `lastSeq` in the
- * transaction that stores the records.
+ * transaction that stores the records. Ingest is exactly-once because each producer's newest epoch and its last
+ * sequence number are on disk.
+ *
+ * ```
+ *  stored (epoch 7, lastSeq 41)
+ *    batch (7, 40 41 42 43)   →  appends 42 43, counts 40 41 as duplicates
+ *    batch (7, 43 44)         →  gap, expected 42
+ *    batch (6, …)             →  fenced by epoch 7
+ *    batch (8, 1 2)           →  appends 1 2; epoch 7 is fenced from now on
+ * ```
+ *
+ * Ordering: a record is appended only as the next one of its epoch, so the log holds a producer's records in `seq`
+ * order without gaps.
+ * Failure: a lost response does no harm, since resent records are recognized. Once a newer epoch has written, older
+ * ones are fenced for good, so a runner that wakes up late can't write into its successor's sequence.
  *
  * @param seqs at least one, without gaps; repeats are allowed
  * @param now epoch milliseconds

@@ -81,7 +81,7 @@ export function countsOf<Name extends string, Row>(
   return next;
 }
 
-/** Maximum id length. The inbox has the longest ids of all lists. */
+/** Matches the text of a cursor. The inbox has the longest ids of all lists. */
 const CURSOR = new RegExp(`^([\\w-]+)\\.(\\d{1,16})\\.(.{1,${MAX_INBOX_ID}})$`, 's');
 
 /** Cursor of the start of a list. */

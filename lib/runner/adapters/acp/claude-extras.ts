@@ -6,19 +6,6 @@ import { TASK_ENDS, taskUsage } from '../writer/task-runs';
 import { ASYNC_TASKS } from './agent-profiles';
 import { type PromptTurns, SETTLE_MS } from './prompt-turns';
 
-/**
- * Extensions of claude-agent-acp beyond ACP v1, for clients that opt in. Texts and calls come only as session updates;
- * the extensions add the lifecycle of tasks, the bounds of between-run turns, and the messages that a turn processed.
- *
- * - `_claude/sdkMessage`: raw Agent SDK messages of the types in RAW_MESSAGES.
- * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks again (deduplicated by id), their output
- *   files, and a task `autonomous-turn-…` around each between-run turn.
- *
- * codex-acp reports its tasks with the same updates.
- *
- * @see @agentclientprotocol/claude-agent-acp 0.101.0, codex-acp 2.6.0; @anthropic-ai/claude-agent-sdk 0.3.318
- */
-
 /** Requested with `session/new` as `_meta.claudeCode.emitRawSDKMessages`; other types only repeat the updates. */
 export const RAW_MESSAGES = [
   { type: 'system', subtype: 'task_started' },
@@ -43,6 +30,19 @@ type TaskEnd = Omit<Parameters<SessionWriter['taskCompleted']>[0], 'task_id'>;
 const OWN_TURN = 'autonomous-turn-';
 const MAX_KNOWN = 1_000;
 
+/**
+ * Translates extensions of claude-agent-acp beyond ACP v1, for clients that opt in. Texts and calls come only as
+ * session updates; the extensions add the lifecycle of tasks, the bounds of between-run turns, and the messages that a
+ * turn processed.
+ *
+ * - `_claude/sdkMessage`: raw Agent SDK messages of the types in RAW_MESSAGES.
+ * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks again (deduplicated by id), their output
+ *   files, and a task `autonomous-turn-…` around each between-run turn.
+ *
+ * codex-acp reports its tasks with the same updates.
+ *
+ * @see @agentclientprotocol/claude-agent-acp 0.101.0, codex-acp 2.6.0; @anthropic-ai/claude-agent-sdk 0.3.318
+ */
 export class ClaudeExtras {
   readonly #writer: SessionWriter;
   readonly #turns: PromptTurns;

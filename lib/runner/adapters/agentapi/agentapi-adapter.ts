@@ -7,14 +7,6 @@ import { truncateWithNote } from '../writer/size-limits';
 import { type AgentApiFrame, type ApiMessage, frameOf, withoutTrailing } from './agentapi-frames';
 import { parseScreenPrompt, type ScreenPrompt } from './screen-prompt';
 
-/**
- * Translates an agent's terminal through AgentAPI: messages scraped from its screen, and whether the screen is stable.
- *
- * AgentAPI rewrites the agent's last message as a whole, even long after its turn: additions without a prompt form a
- * between-run turn. A turn ends (inferred) once the screen has been stable for SETTLE_MS.
- *
- * @see coder/agentapi 0.12.1
- */
 interface AgentApiAdapterOptions extends WireAdapterOptions {
   /** `progress` of an earlier adapter. */
   progress?: string | null;
@@ -32,6 +24,14 @@ const MAX_TEXT = 512 * 1024;
 const MAX_ERROR = 64 * 1024;
 const MAX_QUOTED = 2_000;
 
+/**
+ * Translates an agent's terminal through AgentAPI: messages scraped from its screen, and whether the screen is stable.
+ *
+ * AgentAPI rewrites the agent's last message as a whole, even long after its turn: additions without a prompt form a
+ * between-run turn. A turn ends (inferred) once the screen has been stable for SETTLE_MS.
+ *
+ * @see coder/agentapi 0.12.1
+ */
 export class AgentApiAdapter implements WireAdapter {
   readonly #writer: SessionWriter;
   readonly #newRunId: () => string;

@@ -26,15 +26,6 @@ import {
 import { builtInAgent } from './built-in-agent';
 import { startModel, step } from './scripted-model.mjs';
 
-/**
- * The demo's answering agent: Claude Code if its Agent SDK is installed, else the built-in agent, both with the same
- * script and with the ordinary runner for Claude Code. Its project, home and settings are below the data directory; the
- * user's own files are neither read nor run.
- *
- * Ordering: the greeting is the first message of a session.
- * Failure: after a kill, the next demo resumes the session. After a normal end the session has ended, and the next demo
- * starts another one.
- */
 export interface AssistantStage {
   dataDir: string;
   /** Null if it is not installed. */
@@ -59,7 +50,17 @@ const PACE_MS = 45;
 const TOKENS_PER_SECOND = 80;
 const FIRST_TOKEN_MS = 400;
 
-/** @throws ProcessLockedError when another demo runs it */
+/**
+ * Starts the demo's answering agent: Claude Code if its Agent SDK is installed, else the built-in agent, both with the
+ * same script and with the ordinary runner for Claude Code. Its project, home and settings are below the data
+ * directory; the user's own files are neither read nor run.
+ *
+ * Ordering: the greeting is the first message of a session.
+ * Failure: after a kill, the next demo resumes the session. After a normal end the session has ended, and the next demo
+ * starts another one.
+ *
+ * @throws ProcessLockedError when another demo runs it
+ */
 export async function startAssistant(stage: AssistantStage): Promise<Assistant> {
   const { dataDir, installed, env, redactor, endpoint, speed, onStatus, onOver } = stage;
   const host = await RunnerHost.open({

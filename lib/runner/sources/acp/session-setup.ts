@@ -10,11 +10,6 @@ import type { Cursor } from '../../outbox/statements';
 import { type AcpConnection, GONE, type RpcResponse } from './acp-connection';
 import { type PromptCapabilities, promptCapabilities } from './prompts';
 
-/**
- * Sets up a session in a new process: `initialize`, authentication if required, loading or creating the session, mode
- * and model.
- * @see ACP v1, Initialization, Authentication, Session setup
- */
 export interface SessionRequest {
   /** Session to continue; null for a new one. */
   nativeId: string | null;
@@ -49,6 +44,11 @@ export class SetupError extends Error {}
 const PROTOCOL_VERSION = 1;
 const AUTH_REQUIRED = -32_000;
 
+/**
+ * Sets up a session in a new process: `initialize`, authentication if required, loading or creating the session, mode
+ * and model.
+ * @see ACP v1, Initialization, Authentication, Session setup
+ */
 export async function openSession(
   connection: AcpConnection,
   adapter: Pick<AcpAdapter, 'settings' | 'replayEndsAt'>,

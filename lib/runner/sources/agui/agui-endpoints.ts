@@ -57,7 +57,6 @@ export function agUiEndpoints(url: string, threadId: string, eventsPath?: string
   };
 }
 
-/** Optional requests of an AG-UI server besides runs: interrupting, listing and stopping tasks. */
 interface RunControlsOptions {
   addresses: AgUiEndpoints;
   headers: Record<string, string>;
@@ -69,6 +68,7 @@ interface RunControlsOptions {
 
 const REQUEST_MS = 15_000;
 
+/** Sends requests that an AG-UI server may support besides runs: interrupting, listing and stopping tasks. */
 export class RunControls {
   readonly #options: RunControlsOptions;
   #hasTasks = true;
@@ -146,12 +146,6 @@ function pathOf(url: string): string {
   return new URL(url).pathname;
 }
 
-/**
- * Reads the event stream between runs for the life of the runner, as its only reader.
- *
- * Failure: never gives up. A server without such a stream is retried less and less often, down to once every five
- * minutes, and `trouble` names what was tried.
- */
 interface BackgroundEventsOptions {
   addresses: AgUiEndpoints;
   headers: Record<string, string>;
@@ -183,6 +177,12 @@ const NOTICE_MS = 5_000;
 /** A silent stream counts as broken after this time, which is longer than the interval of heartbeats. */
 const SILENT_MS = 5 * 60_000;
 
+/**
+ * Reads the event stream between runs for the life of the runner, as its only reader.
+ *
+ * Failure: never gives up. A server without such a stream is retried less and less often, down to once every five
+ * minutes, and `trouble` names what was tried.
+ */
 export class BackgroundEvents {
   readonly #options: BackgroundEventsOptions;
   #isOpen = false;

@@ -4,7 +4,6 @@ import { answeredInput, answerText } from '../../adapters/claude/requests';
 import { type AnswerCommand, PendingRequests } from '../../host/pending-requests';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
 
-/** Permission and question requests that wait for a person, each for a limited time. */
 export type Decision =
   | { kind: 'permission'; body: CommandBodies['permission.decision'] }
   | { kind: 'question'; body: CommandBodies['question.answer'] }
@@ -17,6 +16,7 @@ export interface PermissionRequest {
   context: PermissionContext;
 }
 
+/** Holds permission and question requests that wait for a person, each for a limited time. */
 export class PermissionRequests {
   readonly #sessionId: string;
   readonly #requests = new PendingRequests();

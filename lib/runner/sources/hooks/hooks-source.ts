@@ -264,13 +264,6 @@ export class HooksSource implements Source {
   }
 }
 
-/**
- * Applies each hook of a terminal session to its mirror and decides what the hook prints. The agent waits for the hook,
- * so decisions use memory only; just a hold is stored first, unless the disk is slow. A hook with a waiting time, which
- * runs beside a question in the terminal, gets its response once a person has answered.
- *
- * @see the hooks' stdin, CLI 2.1.329 and 2.1.332: tests/fixtures/recordings/hooks
- */
 export interface HookRouterOptions {
   /** The mirror of a session; null if it is not followed. */
   mirror: (sessionId: string, file: string) => SessionMirror | null;
@@ -282,6 +275,13 @@ export interface HookRouterOptions {
   log: (level: 'debug' | 'info', message: string) => void;
 }
 
+/**
+ * Applies each hook of a terminal session to its mirror and decides what the hook prints. The agent waits for the hook,
+ * so decisions use memory only; just a hold is stored first, unless the disk is slow. A hook with a waiting time, which
+ * runs beside a question in the terminal, gets its response once a person has answered.
+ *
+ * @see the hooks' stdin, CLI 2.1.329 and 2.1.332: tests/fixtures/recordings/hooks
+ */
 export function routeHook(call: HookCall, options: HookRouterOptions): string | Promise<string> {
   const { event, input, pid, at, from = null } = call;
   const sessionId = textOf(input.session_id);

@@ -6,10 +6,6 @@ import { obligationPrompt } from './message-inbox';
 import type { WaitMessage } from './mirror-state';
 import type { SessionMirror } from './session-mirror';
 
-/**
- * Delivers messages to idle terminals through the agent's wait command. If the agent does not listen, messages are
- * refused. A message that arrives during a turn is left to the turn's stop hook, unless that has already run.
- */
 export interface IdleDeliveryOptions {
   inbox: MessageInbox;
   mirrors: ReadonlyMap<string, SessionMirror>;
@@ -25,6 +21,10 @@ const LISTEN = `Messages from the dashboard reach you while you are idle only if
 This note needs no answer, and listening is optional.`;
 const AGAIN = 'To keep listening while you are idle, run the same command in the background again.';
 
+/**
+ * Delivers messages to idle terminals through the agent's wait command. If the agent does not listen, messages are
+ * refused. A message that arrives during a turn is left to the turn's stop hook, unless that has already run.
+ */
 export class IdleDelivery {
   readonly #options: IdleDeliveryOptions;
   readonly #waits = new WaitRegistry({
@@ -137,14 +137,6 @@ export class IdleDelivery {
   }
 }
 
-/**
- * Agents that listen for messages while idle, each through a background command (`interlude wait`) whose exit wakes the
- * agent. A wait polls: a call without a message returns after a while and is repeated.
- *
- * Ordering: a handoff is stored before the wait gets it.
- * Failure: a wait confirms that it has shown its messages; without confirmation, the messages are pending again. If a
- * wait dies in between, the message is sent again and marked as possibly repeated.
- */
 interface WaitRegistryOptions {
   /** Called when listening starts or stops. */
   onChange: (sessionId: string) => void;
@@ -172,6 +164,14 @@ const SHOWN_MS = 5_000;
 const POLL_AGAIN: WaitResponse = { kind: 'again' };
 const OTHER_WAIT: WaitResponse = { kind: 'over', reason: 'another wait already listens for this session' };
 
+/**
+ * Tracks agents that listen for messages while idle, each through a background command (`interlude wait`) whose exit
+ * wakes the agent. A wait polls: a call without a message returns after a while and is repeated.
+ *
+ * Ordering: a handoff is stored before the wait gets it.
+ * Failure: a wait confirms that it has shown its messages; without confirmation, the messages are pending again. If a
+ * wait dies in between, the message is sent again and marked as possibly repeated.
+ */
 class WaitRegistry {
   readonly #options: WaitRegistryOptions;
   readonly #listeners = new Map<string, Listener>();

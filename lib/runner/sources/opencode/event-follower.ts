@@ -218,13 +218,6 @@ export class EventFollower {
   }
 }
 
-/**
- * Reads what happened in sessions while the runner was disconnected.
- *
- * Ordering: the history of a session is emitted in order, each batch with the position after it. State that the history
- * lacks (activity, open requests) is read afterwards.
- * Failure: from servers without a history, the current messages are read.
- */
 interface CatchUpOptions {
   server: OpencodeServer;
   adapter: OpencodeAdapter;
@@ -239,6 +232,13 @@ interface CatchUpOptions {
 const MOST_AT_ONCE = 200;
 const HISTORY: WireFrame = { dir: 'out', msg: { method: 'POST', path: '/sync/history' } };
 
+/**
+ * Reads what happened in sessions while the runner was disconnected.
+ *
+ * Ordering: the history of a session is emitted in order, each batch with the position after it. State that the history
+ * lacks (activity, open requests) is read afterwards.
+ * Failure: from servers without a history, the current messages are read.
+ */
 class CatchUp {
   readonly #options: CatchUpOptions;
 
