@@ -50,7 +50,7 @@ test('a second start with a demo names the command that runs the demo beside the
   const env = { INTERLUDE_DATA_DIR: site.server.dataDir };
   const end = await runShell(`npm start -s -- --demo --port ${port}`, env, root);
   expect(end.exitCode).toBe(1);
-  const command = /to add the demo fleet, run: (.+)\n$/.exec(end.stderr)?.[1] ?? '';
+  const command = /add the demo fleet with: (.+)\n$/.exec(end.stderr)?.[1] ?? '';
   expect(command).toContain('npx interlude demo');
   expect(await runShell(`${command} --help`, {}, root)).toMatchObject({ exitCode: 0 });
 });
