@@ -147,7 +147,7 @@ const MIN_BYTES = 1024 * 1024;
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 const MAX_BATCH_ROWS = 20_000;
 
-/** @param events the new events of the batch, which are not folded */
+/** Folds stored output of the tasks that these events belong to; the events themselves stay. */
 export async function foldStoredOutputs(transaction: WriteTransaction, events: readonly EventRow[]): Promise<void> {
   const touched = new Map<string, [sessionId: string, task: string]>();
   for (const { event, sessionId, entityId } of events) {
