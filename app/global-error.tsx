@@ -7,7 +7,7 @@ export default function GlobalError({ reset }: { reset: () => void }) {
   return (
     <html lang="en">
       <body className="p-6">
-        <h1>This page failed. The cause is in the server’s log.</h1>
+        <h1>This page failed. Check the server’s log for the cause.</h1>
         <button type="button" onClick={reset} className="underline">
           Try again
         </button>

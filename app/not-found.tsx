@@ -6,7 +6,7 @@ export default function NotFound() {
       <div className="max-w-sm">
         <h1 className="font-medium text-lg">Nothing here</h1>
         <p className="mt-1 text-ink-2">
-          No page, session or agent has this address. Check the link, or start its runner.
+          There is no page, session or agent at this address. Check the link, or start the agent’s runner.
         </p>
         {/* Not a Link, because every page would load its code. */}
         <a href={withBasePath('/')} className="mt-4 inline-block underline underline-offset-2">

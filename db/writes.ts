@@ -66,7 +66,7 @@ function unavailable(message: string, retryAfter: string, cause?: unknown): AppE
 export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
 
 /**
- * A unit of conflict detection. A transaction touches a key if it changes rows under it based on a read. It commits only
+ * A unit of conflict detection. A transaction touches a key when it changes that key's rows based on a read. It commits only
  * if no other transaction has touched the key since.
  *
  * `agent:` covers everything stored about an agent: sessions with their turns, tasks, replies and requests, its commands,

@@ -9,7 +9,7 @@ import { Shell } from './shell';
 import { TopLinks } from './top-links';
 
 /** Shown to viewers in place of the composer. */
-const MAY_READ = 'You can read here. To write, ask an admin for the operator role.';
+const MAY_READ = 'You have read access. To write, ask an admin for the operator role.';
 
 /** Reads the first sessions with every page, so they show before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {

@@ -12,7 +12,7 @@ export function Welcome({ place }: { place: CommandPlace }) {
     <div className="mx-auto w-full max-w-xl px-4 py-[12vh]">
       <h2 className="font-medium text-xl tracking-tight">Nothing is running yet</h2>
       <p className="mt-1.5 text-ink-2 text-md">
-        A session appears here when its agent sends the first event. To start one, open a terminal on this server’s
+        Sessions appear here when their agents send the first event. To start one, open a terminal on this server’s
         machine, in Interlude’s folder
         {place.token === null && (
           <>
@@ -72,7 +72,7 @@ function firstSteps(origin: string, { setting, token, found, recording }: Comman
       : [
           {
             what: 'Run Claude Code',
-            why: 'Your messages reach the agent, and its work appears here, in a turn and between turns. Use one of your projects, or start with an empty one.',
+            why: 'Send messages to the agent and follow its work here, within turns and between them. Use one of your projects, or start with an empty one.',
             command: `mkdir -p ~/my-project &&\n${ours('runner claude --cwd ~/my-project')}`,
           },
         ]),
@@ -81,13 +81,13 @@ function firstSteps(origin: string, { setting, token, found, recording }: Comman
       : [
           {
             what: 'Follow your terminals',
-            why: 'With hooks, Claude Code in your terminals appears here, too.',
+            why: 'Hooks send your Claude Code terminal sessions here.',
             command: `${ours('hooks install')} &&\n${ours('runner hooks')}`,
           },
         ]),
     {
       what: 'Watch a demo fleet',
-      why: 'Agents replay real work: background tasks end, and agents wake up on their own. One of them answers you.',
+      why: 'Agents replay real work: background tasks finish, and agents wake by themselves. One of them replies to you.',
       command: ours('demo'),
     },
     {
@@ -97,7 +97,7 @@ function firstSteps(origin: string, { setting, token, found, recording }: Comman
     },
     {
       what: 'Connect any other agent',
-      why: 'Runners exist for Codex, OpenCode, ACP, AG-UI and AgentAPI: see “runner --help”. Anything else can post events over HTTP. This posts a first turn.',
+      why: 'Interlude has runners for Codex, OpenCode, ACP, AG-UI and AgentAPI: see “runner --help”. Any other agent can post events over HTTP. This command posts a first turn.',
       command: curl(origin, token ?? '$INTERLUDE_TOKEN'),
     },
   ];

@@ -35,8 +35,8 @@ export default async function SignedOutPage({
         <SignInOptions next={next} reason={reason} provider={providerName(process.env)} />
         {own !== null && (
           <p className="mt-6 text-pretty border-line border-t pt-4 text-ink-3 text-xs">
-            Did you sign in with a link on this machine? That sign-in has its own address, which keeps its cookie away
-            from other ports. <code>npm start</code> prints it.
+            Did you sign in with a link on this machine? Use the address that <code>npm start</code> prints: it keeps
+            the sign-in cookie separate from other ports.
           </p>
         )}
       </div>

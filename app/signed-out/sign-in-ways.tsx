@@ -60,7 +60,7 @@ function TokenForm({ next, isWrong }: { next: string; isWrong: boolean }): React
         </button>
       </form>
       <p className="mt-6 text-pretty text-ink-3 text-xs">
-        The token is in the file <code>token</code> of the data directory (<code>.interlude</code>, or{' '}
+        The token is in the file <code>token</code> in the data directory (<code>.interlude</code>, or{' '}
         <code>INTERLUDE_DATA_DIR</code> if set), or in <code>INTERLUDE_TOKEN</code> if you set it.
       </p>
     </>
@@ -74,7 +74,7 @@ const WORDS: Record<SignInFailure, { what: string; todo: string } | null> = {
   },
   'old-link': {
     what: 'This link no longer works.',
-    todo: 'It was used, is older than five minutes, or comes from a sign-in that has ended. Get a new one below.',
+    todo: 'It was already used, is older than five minutes, or was created by a sign-in that has ended. Get a new one below.',
   },
   // shown beside the field
   'wrong-token': null,

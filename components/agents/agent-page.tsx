@@ -158,7 +158,7 @@ const COLUMNS = ['Outbox', 'Verified', 'Sent twice', 'Gaps refused', 'Rejected',
  */
 function DeliveryLedger({ producers, count }: { producers: readonly ProducerSummary[]; count: number }) {
   const omitted = count - producers.length;
-  if (producers.length === 0) return <p className="text-ink-3">Nothing delivered for this agent yet.</p>;
+  if (producers.length === 0) return <p className="text-ink-3">This agent has not delivered any records yet.</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls sideways must be reachable by keyboard
     <div className="overflow-x-auto" tabIndex={0}>

@@ -148,7 +148,7 @@ function MarkUpTo({ agentId, upTo }: { agentId: string; upTo: Position }) {
         Mark as seen
       </button>
       <span aria-live="polite" className="text-failed">
-        {failure !== null && `Not marked: ${failure}`}
+        {failure !== null && `Could not mark as seen: ${failure}`}
       </span>
     </p>
   );

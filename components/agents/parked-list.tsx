@@ -30,7 +30,7 @@ export function ParkedList({ agent, records, sessions }: ParkedListProps) {
   return (
     <>
       <p className="mb-1 max-w-prose text-ink-3 text-xs">
-        The session of these tasks is unknown.{' '}
+        Interlude doesn’t know which session started these tasks.{' '}
         {mayAct
           ? 'Assign each task to the session that started it, or discard it.'
           : 'An operator can assign each task to the session that started it, or discard it.'}

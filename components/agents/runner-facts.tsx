@@ -62,10 +62,10 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
           <Fact name="Unsent records">
             {outbox.depth === 0
               ? 'none'
-              : `${outbox.depth.toLocaleString('en')}${outbox.oldestAgeMs === null ? '' : `, the oldest ${formatDuration(outbox.oldestAgeMs)} old`}`}
+              : `${outbox.depth.toLocaleString('en')}${outbox.oldestAgeMs === null ? '' : `, oldest ${formatDuration(outbox.oldestAgeMs)} ago`}`}
           </Fact>
           <Fact name="Refused" alarming={outbox.poisoned > 0}>
-            {outbox.poisoned === 0 ? 'none' : `${plural(outbox.poisoned, 'record')}, kept on its disk`}
+            {outbox.poisoned === 0 ? 'none' : `${plural(outbox.poisoned, 'record')} kept on disk`}
           </Fact>
           <Fact name="Lost" alarming={outbox.lost > 0}>
             {outbox.lost === 0 ? 'none' : plural(outbox.lost, 'record')}

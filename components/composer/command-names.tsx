@@ -77,7 +77,7 @@ export function CommandNames(props: {
   return (
     <>
       <p role="status" className="sr-only">
-        {isOpen ? `${plural(found.length, 'command')}, use the arrow keys to choose` : ''}
+        {isOpen ? `${plural(found.length, 'command')}. Use the arrow keys to choose.` : ''}
       </p>
       {isOpen && (
         <div

@@ -33,7 +33,7 @@ export function ComposerStatus(props: {
   if (failure !== null)
     return (
       <span className="text-failed">
-        Not interrupted: <Name text={failure} />
+        Could not interrupt: <Name text={failure} />
       </span>
     );
   if (isStale) {
@@ -67,7 +67,7 @@ export function ComposerRefusal(props: {
     <section aria-label="Composer" className="shrink-0 border-line border-t">
       <p className="mx-auto flex max-w-[960px] flex-wrap items-baseline gap-x-3 gap-y-1 px-4 py-3 text-ink-2 text-xs sm:pr-6 sm:pl-[86px]">
         <span className="min-w-0">
-          You can’t write here: <Name text={reason} />.
+          You can’t send messages here: <Name text={reason} />.
         </span>
         {instead !== null && other?.connection === 'away' && (
           <span className="min-w-0">

@@ -71,7 +71,7 @@ function failureOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | 
 
 function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null, away: boolean): string {
   if (outgoing?.state === 'sending') return 'Sending…';
-  if (outgoing?.state === 'retrying') return 'Not sent yet, retrying';
+  if (outgoing?.state === 'retrying') return 'Not sent yet. Retrying…';
   if (outgoing?.state === 'signed-out') return 'Not sent. Sign in again to send it.';
   switch (item.delivery) {
     case 'delivered':

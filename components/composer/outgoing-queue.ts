@@ -227,7 +227,7 @@ async function removedText(sessionId: string, attachments: readonly AttachmentRe
   const stored = await Promise.all(attachments.map((attachment) => isStored(sessionId, attachment)));
   const names = attachments.flatMap(({ name }, index) => (stored[index] === false ? [name] : []));
   if (names.length === 0) return null;
-  return `No longer on the server: ${names.join(', ')}. Edit the message and attach the files again.`;
+  return `The server no longer has ${names.join(', ')}. Edit the message and attach the files again.`;
 }
 
 const NONE: readonly OutgoingMessage[] = [];

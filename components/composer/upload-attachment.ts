@@ -3,7 +3,7 @@ import type { ErrorBody } from '@interlude/protocol/errors';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_ADDRESS } from '@interlude/protocol/version';
-import { apiFetch, page, pageHeaders } from '@/components/live/api-fetch';
+import { apiFetch, pageHeaders, pageTransport } from '@/components/live/api-fetch';
 import { leavePage } from '@/components/ui/browser-storage';
 
 export type UploadOutcome =
@@ -69,7 +69,7 @@ function sendBytes(
 ): Promise<UploadOutcome> {
   const query = new URLSearchParams({ name: file.name });
   const path = `/sessions/${encodeURIComponent(sessionId)}/attachments?${query}`;
-  if (page.fetch) return sendWithoutProgress(path, file, signal);
+  if (pageTransport.fetch) return sendWithoutProgress(path, file, signal);
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(AWAY);
     const request = new XMLHttpRequest();
@@ -102,7 +102,7 @@ function outcomeOf(status: number, text: string): UploadOutcome {
   const { code, message } = (fieldsOf(body) as Partial<ErrorBody>).error ?? {};
   if (code === 'other_principal') leavePage();
   const canRetry = status >= 500 || status === 401 || status === 408 || status === 429;
-  return { kind: 'failed', reason: message ?? `The server returned ${status}.`, canRetry };
+  return { kind: 'failed', reason: message ?? `The server returned ${status}. Try again.`, canRetry };
 }
 
 /** Sends unknown types as text, which the server verifies: browsers know few text types and report TypeScript as video. */

@@ -180,7 +180,7 @@ export class UploadList extends Store {
     const isStored = await this.#options.isStored(attachment);
     const isHere = this.#uploads.some((one) => one.key === key && one.state.kind === 'done');
     if (isStored !== false || !isHere) return;
-    const reason = 'No longer on the server. Attach it again.';
+    const reason = 'The server no longer has this file. Attach it again.';
     this.#set(key, { kind: 'failed', reason, canRetry: false, was: attachment });
     this.#settle();
   }
@@ -220,7 +220,7 @@ export class UploadList extends Store {
     if (counted.length >= MAX_MESSAGE_ATTACHMENTS)
       return `A message can have at most ${MAX_MESSAGE_ATTACHMENTS} attachments.`;
     if (bytes > MAX_MESSAGE_ATTACHMENT_BYTES) {
-      return `Attachments of a message are limited to ${MAX_MESSAGE_ATTACHMENT_BYTES / MIB} MiB. Send this one separately.`;
+      return `A message can have at most ${MAX_MESSAGE_ATTACHMENT_BYTES / MIB} MiB of attachments. Send this one separately.`;
     }
     return null;
   }

@@ -1,4 +1,4 @@
-import { page } from '@/components/live/api-fetch';
+import { pageTransport } from '@/components/live/api-fetch';
 import { Store } from '@/components/live/store';
 import { newId } from '@/components/ui/new-id';
 import { takeFragmentToken } from './first-script';
@@ -25,7 +25,7 @@ const ANSWERS_WITHIN_MS = 10_000;
 const NO_ANSWER =
   'The page around this frame hasn’t answered. Mount the frame with embed.js, or answer its "ready" message with "connect" as described in docs/embedding.md.';
 const NO_TOKEN =
-  'The page around this frame hasn’t provided a valid token. Make sure that its backend requests one with POST /api/v1/embed-tokens, and reload.';
+  'The page around this frame hasn’t provided a valid token. Check that its backend requests one with POST /api/v1/embed-tokens, then reload.';
 
 /**
  * Connects an embed with the embedding page: receives tokens, and reports state, height and navigation.
@@ -65,7 +65,7 @@ export class EmbedFrame extends Store {
       onFault: (why) => this.#refuse(why),
       now: () => Date.now() + offsetMs,
     });
-    page.fetch = this.#keeper.fetch;
+    pageTransport.fetch = this.#keeper.fetch;
   }
 
   get phase(): EmbedPhase {
@@ -141,7 +141,7 @@ export class EmbedFrame extends Store {
       if (message?.type === 'token') void this.#keeper.give(message.token);
       else if (message?.type === 'theme') applyTheme(message.theme);
       else if (message?.type === 'no-token' && this.#phase.kind === 'waiting')
-        this.#set({ kind: 'waiting', words: `${NO_TOKEN} Reason given: ${message.reason || 'none'}` });
+        this.#set({ kind: 'waiting', words: `${NO_TOKEN} Reason: ${message.reason || 'none given'}` });
     };
     if (this.#phase.kind === 'open') this.#postState('connected', null);
     else this.#keeper.begin();
@@ -164,7 +164,7 @@ export class EmbedFrame extends Store {
 
 function originFault(allowed: string | null, parent: string | null): string | null {
   if (allowed === null || parent === null || allowed === parent) return null;
-  return `The token is for pages of ${allowed}, but this frame is in a page of ${parent}. Request one with POST /api/v1/embed-tokens and "parentOrigin": "${parent}".`;
+  return `The token is for pages from ${allowed}, but this frame is on a page from ${parent}. Request one with POST /api/v1/embed-tokens and "parentOrigin": "${parent}".`;
 }
 
 const DARK = '(prefers-color-scheme: dark)';

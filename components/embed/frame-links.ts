@@ -1,6 +1,6 @@
 import { withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import { API_ADDRESS } from '@interlude/protocol/version';
-import { page } from '@/components/live/api-fetch';
+import { pageTransport } from '@/components/live/api-fetch';
 import type { EmbedPlace } from './port-messages';
 
 /**
@@ -39,7 +39,7 @@ export function followLinks(report: (to: EmbedPlace, path: string) => void): () 
 const KEPT_MS = 60_000;
 
 async function download({ pathname, search, download: name }: HTMLAnchorElement): Promise<void> {
-  const response = await page.fetch?.(pathname + search).catch(() => null);
+  const response = await pageTransport.fetch?.(pathname + search).catch(() => null);
   if (!response?.ok) return;
   const address = URL.createObjectURL(await response.blob());
   const link = document.createElement('a');

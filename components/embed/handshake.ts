@@ -14,7 +14,7 @@ export function placeFault({ hasParent, isNested }: Framing): string | null {
     return 'This page only works in a frame. Mount it with embed.js, or open the dashboard instead.';
   }
   if (isNested) {
-    return 'This frame is inside another frame. Interlude connects only to the top page of the window: mount it there.';
+    return 'This frame is inside another frame. Interlude connects only to the top-level page: mount the frame there.';
   }
   return null;
 }
@@ -46,7 +46,7 @@ export function validateAnswer<Port>(
   if (answer.interlude !== 'connect') return { kind: 'ignored' };
   if (origin === 'null') {
     return refused(
-      'The page around this frame has no origin: it is sandboxed, or a file or data: page. Serve it from an origin that may embed this server.',
+      'The page around this frame has no origin: it is sandboxed, or it is a file: or data: page. Serve it from an origin that may embed this server.',
     );
   }
   if (!expected.origins.includes(origin)) {

@@ -115,7 +115,7 @@ function tryToShow(show: () => Notification): Notification | null {
 function summaryOf(notices: readonly Notice[]): Notice {
   const [first] = notices as [Notice];
   const body = notices.map(({ title }) => title).join('\n');
-  return { ...first, title: `${notices.length} items need you`, body, href: '/inbox' };
+  return { ...first, title: `${notices.length} items need your attention`, body, href: '/inbox' };
 }
 
 /** True if the user is looking at the notification's page. */

@@ -38,7 +38,7 @@ export function itemTitle({ kind, title, count, sessionId }: InboxItem): string 
     case 'hook-failure':
       return count === 1
         ? quoted || 'A hook failed'
-        : `${plural(count, 'failure')}${quoted === '' ? '' : `, the last: ${quoted}`}`;
+        : `${plural(count, 'failure')}${quoted === '' ? '' : `, most recently ${quoted}`}`;
     case 'delivery-gap':
       return `${plural(count, 'record')} lost or rejected`;
     case 'parked':
@@ -60,8 +60,8 @@ export function itemTitle({ kind, title, count, sessionId }: InboxItem): string 
 const DEFAULT_TITLE = {
   permission: 'The agent asks for permission',
   question: 'The agent asks a question',
-  'overdue-reply': 'A message without text',
-  failure: 'Failed without a reason',
+  'overdue-reply': 'Message without text',
+  failure: 'Failed for an unknown reason',
   undelivered: 'A task ended, but its agent wasn’t notified',
   'lost-contact': 'No signal',
 } as const;

@@ -89,10 +89,10 @@ export const InboxRow = memo(function InboxRow(props: {
             {!isDone && claim !== null && (
               <span className="text-ink-2">
                 {claim.by.id === person ? (
-                  'You have this'
+                  'Claimed by you'
                 ) : (
                   <>
-                    <Name text={claim.by.name} /> has this
+                    Claimed by <Name text={claim.by.name} />
                   </>
                 )}
               </span>

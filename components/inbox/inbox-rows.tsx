@@ -97,7 +97,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       <p className="flex min-h-[1lh] flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
         <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
         <span role="status" className={failure === null ? 'text-ink-2' : 'text-failed'}>
-          {failure === null ? notice : `Not marked: ${failure}`}
+          {failure === null ? notice : `Could not update the items: ${failure}`}
         </span>
         <KeysOfRows />
       </p>
@@ -111,7 +111,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         empty={
           <p className="max-w-prose py-3 text-ink-2">
             {wanted.length > 0 && (list?.count ?? 0) > 0
-              ? 'Nothing of this kind needs you.'
+              ? 'No items of this kind.'
               : 'You’re all caught up. Requests, failures and overdue replies will appear here.'}
           </p>
         }

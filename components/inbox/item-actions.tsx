@@ -193,7 +193,7 @@ function AllowThese(props: {
     .filter(({ digest }) => !allowed.has(digest) || allowable.has(digest));
   const these = open.length === 1 ? 'this one' : `these ${open.length.toLocaleString('en')}`;
   const folded = open.filter(({ id }) => !isUnfolded(id));
-  if (open.length === 0) return <span role="status">Allowed. Sending to the agents.</span>;
+  if (open.length === 0) return <span role="status">Allowed. Sending the answers…</span>;
   if (folded.length > 0) {
     return (
       <button type="button" onClick={() => onUnfold(folded.map(({ id }) => id))} className={STRONG}>

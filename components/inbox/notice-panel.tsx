@@ -27,7 +27,7 @@ export function NoticePanel() {
   if (permission === null) {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">
-        This browser can’t show notifications here. They need a supporting browser and an https or 127.0.0.1 address.
+        Notifications aren’t available here. They need a browser that supports them and an https or 127.0.0.1 address.
       </p>
     );
   }
@@ -53,7 +53,7 @@ export function NoticePanel() {
           </span>
         )}
         {permission === 'denied' ? (
-          'Notifications are blocked for this page. Allow them in the site settings next to the address.'
+          'Notifications are blocked for this page. Allow them in the browser’s settings for this site.'
         ) : (
           <button
             type="button"

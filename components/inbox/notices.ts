@@ -241,7 +241,7 @@ export async function noticeText({ title, body }: Pick<Notice, 'title' | 'body'>
     return { title: redactedFor('desktop-notice', title), body: redactedFor('desktop-notice', body) };
   } catch {
     // Without the rules, the notification must not quote anything.
-    return { title: 'Something needs you', body: 'Open Interlude to see it.' };
+    return { title: 'Needs your attention', body: 'Open Interlude to see it.' };
   }
 }
 

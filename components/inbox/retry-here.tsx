@@ -11,8 +11,8 @@ import { SendHere } from '@/components/sessions/send-here';
 import { Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 
-const NOT_KNOWN = 'The last message is not among the newest turns. Write a message to send:';
-const TOO_LONG = 'The last message is too long to show here. Write a message to send:';
+const NOT_KNOWN = 'The last message is not in the newest turns. Write a new one:';
+const TOO_LONG = 'The last message is too long to show here. Write a new one:';
 
 /** Number of turns searched for the last user message. */
 const TURNS = 20;
@@ -74,7 +74,7 @@ export function ObligationHere(props: { sessionId: string; messageId: string; up
     );
   }
   const obligation = data.owed.find((one) => one.messageId === messageId);
-  if (obligation === undefined) return <p className="py-2 text-ink-3 text-xs">No reply is pending here anymore.</p>;
+  if (obligation === undefined) return <p className="py-2 text-ink-3 text-xs">This reply is no longer pending.</p>;
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2">
       <p dir="auto" className="wrap-break-word line-clamp-6 text-xs">

@@ -21,7 +21,7 @@ const SHOWN = 20;
 const STATE_WORD: Record<WebhookDeliveryState, string> = {
   waiting: 'waiting',
   delivered: 'delivered',
-  withdrawn: 'withdrawn: no longer needed',
+  withdrawn: 'withdrawn (no longer needed)',
   'gave-up': 'gave up',
 };
 
@@ -49,25 +49,25 @@ export function WebhookPanel() {
   if (webhook === null) {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">
-        {problem ?? 'No webhook is configured.'} Start the server with <code>INTERLUDE_WEBHOOK_URL</code>, and with{' '}
-        <code>INTERLUDE_WEBHOOK_SECRET</code> to sign its calls. It is then called for new inbox items. A Slack webhook
-        URL works.
+        {problem ?? 'No webhook is configured.'} To post new inbox items to a webhook, start the server with{' '}
+        <code>INTERLUDE_WEBHOOK_URL</code>. Slack webhook URLs work. To sign the calls, also set{' '}
+        <code>INTERLUDE_WEBHOOK_SECRET</code>.
       </p>
     );
   }
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
       <p className="text-ink-2">
-        {webhook.host} is called for{' '}
-        {webhook.kinds.length === INBOX_KINDS.length ? 'all kinds of items' : plural(webhook.kinds.length, 'kind')},{' '}
-        {webhook.signed ? 'signed' : 'not signed'}.
+        New inbox items of{' '}
+        {webhook.kinds.length === INBOX_KINDS.length ? 'all kinds' : plural(webhook.kinds.length, 'kind')} are posted to{' '}
+        {webhook.host}, {webhook.signed ? 'signed' : 'not signed'}.
         {waiting > 0 && ` ${plural(waiting, 'delivery', 'deliveries')} waiting.`}
       </p>
       {mayAct && <TestCall />}
       {log.data.deliveries.length === 0 ? (
         <p className="text-ink-3">No deliveries yet.</p>
       ) : (
-        <ul aria-label="Newest deliveries">
+        <ul aria-label="Recent deliveries">
           {log.data.deliveries.map((delivery) => (
             <Delivery key={delivery.id} delivery={delivery} />
           ))}

@@ -29,7 +29,6 @@ export class ActionStore extends Store {
     this.#onFailure = onFailure;
   }
 
-  /** Changes with every update. */
   get version(): number {
     return this.#version;
   }

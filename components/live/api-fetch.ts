@@ -5,7 +5,7 @@ import { hasPageEnded, personId } from '@/components/ui/browser-storage';
  * Sends this page's requests; null for the browser's own fetch with its cookie. An embed sets its own fetch before its
  * first request. It then uses no cookie, shares nothing between tabs and stores nothing.
  */
-export const page: { fetch: typeof fetch | null } = { fetch: null };
+export const pageTransport: { fetch: typeof fetch | null } = { fetch: null };
 
 /** Requests count as use for this long after an input, in milliseconds. */
 const PRESENT_MS = 60_000;
@@ -37,7 +37,7 @@ export function pageHeaders(): Record<string, string> {
 export async function apiFetch(
   path: string,
   init: RequestInit,
-  send: typeof fetch = page.fetch ?? fetch,
+  send: typeof fetch = pageTransport.fetch ?? fetch,
 ): Promise<Response> {
   if (hasPageEnded()) throw new TypeError('You signed out. Reload the page to sign in again.');
   return send(API_ADDRESS + path, {

@@ -15,10 +15,10 @@ const WORD: Record<ConnectionStatus, string> = {
 };
 
 const MEANING: Record<ConnectionStatus, string> = {
-  connecting: 'Opening the live connection',
+  connecting: 'Connecting for live updates',
   live: 'This page is up to date',
-  reconnecting: 'Offline. The page catches up when the server is back',
-  gap: 'Offline for too long: the page was reloaded and is up to date',
+  reconnecting: 'Offline. The page will update when the server is back',
+  gap: 'Reloaded after a long outage. This page is up to date',
   'signed-out': 'Signed out. Sign in again',
 };
 

@@ -1,6 +1,6 @@
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import { personId } from '@/components/ui/browser-storage';
-import { apiFetch, page } from './api-fetch';
+import { apiFetch, pageTransport } from './api-fetch';
 import { type ConnectionState, initialConnectionState, nextConnectionState } from './connection-state';
 import type { TopicReader } from './live-connection';
 import type { HubMessage, PageMessage, Port } from './port-messages';
@@ -36,7 +36,7 @@ export class LiveClient {
   constructor() {
     this.#port = openPort((port) => this.#attach(port));
     this.#attach(this.#port);
-    if (!page.fetch) this.#holdLock();
+    if (!pageTransport.fetch) this.#holdLock();
     addEventListener('online', this.wake);
     addEventListener('offline', () => this.#post({ type: 'doubt' }));
     document.addEventListener('visibilitychange', () => {
@@ -150,7 +150,7 @@ const LOAD_AGAIN_MS = 3_000;
  * Failure: if the worker script can't be loaded (an old page after an upgrade), a hub in this page replaces it.
  */
 function openPort(replace: (port: Port) => void): Port {
-  if (page.fetch || typeof SharedWorker === 'undefined') return portOfThisPage();
+  if (pageTransport.fetch || typeof SharedWorker === 'undefined') return portOfThisPage();
   try {
     const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
       type: 'module',

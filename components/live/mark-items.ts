@@ -7,4 +7,4 @@ export function asShown(items: readonly InboxItem[]): NonNullable<MarkInbox['ite
 }
 
 /** Shown when items stayed unmarked. */
-export const CHANGED_MEANWHILE = 'new items arrived meanwhile. Review them and try again.';
+export const CHANGED_MEANWHILE = 'the items have changed. Review them and try again.';

@@ -9,9 +9,7 @@ export function SignedOutWords() {
   const next = `${usePathname()}${query === '' ? '' : `?${query}`}`;
   return (
     <p role="alert" className="flex flex-wrap items-baseline gap-x-3 bg-failed-soft px-4 py-2 text-failed text-xs">
-      <span>
-        Your sign-in has ended: you signed out, an admin ended it, or it expired. This page is no longer updated.
-      </span>
+      <span>You signed out, an admin signed you out, or your sign-in expired. This page no longer updates.</span>
       <a href={withBasePath(`/sign-in?next=${encodeURIComponent(next)}`)} className="underline">
         Sign in again
       </a>

@@ -1,7 +1,7 @@
 'use client';
 
 import { useEffect, useState } from 'react';
-import { page } from './api-fetch';
+import { pageTransport } from './api-fetch';
 
 /**
  * An `<img>` source for bytes from the API: the URL itself, or a blob URL where the page has its own fetch.
@@ -11,7 +11,7 @@ import { page } from './api-fetch';
 export function useSource(href: string | undefined): string | undefined {
   const [blobUrl, setBlobUrl] = useState<string>();
   useEffect(() => {
-    const load = page.fetch;
+    const load = pageTransport.fetch;
     if (load === null || href === undefined) return;
     let address: string | null = null;
     const controller = new AbortController();
@@ -30,5 +30,5 @@ export function useSource(href: string | undefined): string | undefined {
       if (address !== null) URL.revokeObjectURL(address);
     };
   }, [href]);
-  return page.fetch === null ? href : blobUrl;
+  return pageTransport.fetch === null ? href : blobUrl;
 }

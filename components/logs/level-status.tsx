@@ -81,7 +81,7 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
     return { tone: 'waiting', parts: [...requested, plain(why), ...remaining] };
   }
   if (level === desired.level && since !== null) {
-    const end = desired.expiresAt === null ? [plain(', until it is changed')] : back(base, desired.expiresAt - now);
+    const end = desired.expiresAt === null ? [plain(', until changed')] : back(base, desired.expiresAt - now);
     const away = isAway ? [plain(`; ${awayText(agent, clock)}`)] : [];
     return { tone: 'plain', parts: [plain(`${level} since ${clock(since)}`), ...end, ...away] };
   }
@@ -113,8 +113,8 @@ function setBy(by: string): string {
 
 function awayText({ connectedSince }: LevelSource, clock: Clock): string {
   return connectedSince === null
-    ? 'no runner of this agent has connected yet'
-    : `agent away since ${clock(connectedSince)}`;
+    ? 'this agent’s runner has not connected yet'
+    : `agent offline since ${clock(connectedSince)}`;
 }
 
 function back(base: string | null, leftMs: number): LevelPart[] {

@@ -22,7 +22,7 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
       {/* The level filter shows the same five words. */}
       <span aria-hidden="true" className="-mr-1 text-ink-3">
-        Runner writes
+        Runner level
       </span>
       <LevelRadios
         requested={target === null ? level : (target.level ?? base)}
@@ -160,7 +160,7 @@ export function LevelRadios(props: {
           role="radio"
           aria-checked={level === requested}
           tabIndex={level === focused ? 0 : -1}
-          title={level === written ? 'written now' : undefined}
+          title={level === written ? 'current level' : undefined}
           aria-disabled={isOff}
           onClick={() => !isOff && onPick(level)}
           onKeyDown={(event) => move(event, index)}

@@ -5,7 +5,7 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ScanSearch } from 'lucide';
 import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState } from 'react';
-import { page } from '@/components/live/api-fetch';
+import { pageTransport } from '@/components/live/api-fetch';
 import { useHydrated, useNow } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatAgo, plural } from '@/components/ui/duration';
@@ -243,7 +243,7 @@ function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void
         </button>
       )}
       {/* The URL of an iframe can't be opened on its own. */}
-      {hasLink && page.fetch === null && (
+      {hasLink && pageTransport.fetch === null && (
         <CopyButton
           label="Copy link to line"
           icon="link"

@@ -20,7 +20,7 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
     <span aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2 text-2xs">
       {state.kind === 'failed' && (
         <span className="text-failed">
-          Not saved: <Name text={state.reason} />
+          Could not save: <Name text={state.reason} />
         </span>
       )}
       <ConfirmButton
@@ -45,7 +45,7 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;
   return (
     <div className="border-line-strong border-l-2 pl-2 text-xs">
-      <p className="text-2xs text-ink-3">Written since, but not marked as a reply:</p>
+      <p className="text-2xs text-ink-3">Newer message that may be the reply:</p>
       <p dir="auto" className="wrap-break-word line-clamp-6 text-ink-2">
         <Words text={toPlainText(candidate.text)} />
       </p>
@@ -62,7 +62,7 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
         )}
         {state.kind === 'failed' && (
           <span className="text-failed">
-            Not accepted: <Name text={state.reason} />
+            Could not accept the reply: <Name text={state.reason} />
           </span>
         )}
       </p>

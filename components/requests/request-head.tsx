@@ -21,7 +21,7 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
       <Glyph name={isOpen ? 'waiting' : 'lost'} className="relative top-[1.5px]" />
       <span className="min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:basis-[calc(100%-20px)]">
         {tool !== null && (
-          // Set as code, because a tool may be called “Allowed”.
+          // Shown in code font: a tool may be named “Allowed”.
           <code className="mr-2 font-medium text-ink">
             <Name text={tool} max={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} layout="tool" />
           </code>

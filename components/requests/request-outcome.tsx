@@ -94,7 +94,7 @@ export function CannotAnswer(props: { stopped: string | null; refusal: string | 
   }
   return (
     <p className="mt-1.5 pl-5 text-ink-2 text-xs">
-      Can’t be answered here: <Name text={refusal} />.
+      You can’t answer here: <Name text={refusal} />.
     </p>
   );
 }
@@ -121,7 +121,7 @@ export function AnswerStatus(props: { item: RequestItem; isPending: boolean; fai
   const { item, isPending, failure } = props;
   return (
     <>
-      {isPending && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerText(item)}, on its way to the agent…</p>}
+      {isPending && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerText(item)}. Sending to the agent…</p>}
       <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
         {failure !== null && !isPending && (
           <>

@@ -151,7 +151,7 @@ export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | '
         Wake the agent when a background command ends
       </button>
       <p className="mt-1 pl-[38px] text-2xs text-ink-3">
-        This agent isn’t notified of that. Interlude can start a turn with the result.
+        The agent isn’t notified when a command ends. Interlude can start a turn with the result.
       </p>
       {error !== null && (
         <p role="alert" className="mt-1 pl-[38px] text-failed">
@@ -181,7 +181,9 @@ export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded:
     <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">
       {isSure === true ? (
         <>
-          <p className="mb-1.5">This ends its agent and runner. Anything still running after 5 seconds is stopped.</p>
+          <p className="mb-1.5">
+            This stops the agent and its runner. Anything still running after 5 seconds is killed.
+          </p>
           <div className="flex flex-wrap gap-2">
             <button
               ref={button}

@@ -35,7 +35,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
         </p>
         {command !== null && (
           <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2 pl-5 text-ink-2">
-            {away.agentGoesOn ? 'To watch it again' : 'To continue'}, run this on its machine, in Interlude’s folder:
+            {away.agentGoesOn ? 'To follow it again' : 'To continue'}, run this on its machine, in Interlude’s folder:
             <code className="min-w-0 break-all font-mono text-2xs text-ink">
               <Name text={command} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
             </code>
@@ -54,21 +54,24 @@ function isInTerminal(agent: AgentSummary | null): boolean {
 
 function titleOf({ agentGoesOn, isSilent, isUnreachable }: SessionAway, agent: AgentSummary | null): string {
   if (isUnreachable) return 'Agent unreachable';
-  if (agentGoesOn && isInTerminal(agent)) return 'Terminal not watched';
+  if (agentGoesOn && isInTerminal(agent)) return 'Terminal not followed';
   return isSilent ? 'No signal' : 'Runner gone';
 }
 
 function meaningOf(session: SessionSummary, away: SessionAway): string {
   const { agentGoesOn, isSilent, isUnreachable } = away;
   if (isUnreachable) {
-    const closed = wentSilent(session) ? 'Running items were closed. ' : '';
+    const closed = wentSilent(session) ? 'Running turns and tasks were closed. ' : '';
     return `${closed}Restart the agent where it runs. The session continues once it answers.`;
   }
-  if (agentGoesOn) return 'The agent keeps running unseen. Restart its runner to see it again.';
+  if (agentGoesOn)
+    return 'The agent is still running, but Interlude can’t see it. Restart its runner to follow it again.';
   if (hasOpenWork(session)) {
     return `${isSilent ? 'The agent may have stopped;' : 'The agent most likely stopped with it;'} running items may be out of date.`;
   }
-  return isSilent ? 'Nothing was running.' : 'Nothing was running. Your messages will be delivered when it is back.';
+  return isSilent
+    ? 'Nothing was running.'
+    : 'Nothing was running. Your messages will be delivered when the runner is back.';
 }
 
 /** The command that restarts the runner; null for runners that Interlude didn’t start. */

@@ -54,10 +54,10 @@ export function EvidencePopover(props: {
             {away !== null && (
               <Row source="connection" decided={evidence.source} at={away.lastHeardAt}>
                 {away.isUnreachable
-                  ? 'its runner can’t reach it'
+                  ? 'the runner can’t reach the agent'
                   : away.isSilent
                     ? 'no signal for too long'
-                    : 'its runner is gone'}
+                    : 'the runner is gone'}
               </Row>
             )}
             {SOURCES.map((source) => {
@@ -143,7 +143,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
     case 'request':
       return <Words text={of.request?.value ?? ''} />;
     case 'message':
-      return 'on its way to the agent';
+      return 'being delivered to the agent';
     case 'report': {
       const { report } = of;
       if (report === undefined) return null;
@@ -164,7 +164,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
               </a>
             </>
           )}
-          {report.isOutdated && ' (a newer message exists)'}
+          {report.isOutdated && ' (outdated by a newer message)'}
         </>
       );
     }
@@ -197,11 +197,11 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
 const RULE_WORDS: Record<StateRule, string> = {
   1: 'because its process has ended.',
   2: 'because it waits for an answer.',
-  3: 'because there is no signal from it.',
+  3: 'because it has stopped sending signals.',
   4: 'because a message is newer than the agent’s last record.',
   5: 'because the agent or its last turn failed.',
   6: 'because the agent reports it and is idle.',
-  7: 'because the agent reports it and has not run long enough to count as resumed.',
+  7: 'because the agent reported it and has not run long enough to count as resumed.',
   8: 'because it is running, although it reported that it was done.',
   9: 'because it is running, although it reported that it was idle.',
   10: 'because it is idle while its tasks run.',
@@ -209,7 +209,7 @@ const RULE_WORDS: Record<StateRule, string> = {
   12: 'because the agent reports it and was active until recently.',
   13: 'because it is idle, although it reported that it was working.',
   14: 'because its records show it.',
-  15: 'because nothing has been observed yet.',
+  15: 'because there are no observations yet.',
   16: 'because it is working but has sent nothing for ten minutes.',
 };
 
@@ -244,7 +244,7 @@ function DeliveryVerdict({ session }: { session: SessionSummary }) {
       </p>
       {unnamedCount > 0 && (
         <p className="pl-[18px]">
-          {plural(unnamedCount, 'rejected record')} of its {producers.length === 1 ? 'outbox' : 'outboxes'}{' '}
+          {plural(unnamedCount, 'rejected record')} from its {producers.length === 1 ? 'outbox' : 'outboxes'}{' '}
           {unnamedCount === 1 ? 'names' : 'name'} no session and may belong to this one (
           <Link
             prefetch={false}
@@ -268,14 +268,14 @@ function DeliveryVerdict({ session }: { session: SessionSummary }) {
           ))}
         </ul>
       )}
-      {missing.length > SHOWN && <p className="pl-[18px] text-ink-3">Earlier ones are in the transcript.</p>}
+      {missing.length > SHOWN && <p className="pl-[18px] text-ink-3">Earlier losses are in the transcript.</p>}
     </>
   );
 }
 
 /** `Complete to #812`, with one number per outbox. */
 function completeTo(producers: readonly ProducerSummary[]): string {
-  if (producers.length === 0) return 'Nothing delivered yet';
+  if (producers.length === 0) return 'No records delivered yet';
   return `Complete to ${producers.map(({ lastSeq }) => `#${lastSeq.toLocaleString('en')}`).join(', ')}`;
 }
 

@@ -11,7 +11,7 @@ import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { ConfirmButton } from './confirm-button';
+import { ConfirmAction } from './confirm-action';
 import { type Column, FactTable, Section } from './fact-table';
 import { ROLE_WORD, scopeInWords } from './role-labels';
 import { NewTokenNotice, TokenForm } from './token-form';
@@ -42,7 +42,7 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
   const revoked = credentials.filter(({ kind, revokedAt }) => kind === 'token' && revokedAt !== null);
   const nameOf = (id: string | null) => credentials.find((one) => one.id === id)?.name ?? 'the server’s own token';
   const end = (id: string, name: string, word = 'End') => (
-    <ConfirmButton
+    <ConfirmAction
       of={id}
       word={word}
       name={name}
@@ -151,14 +151,14 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
       <Section
         title="Embeds"
         count={embeds.length}
-        about="Frames in other people’s pages. Each ends after 15 minutes unless its console renews it."
+        about="Frames on other sites. Each ends after 15 minutes unless the site renews its token."
       >
         <List
           rows={embeds}
           empty={
             <p className="max-w-prose text-pretty text-ink-3 text-xs">
-              No embeds right now. To show a session, a log or all sessions in your own page, create a token with the
-              role Issuer for its backend. See <code className="text-ink-2">docs/embedding.md</code> for the steps.
+              No embeds right now. To show a session, a log or all sessions on your own site, create a token with the
+              Issuer role for its backend. See <code className="text-ink-2">docs/embedding.md</code> for the steps.
             </p>
           }
         >
@@ -171,7 +171,7 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
                 { name: 'Shows', cell: ({ scope, role }) => <Words text={scopeInWords(scope, role)} /> },
                 ROLE,
                 {
-                  name: 'In pages of',
+                  name: 'On pages from',
                   before: 'in',
                   cell: ({ parentOrigin }) => <Words text={parentOrigin ?? 'no page'} />,
                 },

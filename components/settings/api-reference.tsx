@@ -24,7 +24,7 @@ export function ApiReference({ document, origin }: { document: OpenApiDocument; 
           <WithCode text={info.description} />
         </p>
         <p className="max-w-prose text-ink-2">
-          Paths are below <code>{API_ADDRESS}</code>, except for sign-in and <code>/metrics</code>. Tools can read{' '}
+          Paths start with <code>{API_ADDRESS}</code>, except for sign-in and <code>/metrics</code>. For tools, download{' '}
           <a href={`${API_ADDRESS}/openapi.json`} download="interlude-openapi.json" className={LINK}>
             the OpenAPI 3.1 document
           </a>

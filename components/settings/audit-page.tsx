@@ -16,7 +16,7 @@ import { Icon } from '@/components/ui/icon';
 import { type AuditFilter, filterIn, paramsOf } from './audit-filter';
 import { AuditFilterBar } from './audit-filter-bar';
 import { AuditRow } from './audit-row';
-import { useAct } from './confirm-button';
+import { useAct } from './confirm-action';
 
 const PAGE = 50;
 const MAX_PAGE = 1_000;
@@ -42,8 +42,8 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
         Audit
       </h2>
       <p className="mt-0.5 max-w-prose text-pretty text-ink-3 text-xs">
-        Everything people and programs did here, including what was refused. Each entry contains the hash of the
-        previous one, so a changed or removed entry can be detected. For what agents say, see their logs and sessions.
+        All actions by people and programs, including refused ones. Each entry contains the hash of the previous one, so
+        a changed or removed entry can be detected. Agents’ own output is in their logs and sessions.
       </p>
       <div className="mt-3 flex flex-wrap gap-x-3 gap-y-2">
         <AuditCheckButton />
@@ -79,7 +79,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
         empty={
           <p className="border-line border-t py-3 text-ink-3">
             {isFiltered
-              ? `No ${removed === null ? '' : 'remaining '}entries match. Enter each value in full.`
+              ? `No ${removed === null ? '' : 'remaining '}entries match. Filters match whole values only.`
               : 'No entries yet. Sign-ins, messages, decisions and other actions will appear here.'}
           </p>
         }
@@ -101,7 +101,7 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
       </List>
       {removed !== null && !state.hasMore && !state.isLoading && (
         <p className="py-3 text-2xs text-ink-3">
-          Entries up to number {removed.upTo.toLocaleString('en')} were removed because of their age, most recently on{' '}
+          Retention removed the entries up to number {removed.upTo.toLocaleString('en')}, most recently on{' '}
           <CalendarDay at={removed.at} />.
         </p>
       )}
@@ -154,10 +154,10 @@ function AuditCheckButton() {
         className={BUTTON}
       >
         <Icon of={ShieldCheck} size={13} />
-        {isSending ? 'Checking…' : 'Check the chain'}
+        {isSending ? 'Verifying…' : 'Verify the log'}
       </button>
       <div role="status" className="basis-full text-xs">
-        {failure !== null && <p className="text-failed">The check failed: {failure}</p>}
+        {failure !== null && <p className="text-failed">The log could not be verified: {failure}</p>}
         {failure === null && check !== null && <CheckResult check={check} />}
       </div>
     </>
@@ -173,15 +173,15 @@ function CheckResult({ check: { entries, head, brokenAt, removed } }: { check: A
       </p>
     );
   }
-  if (entries === 0) return <p className="text-ink-2">There are no entries to check yet.</p>;
+  if (entries === 0) return <p className="text-ink-2">No entries to verify yet.</p>;
   const newest = ((removed?.upTo ?? 0) + entries).toLocaleString('en');
   return (
     <div className="max-w-prose rounded-md bg-sunken px-3 py-2 text-ink-2">
       <p>
         <span className="font-medium text-working">The chain is intact.</span>{' '}
         {entries === 1 ? 'It has one entry,' : `It has ${entries.toLocaleString('en')} entries. The newest is`} number{' '}
-        {newest}, with the hash below. Store the hash elsewhere to prove later that nothing up to this entry was
-        changed:
+        {newest}, with the hash below. Store the hash elsewhere to prove later that this entry and all earlier ones are
+        unchanged:
       </p>
       <p className="mt-1 flex items-start gap-3">
         <code className="min-w-0 flex-1 text-ink [overflow-wrap:anywhere]">{head}</code>
@@ -189,8 +189,8 @@ function CheckResult({ check: { entries, head, brokenAt, removed } }: { check: A
       </p>
       {removed?.upTo !== undefined && (
         <p className="mt-1">
-          It starts at number {(removed.upTo + 1).toLocaleString('en')}: older entries were removed because of their
-          age, most recently on <CalendarDay at={removed.at} />.
+          It starts at number {(removed.upTo + 1).toLocaleString('en')}: retention removed older entries, most recently
+          on <CalendarDay at={removed.at} />.
         </p>
       )}
     </div>

@@ -72,7 +72,7 @@ function Details({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditFi
           <Name text={sessionId} />
         </Fact>
       )}
-      {times > 1 && <Fact name="Times">{times}; this is the newest</Fact>}
+      {times > 1 && <Fact name="Times">{times} (newest shown)</Fact>}
       <Fact name="Request">
         <code>
           <Name text={target} />

@@ -9,7 +9,7 @@ import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/day';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { ConfirmButton, useAct } from './confirm-button';
+import { ConfirmAction, useAct } from './confirm-action';
 import { FactTable, Section } from './fact-table';
 import { ROLE_WORD } from './role-labels';
 
@@ -35,7 +35,7 @@ export function MembersPage(props: { initial: MemberList; ownId: string; provide
     update((list) => ({ ...list, members: list.members.map((one) => (one.id === id ? member : one)) }));
   };
   const isEmpty = members.length === 0;
-  const about = `People who have signed in with ${provider ?? 'an identity provider'}. Their groups there set their role, unless an admin sets another one here. Changes take effect within two seconds, even for people who are signed in. Blocking doesn’t revoke the tokens they created: do that under Access.`;
+  const about = `People who have signed in with ${provider ?? 'an identity provider'}. Their groups there set their role, unless an admin sets another one here. Changes take effect within two seconds, even for people who are signed in. Blocking a member doesn’t revoke the tokens they created: revoke those under Access.`;
   return (
     <Section title="Members" count={isEmpty ? undefined : members.length} about={isEmpty ? undefined : about}>
       <List rows={members} what="members" state={state} empty={<NoMembers provider={provider} />}>
@@ -60,7 +60,7 @@ export function MembersPage(props: { initial: MemberList; ownId: string; provide
                 name: 'Block',
                 className: 'text-right',
                 cell: ({ id, name, blockedAt }) => (
-                  <ConfirmButton
+                  <ConfirmAction
                     of={`${id} ${blockedAt !== null}`}
                     word={blockedAt === null ? 'Block' : 'Unblock'}
                     name={quoted(name)}
@@ -133,8 +133,8 @@ function NoMembers({ provider }: { provider: string | null }) {
       {provider === null ? (
         <>
           <p>
-            No identity provider is configured, so everyone signs in on this machine as its admin. Configure one for a
-            team: people sign in with the account they already have, and their groups set their roles.
+            No identity provider is configured, so everyone who signs in on this machine is an admin. Configure one for
+            a team: people sign in with the account they already have, and their groups set their roles.
           </p>
           <p>
             Register Interlude with your provider (Keycloak, Entra ID, Okta, Google, GitLab, …), then start it with{' '}

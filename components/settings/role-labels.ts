@@ -6,21 +6,21 @@ export const ROLE_WORD: Record<Role, string> = {
   admin: 'Admin',
   owner: 'Owner',
   runner: 'Runner',
-  issuer: 'Issuer of embeds',
+  issuer: 'Embed issuer',
   timer: 'Timer',
   monitor: 'Monitor',
 };
 
 /** Permissions of a role, worded to follow “can”. */
 export const ROLE_CAN: Record<Role, string> = {
-  viewer: 'read everything, but change nothing',
+  viewer: 'read everything but change nothing',
   operator: 'read everything, write to agents and answer their requests',
   admin: 'read everything, write to agents, answer their requests and manage access',
   owner: 'do everything, including sending records as any agent',
-  runner: 'send records of its agents and receive their commands, but not read sessions or answer requests',
-  issuer: 'create tokens for embeds, and nothing else',
-  timer: 'trigger scheduled work, and nothing else',
-  monitor: 'read the server’s metrics, and nothing else',
+  runner: 'send records for its agents and receive their commands, but not read sessions or answer requests',
+  issuer: 'only create tokens for embeds',
+  timer: 'only trigger scheduled work',
+  monitor: 'only read the server’s metrics',
 };
 
 /** The scope of a credential: `agent builder`, `agents with ids starting with ci-`, `everything`. */

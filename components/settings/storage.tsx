@@ -22,7 +22,7 @@ interface Part {
 export function DatabaseSize({ initial }: { initial: Storage | null }) {
   const { storage, error, isLooking, again } = useStorage(initial);
   return (
-    <Section title="Database" about="The size of each part. Free space is reused before the database grows.">
+    <Section title="Database" about="Size of the database by kind of data. Free space is reused before the file grows.">
       <p className="flex min-h-6 flex-wrap items-baseline gap-x-3 pb-1 text-2xs text-ink-3">
         <button
           type="button"
@@ -46,8 +46,7 @@ function Taken({ storage: { at, method } }: { storage: Storage }) {
   return (
     <>
       Updated <Moment at={at} seconds />
-      {method === 'estimated' &&
-        '; sizes of parts are estimated from samples, because this database doesn’t report them'}
+      {method === 'estimated' && '; sizes are estimated from samples, because this database doesn’t report them'}
     </>
   );
 }
@@ -79,7 +78,7 @@ function partsOf({ parts, bytes: all, freeBytes }: Storage): Part[] {
   const free = {
     id: 'free',
     name: 'Free',
-    about: 'space left by removed data',
+    about: 'space freed by removed data',
     bytes: freeBytes,
     share: freeBytes / all,
   };
@@ -98,14 +97,14 @@ function columnsOf({ method }: Storage): Column<Part>[] {
 
 /** Names and contents of the parts. */
 const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
-  events: { name: 'Events', about: 'records of agents' },
+  events: { name: 'Events', about: 'records from agents' },
   views: { name: 'Sessions and agents', about: 'lists and transcripts' },
-  logs: { name: 'Log lines', about: 'logs of agents' },
+  logs: { name: 'Log lines', about: 'agents’ log lines' },
   search: { name: 'Search indexes', about: 'for searching logs and sessions' },
-  commands: { name: 'Commands and inbox', about: 'people’s requests, and inbox items' },
+  commands: { name: 'Commands and inbox', about: 'commands from people, and inbox items' },
   attachments: { name: 'Attachments', about: 'images and files in messages' },
-  audit: { name: 'Audit', about: 'actions of people and programs' },
-  quarantine: { name: 'Rejected records', about: 'rejected records' },
+  audit: { name: 'Audit', about: 'actions by people and programs' },
+  quarantine: { name: 'Rejected records', about: 'records the server rejected' },
   insights: { name: 'Insights', about: 'failures and signals found in logs' },
   webhooks: { name: 'Webhooks', about: 'deliveries' },
   access: { name: 'Access', about: 'tokens, sign-ins and members' },
@@ -163,21 +162,26 @@ export function retentionRows({ days, elsewhereDays, auditDays, maxBytes, logs }
     ...byState.map(({ limit, states }) => ({
       ...rule(
         'RETENTION_DAYS_BY_STATE',
-        'Turns of some sessions',
+        'Turns, by session state',
         `sessions in state: ${states.join(', ')}`,
         forDays(limit),
       ),
       id: states.join(),
     })),
-    rule('RETENTION_MIB', 'All but the logs', 'beyond this size, the oldest turns are removed earlier', upTo(maxBytes)),
-    rule('LOG_RETENTION_DAYS', 'Log lines', 'of every agent', forDays(logs.days)),
+    rule(
+      'RETENTION_MIB',
+      'Everything except logs',
+      'beyond this size, the oldest turns are removed earlier',
+      upTo(maxBytes),
+    ),
+    rule('LOG_RETENTION_DAYS', 'Log lines', 'of all agents', forDays(logs.days)),
     rule(
       'LOG_RETENTION_MIB',
-      'Log of each agent',
+      'Each agent’s log',
       'beyond this size, the oldest lines are removed earlier',
       upTo(logs.maxBytes),
     ),
-    rule('AUDIT_RETENTION_DAYS', 'Audit', 'actions of people and programs', forDays(auditDays)),
+    rule('AUDIT_RETENTION_DAYS', 'Audit', 'actions by people and programs', forDays(auditDays)),
   ];
 }
 
@@ -202,10 +206,10 @@ function inMebibytes(bytes: number): string {
 }
 
 const COMMANDS = [
-  { command: 'db backup <file>', about: 'writes a consistent copy that Interlude can open' },
-  { command: 'db check', about: 'checks the integrity of all data' },
-  { command: 'db vacuum', about: 'returns free space to the disk' },
-  { command: 'db copy <from> <to>', about: 'copies everything to another file or libSQL server' },
+  { command: 'db backup <file>', about: 'write a consistent copy that Interlude can open' },
+  { command: 'db check', about: 'check the integrity of all data' },
+  { command: 'db vacuum', about: 'return free space to the disk' },
+  { command: 'db copy <from> <to>', about: 'copy everything to another file or libSQL server' },
 ] as const;
 
 /** Commands for the database, run on the server's machine. */
@@ -245,7 +249,7 @@ export function RetentionTable({ rules, initial }: { rules: RetentionRules; init
       about={
         <>
           The oldest data is removed first, with a note in the transcript. Open turns, running tasks, requests and
-          pending replies are kept at any age. The server’s environment sets the limits. See{' '}
+          pending replies are kept regardless of age. Environment variables of the server set the limits. See{' '}
           <code className="text-ink-2">docs/database.md</code> for details.
         </>
       }

@@ -9,7 +9,7 @@ import { postJson } from '@/components/live/fetch-json';
 import { useHydrated } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
-import { useAct } from './confirm-button';
+import { useAct } from './confirm-action';
 import { ROLE_CAN } from './role-labels';
 
 type TokenRole = NewTokenRequest['role'];
@@ -30,8 +30,8 @@ export const EMPTY_TOKEN: TokenDraft = { role: 'runner', reach: 'agent', agent: 
 
 /** Most common first. */
 export const TOKEN_ROLES: readonly { role: TokenRole; word: string }[] = [
-  { role: 'runner', word: 'Runner: sends records of its agents' },
-  { role: 'viewer', word: 'Viewer: reads' },
+  { role: 'runner', word: 'Runner: sends records for its agents' },
+  { role: 'viewer', word: 'Viewer: reads everything' },
   { role: 'operator', word: 'Operator: reads and writes to agents' },
   { role: 'issuer', word: 'Issuer: creates tokens for embeds' },
   { role: 'admin', word: 'Admin: everything' },
@@ -157,7 +157,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
             value={draft.name}
             onChange={(event) => set({ name: event.target.value })}
             maxLength={100}
-            placeholder="named after its role and agent"
+            placeholder="defaults to the role and agent"
             autoComplete="off"
             className={INPUT}
           />
@@ -197,7 +197,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
 
 const REACH_WORD: Record<TokenDraft['reach'], string> = {
   agent: 'One agent',
-  prefix: 'Agents with an id prefix',
+  prefix: 'Agents by id prefix',
   everything: 'Every agent',
 };
 
@@ -268,15 +268,15 @@ export function tokenCommands(
   const agent = scope.kind === 'agents' ? (scope.ids[0] ?? null) : null;
   const file = `${(agent ?? role).replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 60) || role}.token`;
   const keep = {
-    what: 'Save it to a file that only you can read: run this command, paste the token, then press Enter and Ctrl-D.',
+    what: 'Save the token to a file that only you can read: run this command, paste the token, then press Enter and Ctrl-D.',
     command: `install -m 600 /dev/stdin ${file}`,
   };
   if (role === 'runner') {
     const as = agent === null ? '' : ` --agent ${shellWord(agent)}`;
     const run = `npx interlude runner claude${as} \\\n  --url ${origin} \\\n  --token-file ${file}`;
-    return [keep, { what: 'Start a runner with it, for Claude Code or another agent:', command: run }];
+    return [keep, { what: 'Start a runner with this token, for Claude Code or another agent:', command: run }];
   }
   const path = role === 'issuer' ? 'me' : role === 'admin' ? 'credentials' : 'sessions';
   const call = `(printf 'Authorization: Bearer '; cat ${file}) | curl -H @- ${origin}/api/v1/${path}`;
-  return [keep, { what: 'Call the API with it:', command: call }];
+  return [keep, { what: 'Call the API with this token:', command: call }];
 }

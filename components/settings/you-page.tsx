@@ -9,7 +9,7 @@ import { ConfirmButton } from '@/components/ui/confirm-button';
 import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Words } from '@/components/ui/name';
-import { useAct } from './confirm-button';
+import { useAct } from './confirm-action';
 import { Section } from './fact-table';
 import { ROLE_CAN, ROLE_WORD } from './role-labels';
 import { spanInWords, Until } from './until';
@@ -54,7 +54,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
         count={others.length}
         about={
           others.length === 0
-            ? 'Nowhere else: this browser is the only one.'
+            ? 'You aren’t signed in anywhere else.'
             : `In ${plural(others.length, 'other browser')}. Signing out takes effect within two seconds.`
         }
       >
@@ -84,7 +84,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
           </>
         )}
         <p role="alert" className="text-failed text-xs">
-          {failure !== null && `Sign-out failed: ${failure}`}
+          {failure !== null && `Could not sign out: ${failure}`}
         </p>
       </Section>
     </div>

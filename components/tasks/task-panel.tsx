@@ -59,7 +59,7 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
               onClick={() => setMax(max + SHOWN * 4)}
               className="text-ink-3 text-xs underline hover:text-ink"
             >
-              Show older tasks of {ordered.length.toLocaleString('en')}
+              Show older tasks ({ordered.length.toLocaleString('en')} in total)
             </button>
           </li>
         )}

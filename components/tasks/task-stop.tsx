@@ -39,7 +39,7 @@ export function TaskStop({ task }: { task: Task }) {
     <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
       {state?.kind === 'failed' && (
         <span className="text-failed">
-          Not stopped: <Name text={state.reason} />
+          Could not stop the task: <Name text={state.reason} />
         </span>
       )}
       <ConfirmButton
@@ -81,7 +81,7 @@ export function TaskWake({ task }: { task: Task }) {
     <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
       {state?.kind === 'failed' && (
         <span className="text-failed">
-          Not woken: <Name text={state.reason} />
+          Could not wake the agent: <Name text={state.reason} />
         </span>
       )}
       <SettledButton

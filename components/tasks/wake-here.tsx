@@ -99,7 +99,7 @@ function BeginTurn(props: {
   useEffect(() => {
     if (isAccepted) notifySent({ kind: 'allowed', reason: null });
   }, [isAccepted]);
-  if (isAccepted) return <p className="py-2 text-ink-2 text-xs">A turn with the result was requested.</p>;
+  if (isAccepted) return <p className="py-2 text-ink-2 text-xs">Requested a turn with the result.</p>;
   const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(task.id)}/wake`;
   const isSending = state.kind === 'sending';
   return (
@@ -124,7 +124,7 @@ function BeginTurn(props: {
           {isSending ? 'Requesting…' : 'Start a turn'}
         </button>
         <span role="alert" className="text-failed">
-          {state.kind === 'failed' && `Not woken: ${state.reason}`}
+          {state.kind === 'failed' && `Could not wake the agent: ${state.reason}`}
         </span>
       </p>
     </div>
@@ -152,7 +152,7 @@ function resultText(task: Task, output: TaskOutput | null): string {
     summary !== null && !isBoilerplate(task) ? summary : '',
     error ?? '',
     written === '' ? '' : `The end of its output:\n${endOf(written)}`,
-    outputFile === null ? '' : `All of its output: ${outputFile}`,
+    outputFile === null ? '' : `Full output: ${outputFile}`,
   ]
     .filter((part) => part !== '')
     .join('\n\n');

@@ -27,7 +27,7 @@ export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
     return steps.flatMap((step) => firstPages(step.map(({ text }) => text)));
   }, [todos, count]);
   const left = todos.length - count;
-  if (todos.length === 0) return <p className="text-ink-3 text-xs">Nothing to do.</p>;
+  if (todos.length === 0) return <p className="text-ink-3 text-xs">No to-dos.</p>;
   return (
     <>
       <ul aria-label="To do" className="space-y-0.5 text-xs">

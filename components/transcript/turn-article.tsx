@@ -113,7 +113,11 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         <div className="my-1 flex items-start gap-2 text-failed text-xs">
           <Glyph name="failed" className="mt-[3px]" />
           <div className="min-w-0">
-            {turn.error === null ? 'The turn failed without a reason.' : <ErrorText text={turn.error.message} />}
+            {turn.error === null ? (
+              'The turn failed. The agent gave no reason.'
+            ) : (
+              <ErrorText text={turn.error.message} />
+            )}
             {turn.error?.code != null && (
               <span className="ml-2 font-mono text-2xs">
                 <Name text={turn.error.code} />
@@ -167,7 +171,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
     return (
       <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
         <Glyph name="lost" />
-        Nobody answered in time
+        No one answered in time
         {inLog}
       </p>
     );

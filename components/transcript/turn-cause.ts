@@ -3,7 +3,7 @@ import { toPlainText } from '@/components/ui/plain-text';
 import { inQuotes, quoted } from '@/components/ui/verbatim';
 import type { TranscriptSlots } from './transcript-slots';
 
-/** A task of another session: the agent was notified of it but not woken by it. */
+/** A task of another session: the agent was notified about it but not woken by it. */
 export interface ForeignTask {
   id: string;
   sessionId: string;
@@ -74,7 +74,7 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
     first === undefined
       ? []
       : [
-          `notified of ${others.length > 0 ? `${cause.foreign.length} tasks` : 'a task'} of ${sessionText(cause.foreign)}`,
+          `notified about ${others.length > 0 ? `${cause.foreign.length} tasks` : 'a task'} in ${sessionText(cause.foreign)}`,
         ];
   return `Between-run turn: ${[...woken, ...notified].join(', ')}`;
 }

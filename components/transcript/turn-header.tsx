@@ -101,12 +101,12 @@ function TimerHead({ reason, setAt }: { reason: string | null; setAt: number | n
   );
 }
 
-/** Tasks of other sessions that the agent was notified of. */
+/** Tasks of other sessions that the agent was notified about. */
 function ForeignTasks({ tasks }: { tasks: readonly ForeignTask[] }) {
   const sessionIds = [...new Set(tasks.map(({ sessionId }) => sessionId))];
   return (
     <>
-      Notified of {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} of{' '}
+      Notified about {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} in{' '}
       {sessionIds.slice(0, MAX_LISTED).map((id) => (
         <SessionLink key={id} id={id} className="font-medium" />
       ))}

@@ -21,7 +21,7 @@ const LINK = /(!?)\[([^[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^[\]]*\])/g;
 /** A link truncated within its target. */
 const CUT_LINK = /!?\[([^[\]]*)\]\([^()\s]*$/;
 const AUTOLINK = /<((?:https?:\/\/|mailto:)[^\s<>]*)>/gi;
-/** Excludes multiplication and globs in code whose marks were removed. */
+/** The lookarounds keep multiplication and globs from counting as emphasis. */
 const EMPHASIS = /(?<![\p{L}\p{N}*/\\])(\*{1,3})(?![\s.,;:*)\]}])([^*]+)(?<![\s/(\\])\1(?![\p{N}*/])/gu;
 const CUT_STRONG = /(?<=^|\s)\*\*(?=[^\s*/.,;:)\]}](?:(?!\*\*).)*$)/su;
 /** Only around several words: a single word in underscores is an identifier. */

@@ -40,7 +40,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
       )}
       {!isFolded && shown.isCut && (
         <p className="mb-1 text-2xs text-ink-3">
-          The end of {wordsOf(text, clampLines)}. Copy copies the whole {label}.
+          Showing the end of {wordsOf(text, clampLines)}. Copy includes the whole {label}.
         </p>
       )}
       <pre

@@ -82,7 +82,7 @@ async function conformance(argv: string[], env: Environment): Promise<ExitCode> 
 async function checkServer(options: Options, env: Environment): Promise<ExitCode> {
   const { timeoutMs, command, ours } = options;
   if (ours || command.length > 0)
-    throw usageError('a command and --ours belong to "conformance runner"', 'conformance server');
+    throw usageError('a command and --ours work only with "conformance runner"', 'conformance server');
   const { url, token } = await serverEndpoint(options, env, undefined, 'owner')();
   if (token === undefined)
     throw new CliError(EXIT.failed, `no token for ${url}; pass its owner’s with --token-file or INTERLUDE_TOKEN`);
@@ -103,7 +103,7 @@ async function checkRunner(options: Options): Promise<ExitCode> {
   const { timeoutMs, ours } = options;
   const command = ours ? [process.execPath, program, 'conformance', 'ours'] : options.command;
   if (ours && options.command.length > 0) throw usageError('pass either a command or --ours', 'conformance runner');
-  if (command.length === 0) throw usageError('put the command of the runner after --', 'conformance runner');
+  if (command.length === 0) throw usageError('put the runner command after --', 'conformance runner');
   const { ends: signal, release } = stopSignals();
   const target = await RunnerTarget.open(command, { timeoutMs, signal });
   try {
@@ -171,7 +171,7 @@ function readOptions(name: string, argv: string[], env: Environment) {
   } as const;
   const { values, positionals } = readFlags(name, own, flags, env);
   if (positionals.length > 0)
-    throw usageError(`unexpected argument "${positionals[0]}"; put the command of the runner after --`, name);
+    throw usageError(`unexpected argument "${positionals[0]}"; put the runner command after --`, name);
   const { only = [], timeout = '20', json = false, ours = false, url, 'token-file': tokenFile } = values;
   const isGroup = (one: string): one is Group => GROUPS.some((group) => group === one);
   if (!only.every(isGroup)) throw usageError(`--only must be one of ${GROUPS.join(', ')}`, name);

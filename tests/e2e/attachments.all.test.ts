@@ -60,9 +60,9 @@ test('a message returns to the composer when the server no longer has its file',
   await composer.fill('Read it');
   await composer.press('Enter');
   const shown = transcriptOf(page);
-  await shown.getByText('No longer on the server: old.txt. Edit the message and attach the files again.').waitFor();
+  await shown.getByText('The server no longer has old.txt. Edit the message and attach the files again.').waitFor();
   await press(shown.getByRole('button', { name: 'Edit' }));
-  await attached.getByRole('alert').getByText('No longer on the server. Attach it again.').waitFor();
+  await attached.getByRole('alert').getByText('The server no longer has this file. Attach it again.').waitFor();
   expect([await composer.inputValue(), await isFocused(composer)]).toEqual(['Read it', true]);
   await shown.getByText('Read it').waitFor({ state: 'hidden' });
   await page.unrouteAll();

@@ -49,7 +49,7 @@ test('one person’s browser state is not sent as the next person, and waits for
   await context.route('**/messages', (route) => route.abort());
   await field(ada).fill('Kept by Ada');
   await field(ada).press('Enter');
-  await ada.getByText('Not sent yet, retrying').waitFor();
+  await ada.getByText('Not sent yet. Retrying…').waitFor();
   await field(ada).fill('Half a thought of Ada');
   await setBlocked('Ada', true);
   await ada.getByRole('alert').filter({ hasText: 'Your sign-in has ended' }).waitFor();

@@ -47,7 +47,7 @@ test('a call that waits for a person has neither spinner nor clock, and no butto
   await page.getByRole('button', { name: 'Bash ls expired' }).waitFor();
   await page.getByText('Expired unanswered').waitFor();
   expect(await page.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
-  await page.getByText('Nobody answered in time').waitFor();
+  await page.getByText('No one answered in time').waitFor();
   // A pinned card shows the expiry, and goes when it is dismissed.
   const tall = Array.from({ length: 60 }, (_, step) => toolCall(`t${step}`, 'Read', { file_path: `${step}.ts` }, 'ok'));
   const words = Array.from({ length: 60 }, (_, step) => message(`m${step}`, `Step ${step}`));

@@ -53,7 +53,7 @@ test('a permission is decided by key, stays in sight, and shows who decided it',
   await page.keyboard.press('a');
   const command = await runner.next('permission.decision');
   expect(command.body).toMatchObject({ requestId: 'q1', behavior: 'allow' });
-  await card.getByText('Allowed, on its way to the agent…').waitFor();
+  await card.getByText('Allowed. Sending to the agent…').waitFor();
   await runner.acknowledge(command, 'done');
   await agent.write(sessionId, [requestResolved('q1', 'allowed')]);
   await card.getByText(/Allowed by operator after/).waitFor();
@@ -89,7 +89,7 @@ test('a task is stopped with two presses, and again after a failure', async () =
   const stop = await runner.next('task.stop');
   expect(stop.body).toEqual({ taskId: 't1', description: 'Nightly build' });
   await runner.acknowledge(stop, 'failed', 'no such task here');
-  await card.getByText(/Not stopped: .*no such task here/).waitFor();
+  await card.getByText(/Could not stop the task: .*no such task here/).waitFor();
   await press(card.getByRole('button', { name: 'Stop “Nightly build”' }));
   await press(card.getByRole('button', { name: 'Press again to stop “Nightly build”' }));
   await runner.acknowledge(await runner.next('task.stop'), 'done');

@@ -61,14 +61,14 @@ test('a message survives a reload while the server is away, and is sent once whe
   await page.route('**/api/v1/sessions/*/messages', refuse);
   await composer.fill('Through the storm');
   await composer.press('Enter');
-  await page.getByText('Not sent yet, retrying').waitFor();
+  await page.getByText('Not sent yet. Retrying…').waitFor();
   await page.reload();
-  await page.getByText('Not sent yet, retrying').waitFor();
+  await page.getByText('Not sent yet. Retrying…').waitFor();
   expect(await said(page, 'Through the storm').count()).toBe(1);
   await page.unroute('**/api/v1/sessions/*/messages', refuse);
   const command = await runner.next('message');
   expect(command.body.text).toBe('Through the storm');
-  await page.getByText('Not sent yet, retrying').waitFor({ state: 'hidden' });
+  await page.getByText('Not sent yet. Retrying…').waitFor({ state: 'hidden' });
   expect(await said(page, 'Through the storm').count()).toBe(1);
   await runner.acknowledge(command, 'failed', 'the agent could not take it');
   await page.getByText('Not delivered: the agent could not take it').waitFor();

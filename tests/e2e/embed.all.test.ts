@@ -144,7 +144,7 @@ test('a frame refuses a token for another console’s pages, and names that cons
   const { sessionId } = await newSession(site);
   const page = await site.open('crossSite', `session=${sessionId}&parentOrigin=${site.originOf('sameSite')}`);
   const frame = await embedIn(page, site.origin);
-  const words = `The token is for pages of ${site.originOf('sameSite')}`;
+  const words = `The token is for pages from ${site.originOf('sameSite')}`;
   await frame.getByText(words).waitFor();
   expect(await frame.getByText('Here I am').count()).toBe(0);
   expect((await embedEvents(page)).at(-1)).toMatchObject({ type: 'state', state: 'error' });

@@ -67,7 +67,7 @@ const PAGES: Record<string, Shown> = {
   'the audit page': {
     path: '/settings/audit',
     until: async (page) => {
-      await press(page, 'Check the chain');
+      await press(page, 'Verify the log');
       await page.getByText('The chain is intact').waitFor();
       await page.locator('summary').first().click();
     },
@@ -195,7 +195,7 @@ describe('an embed', () => {
     'of a log': (frame) => frame.getByText('A line of the log').waitFor(),
     'of all sessions': (frame) => frame.locator('[data-session-row]').first().waitFor(),
     'whose tokens are refused': (frame) => frame.getByText('hasn’t provided a valid token').waitFor(),
-    'whose token is for another console': (frame) => frame.getByText('The token is for pages of').waitFor(),
+    'whose token is for another console': (frame) => frame.getByText('The token is for pages from').waitFor(),
     'in a frame within a frame': (frame) => frame.getByText('inside another frame').waitFor(),
     'outside a frame': (frame) => frame.getByText('This page only works in a frame').waitFor(),
   };

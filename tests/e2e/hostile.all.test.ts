@@ -50,7 +50,7 @@ test('a page stays live with a line of a megabyte and a table of 5,000 rows', as
   const page = await site.loadArmed('/sessions/flood');
   await live(page);
   await page.getByText('row 299').waitFor();
-  await page.getByText('The beginning of 5,000 rows').waitFor();
+  await page.getByText('Showing the beginning of 5,000 rows').waitFor();
   await transcriptOf(page).hover();
   await page.keyboard.press('Home');
   await agent.write('flood', userTurn('r4', 'Alive?', 'Alive'));

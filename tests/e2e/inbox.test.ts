@@ -59,7 +59,7 @@ test('an item links to its subject, shows its claimant to everyone, and stays in
   for (const page of [mine, theirs]) await page.getByText('Ada has this').waitFor();
   await theirs.getByRole('button', { name: 'Take over: “List the files”' }).click();
   // Both signed in with this machine's own link, so they are the same person.
-  for (const page of [mine, theirs]) await page.getByText('You have this').waitFor();
+  for (const page of [mine, theirs]) await page.getByText('Claimed by you').waitFor();
   await agent.write('asks', [requestResolved('q1', 'allowed')]);
   for (const page of [mine, theirs]) {
     await group(page, 'Permissions').getByText('Done').waitFor();
@@ -142,7 +142,7 @@ test('"r" moves to the next request from any page, and a letter answers it in it
   await card.getByText('d', { exact: true }).waitFor();
   await untilPressable(card.getByRole('button', { name: 'Deny', exact: true }));
   await inbox.keyboard.press('d');
-  await card.getByText('Denied, on its way to the agent…').waitFor();
+  await card.getByText('Denied. Sending to the agent…').waitFor();
   await inbox.close();
 });
 
@@ -155,8 +155,8 @@ test('several permissions are allowed with one press, once each was shown comple
     await page.getByRole('region', { name: `Permission: “Permission ${at}”` }).scrollIntoViewIfNeeded();
   }
   await press(page.getByRole('button', { name: 'Allow these 3' }));
-  await expect.poll(() => page.getByText('Allowed, on its way to the agent…').count()).toBe(3);
-  await page.getByText('Allowed. Sending to the agents.').waitFor();
+  await expect.poll(() => page.getByText('Allowed. Sending to the agent…').count()).toBe(3);
+  await page.getByText('Allowed. Sending the answers…').waitFor();
   const detail = await site.read<RequestDetail>('/sessions/asks/requests/m3');
   expect(detail.request.answer).toMatchObject({ behavior: 'allow' });
   await page.close();

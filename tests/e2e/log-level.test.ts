@@ -36,7 +36,7 @@ test('sets a running runner’s level for a time, until it is changed and reset'
   await page.getByLabel('Time limit').selectOption('1 h');
   await page.getByText(/^debug since \d\d:\d\d:\d\d, back to info in 59:\d\d$/).waitFor();
   await page.getByLabel('Time limit').selectOption('until changed');
-  await page.getByText(/^debug since \d\d:\d\d:\d\d, until it is changed$/).waitFor();
+  await page.getByText(/^debug since \d\d:\d\d:\d\d, until changed$/).waitFor();
 
   // At the runner's control port.
   logger.level.set('error', { by: 'control-port' });

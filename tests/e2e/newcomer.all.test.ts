@@ -54,9 +54,9 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
 test('an agent of the demo logs more at level debug', async () => {
   const page = await site.load('/agents/checkout-service/logs');
   const log = page.getByRole('log', { name: 'Agent log' });
-  await log.getByText(/plays the recording test-run as session checkout-service-/).waitFor();
+  await log.getByText(/playing recording test-run as session checkout-service-/).waitFor();
   await log
-    .getByText(/turn started: answers a message$/)
+    .getByText(/turn started: answering a message$/)
     .first()
     .waitFor();
   await log

@@ -112,7 +112,7 @@ test('an ended command offers to wake the agent when no turn has its result', as
   expect(command.body).toEqual({ taskId: 't2', description: 'npm run build' });
   await transcriptOf(page).getByText('The agent was asked to wake for a task: npm run build.').waitFor();
   await runner.acknowledge(command, 'failed', 'the agent is busy');
-  await card.getByText(/^Not woken:/).waitFor();
+  await card.getByText(/^Could not wake the agent:/).waitFor();
   await press(card.getByRole('button', { name: /^Wake the agent/ }));
   await runner.acknowledge(await runner.next('task.wake'), 'done');
   await agent.write('work', [

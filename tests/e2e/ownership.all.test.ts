@@ -15,7 +15,9 @@ test('a turn that reports another session’s task has no axe violation', async 
     ...wokenTurn('r2', 't1', 'The build has failed, says the other one.'),
   ]);
   const page = await site.open('/sessions/owned-teller');
-  await page.getByRole('article', { name: 'Between-run turn: notified of a task of session “owned-owner”' }).waitFor();
+  await page
+    .getByRole('article', { name: 'Between-run turn: notified about a task in session “owned-owner”' })
+    .waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
   await site.leave(page);
 });

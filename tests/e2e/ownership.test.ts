@@ -31,7 +31,7 @@ test('a task card links to the session that reported its end and to the reportin
 
   await owner.waitForURL(/\/sessions\/ownership-teller#turn-r2$/);
   const turn = owner.getByRole('article', {
-    name: 'Between-run turn: notified of a task of session “ownership-owner”',
+    name: 'Between-run turn: notified about a task in session “ownership-owner”',
   });
   await turn.waitFor();
   expect(await turn.getByText(/Woken by/).count()).toBe(0);

@@ -79,7 +79,7 @@ test('the audit page narrows to an action, exports what it shows, and verifies t
   const lines = (await readFile(await (await download).path(), 'utf8')).trimEnd().split('\n');
   const exported = lines.map((line) => (JSON.parse(line) as AuditEntry).action);
   expect(new Set(exported)).toEqual(new Set(['revoke credential']));
-  await button(page, 'Check the chain').click();
+  await button(page, 'Verify the log').click();
   const checked = page.getByRole('status').filter({ hasText: 'The chain is intact' });
   await checked.waitFor();
   const { entries: newest } = await site.read<AuditPage>('/audit?limit=1');
@@ -159,16 +159,18 @@ test('a viewer sees their role and whom to ask, and none of the admins’ pages'
   const page = await context.newPage();
   await page.goto(`${site.server.url}/settings`);
   await page.getByRole('heading', { name: 'Tom' }).waitFor();
-  await page.getByText('Viewer: can read everything, but change nothing. For more, ask an admin: Lena.').waitFor();
+  await page
+    .getByText('Viewer: can read everything but change nothing. To change your role, ask an admin: Lena.')
+    .waitFor();
   const places = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
   expect(await places.allTextContents()).toEqual(['You', 'API']);
   await page.goto(`${site.server.url}/sessions/settings-work`);
-  await page.getByText('You can read here. To write, ask an admin for the operator role.').waitFor();
+  await page.getByText('You have read access. To write, ask an admin for the operator role.').waitFor();
   expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
   const reads = { access: 'credentials', members: 'members', audit: 'audit', storage: 'storage' };
   for (const [path, read] of Object.entries(reads)) {
     await page.goto(`${site.server.url}/settings/${path}`);
-    await page.getByText('Only admins see this page. Ask an admin: Lena.').waitFor();
+    await page.getByText('Only admins can see this page. For access, ask an admin: Lena.').waitFor();
     expect(await page.evaluate((of) => fetch(`/api/v1/${of}`).then(({ status }) => status), read)).toBe(403);
   }
 });

@@ -40,7 +40,7 @@ describe('the command', () => {
   test.each([
     [['conformance'], /name server or runner/],
     [['conformance', 'clients'], /cannot check "clients"/],
-    [['conformance', 'runner'], /put the command of the runner after --/],
+    [['conformance', 'runner'], /put the runner command after --/],
     [['conformance', 'runner', '--ours', '--', 'x'], /pass either a command or --ours/],
     [['conformance', 'server', '--only', 'manners'], /--only must be one of outbox, answers/],
     [['conformance', 'server', '--timeout', '0'], /--timeout must be a number of seconds/],

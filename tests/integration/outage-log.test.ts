@@ -65,7 +65,7 @@ test('an outage is logged when it starts and when it ends, for any number of att
   expect(logged()).toEqual([
     `warn outbox ${REFUSED}`,
     'info commands connected',
-    expect.stringMatching(/^info outbox back after (\d+ h )?(\d+ m )?\d+[.\d]* [sm], 3 records sent$/),
+    expect.stringMatching(/^info outbox reconnected after (\d+ h )?(\d+ m )?\d+[.\d]* [sm], 3 records sent$/),
   ]);
 });
 
@@ -82,7 +82,7 @@ test('an outage is logged again when its cause changes, and not when only its wo
   expect(logged()).toEqual([
     expect.stringMatching(/^warn outbox the dashboard can’t be reached \(/),
     expect.stringMatching(/^warn outbox the dashboard refuses the token \(refused: unauthenticated\); /),
-    expect.stringMatching(/^info outbox back after /),
+    expect.stringMatching(/^info outbox reconnected after /),
   ]);
 });
 

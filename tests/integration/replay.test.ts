@@ -92,10 +92,10 @@ describe('replay', () => {
     server.behaviour = () => ({ kind: 'none' });
     expect((await replay('--session', 's1', '--agent', 'a1')).exitCode).toBe(0);
     const lines = linesOf('a1');
-    expect(lines[0]).toBe('plays the recording bash-bg-min as session s1');
+    expect(lines[0]).toBe('playing recording bash-bg-min as session s1');
     const count = (beginning: string) => lines.filter((line) => line.startsWith(beginning)).length;
     expect([
-      count('turn started: answers'),
+      count('turn started: answering'),
       count('turn started: woken by the end of task'),
       count('turn ended'),
     ]).toEqual([1, 1, 2]);
@@ -175,9 +175,7 @@ describe('replay', () => {
       quarantine((seq) => seq === 2 || seq === 3);
       const end = await replay('--session', 's1');
       expect(end).toMatchObject({ exitCode: 0, stdout: `${server.url}/sessions/s1\n` });
-      expect(end.stderr).toMatch(
-        /^interlude: 2 of \d+ records were quarantined, the first because: s1 belongs[^\n]+\n$/,
-      );
+      expect(end.stderr).toMatch(/^interlude: 2 of \d+ records were quarantined; first reason: s1 belongs[^\n]+\n$/);
     });
   });
 

@@ -295,7 +295,7 @@ describe('a runner', () => {
         .map(({ message }) => message.replace(/after [\d.]+ s/, 'after a while'));
     await eventually(lines).toEqual([
       `task t1 “Poll” started [session ${sessionId}]`,
-      `turn started: answers a message [session ${sessionId}]`,
+      `turn started: answering a message [session ${sessionId}]`,
       `turn ended after a while [session ${sessionId}]`,
     ]);
   });

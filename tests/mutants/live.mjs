@@ -104,7 +104,7 @@ export const LIVE = [
   },
   {
     name: 'continues a read while its turns are removed',
-    file: 'lib/server/fan-out/row-frame.ts',
+    file: 'lib/server/fan-out/encode-row.ts',
     find: 'return removed !== undefined && positionToNumber(removed.upTo) > completeTo;',
     replace: 'return removed !== undefined && positionToNumber(removed.upTo) < 0;',
     test: 'tests/unit/retention/streams.test.ts',

@@ -42,7 +42,7 @@ export const REDACTION = [
   },
   {
     name: 'streams digests as they are stored',
-    file: 'lib/server/fan-out/row-frame.ts',
+    file: 'lib/server/fan-out/encode-row.ts',
     find: "if (digests === PLAIN_DIGESTS || kind === 'log' || !mayHaveDigest(frame)) return frame;",
     replace: 'if (mayHaveDigest(frame)) return frame;',
     test: 'tests/unit/server/shown-digests.test.ts',
@@ -84,7 +84,7 @@ export const REDACTION = [
   },
   {
     name: 'streams the secrets of log lines',
-    file: 'lib/server/fan-out/row-frame.ts',
+    file: 'lib/server/fan-out/encode-row.ts',
     find: 'return rowFrame({ ...row, line: redactLine(row.line) });',
     replace: 'return rowFrame(row);',
     test: 'tests/unit/server/redacted-answers.test.ts',

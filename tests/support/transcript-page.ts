@@ -113,7 +113,7 @@ export async function expectUnsent(page: Page, text: string): Promise<void> {
   const field = page.getByRole('textbox', { name: /^Message to/ });
   await field.fill(text);
   await field.press('Enter');
-  await transcriptOf(page).getByText('Not sent yet, retrying').waitFor();
+  await transcriptOf(page).getByText('Not sent yet. Retrying…').waitFor();
   await page.getByRole('form', { name: 'Composer' }).getByText('Offline. Your messages will be sent').waitFor();
   await press(page.getByRole('button', { name: 'Interrupt', exact: true }));
   await page.getByText('The server can’t be reached').first().waitFor();

@@ -89,7 +89,7 @@ it('marks all unseen failures as seen on a press, and shows why it failed', asyn
     insights: [anInsight({ position: '100' }), anInsight({ position: '99' }), anInsight({ position: '9', seenAt: 5 })],
   });
   fireEvent.click(screen.getByRole('button', { name: 'Mark as seen' }));
-  expect(await screen.findByText('Not marked: Busy.')).toBeDefined();
+  expect(await screen.findByText('Could not mark as seen: Busy.')).toBeDefined();
   expect(posted).toEqual([['/agents/agent-1/insights/seen', { upTo: '100' }]]);
 });
 
@@ -106,9 +106,9 @@ it('shows a failed mark only until the failure is seen', async () => {
   );
   const { rerender } = render(marks(null, '1'));
   fireEvent.click(screen.getByRole('button', { name: 'Mark as seen' }));
-  await screen.findByText('Not marked: Busy.');
+  await screen.findByText('Could not mark as seen: Busy.');
   rerender(marks(5, '1'));
   rerender(marks(null, '2'));
   expect(screen.getByRole('button', { name: 'Mark as seen' })).toBeDefined();
-  expect(screen.queryByText('Not marked: Busy.')).toBeNull();
+  expect(screen.queryByText('Could not mark as seen: Busy.')).toBeNull();
 });

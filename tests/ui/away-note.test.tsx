@@ -83,7 +83,9 @@ test('shows since when and why an agent is unreachable, as text', () => {
   );
   const text = markup.replaceAll(/<[^>]*>/g, '');
   expect(text).toContain('Agent unreachable since ');
-  expect(text).toContain('“no answer at http://h/a_b_c: ECONNREFUSED”. Running items were closed. Restart the agent');
+  expect(text).toContain(
+    '“no answer at http://h/a_b_c: ECONNREFUSED”. Running turns and tasks were closed. Restart the agent',
+  );
   expect(describeState(session)).toBe('Unreachable (last: working)');
   const row = renderToStaticMarkup(<SessionRow session={session} current={false} />).replaceAll(/<[^>]*>/g, '');
   expect(row).toContain('Unreachable since ');

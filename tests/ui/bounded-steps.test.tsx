@@ -48,7 +48,7 @@ describe('a large block', () => {
     const row = `|${'*a* **b** |'.repeat(20)}\n`;
     const markup = html(parseBlocks(`${row}|${'-|'.repeat(20)}\n${row.repeat(400)}`) ?? []);
     expect(elements(markup)).toBeLessThan(2 * MOST_ELEMENTS);
-    expect(markup).toContain('The beginning of 400 rows');
+    expect(markup).toContain('Showing the beginning of 400 rows');
   });
 });
 

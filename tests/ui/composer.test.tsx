@@ -231,7 +231,7 @@ describe('an attachment', () => {
     attachmentStatus = 404;
     storeDraft(localStorage, sessionId, { text: 'Old', replyTo: null, attachments: [attachmentOf('old.png')] });
     const { field } = open();
-    await screen.findByText('No longer on the server. Attach it again.');
+    await screen.findByText('The server no longer has this file. Attach it again.');
     press(field);
     expect([sent, field.value]).toEqual([[], 'Old']);
   });
@@ -295,7 +295,7 @@ describe('a file dragged over the composer', () => {
 describe('a refused message', () => {
   const refused = {
     ...{ clientId: 'c1', text: 'See this', replyTo: 'm0', attachments: [attachmentOf('old.png')], at: 1 },
-    ...{ state: 'refused' as const, messageId: null, reason: 'No longer on the server: old.png' },
+    ...{ state: 'refused' as const, messageId: null, reason: 'The server no longer has old.png' },
   };
 
   it.each([
@@ -325,7 +325,7 @@ describe('a refused message', () => {
     const { field, handle } = open();
     act(() => handle.current?.restoreMessage(refused));
     expect([field.value, document.activeElement]).toEqual(['See this', field]);
-    await screen.findByText('No longer on the server. Attach it again.');
+    await screen.findByText('The server no longer has this file. Attach it again.');
     write(field, 'Begun');
     act(() => handle.current?.restoreMessage({ text: 'old.png', replyTo: null, attachments: refused.attachments }));
     expect(field.value).toBe('Begun');

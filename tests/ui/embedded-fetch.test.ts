@@ -1,11 +1,11 @@
 // @vitest-environment happy-dom
 import { afterEach, expect, test, vi } from 'vitest';
-import { page, pageHeaders } from '@/components/live/api-fetch';
+import { pageHeaders, pageTransport } from '@/components/live/api-fetch';
 import { fetchJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
 
 afterEach(() => {
-  page.fetch = null;
+  pageTransport.fetch = null;
   vi.unstubAllGlobals();
 });
 
@@ -16,7 +16,7 @@ test('a page with its own fetch uses nothing else', async () => {
   vi.stubGlobal('fetch', () => {
     throw new Error('asked by the cookie');
   });
-  page.fetch = async (input, init) => {
+  pageTransport.fetch = async (input, init) => {
     asked.push([String(input), init]);
     return Response.json({});
   };

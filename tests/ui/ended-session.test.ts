@@ -13,5 +13,5 @@ const observations = {
 
 test('an ended session waits for its runner, except in the demo', () => {
   expect(words(null)).toBe('You can write again once the runner resumes this session. Its agent has ended: stopped.');
-  expect(words({ source: 'demo' })).toBe('This session accepts no more messages. Its agent has ended: stopped.');
+  expect(words({ source: 'demo' })).toBe('This session can’t receive messages. Its agent has ended: stopped.');
 });

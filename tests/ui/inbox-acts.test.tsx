@@ -87,7 +87,7 @@ it('shows how many items stayed unmarked because new items arrived', async () =>
   answers['/inbox/marks'] = { items: [], changed: ['p0'], position: '20' } satisfies InboxMarked;
   open(permissions);
   press('Seen: “Permission 0”');
-  expect(await screen.findByText(/^Not marked: new items arrived/)).toBeDefined();
+  expect(await screen.findByText(/^Could not update the items: the items have changed/)).toBeDefined();
 });
 
 it('retries a failed session with its last message, and shows the delivery', async () => {
@@ -175,7 +175,7 @@ describe('a result that was not delivered', () => {
     open([item]);
     press('Wake the agent: “npm test”: failed, exit code 3');
     fireEvent.click(await screen.findByRole('button', { name: 'Start a turn' }));
-    expect(await screen.findByText('A turn with the result was requested.')).toBeDefined();
+    expect(await screen.findByText('Requested a turn with the result.')).toBeDefined();
     expect(posted).toEqual([{ path: '/sessions/s1/tasks/b1/wake', body: { clientId: expect.any(String) } }]);
   });
 
@@ -243,5 +243,5 @@ it('explains how to set a webhook', async () => {
   open([]);
   press('Webhook');
   const panel = await screen.findByText(/^No webhook is configured\./);
-  expect(panel.textContent).toContain('Start the server with INTERLUDE_WEBHOOK_URL');
+  expect(panel.textContent).toContain('start the server with INTERLUDE_WEBHOOK_URL');
 });

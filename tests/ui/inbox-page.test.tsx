@@ -104,8 +104,8 @@ it('reads the kind in the address, and shows nothing as empty before the respons
 it('shows that a kind is empty once the server has responded', async () => {
   history.replaceState(null, '', '/inbox?kind=failure');
   open(first);
-  expect(screen.queryByText('Nothing of this kind needs you.')).toBeNull();
-  expect(await screen.findByText('Nothing of this kind needs you.')).toBeDefined();
+  expect(screen.queryByText('No items of this kind.')).toBeNull();
+  expect(await screen.findByText('No items of this kind.')).toBeDefined();
 });
 
 it('doesn’t show an empty inbox while more items exist', () => {

@@ -67,7 +67,7 @@ describe('levelText', () => {
       'that is written until it is changed',
       { ...DEBUG, desired: { ...confirmed, expiresAt: null } },
       {},
-      'plain: debug since @99000, until it is changed',
+      'plain: debug since @99000, until changed',
     ],
     [
       'that waits for an agent that is away',
@@ -79,7 +79,7 @@ describe('levelText', () => {
       'that waits for an agent that never was there',
       { desired: { ...ASKED, expiresAt: null }, level: null },
       { connection: 'away', connectedSince: null },
-      'waiting: debug requested{ 2 s ago}; waiting: no runner of this agent has connected yet',
+      'waiting: debug requested{ 2 s ago}; waiting: this agent’s runner has not connected yet',
     ],
     [
       'that is refused',

@@ -57,7 +57,7 @@ describe('a plan', () => {
   it('is marked as empty without steps', () => {
     render(<PlanLine item={item({ entries: [] })} />);
     fireEvent.click(screen.getByRole('button', { name: 'Plan 0 of 0 done' }));
-    expect(screen.getByText('Nothing to do.')).toBeDefined();
+    expect(screen.getByText('No to-dos.')).toBeDefined();
   });
 });
 
@@ -180,7 +180,7 @@ it('posts a wake-up once, and offers it again when the agent refuses', async () 
   expect(posted).toEqual(['/api/v1/sessions/s/tasks/t%2F1/wake']);
   screen.getByText('Waking the agent…');
   await act(async () => store.fail(wakeKey(aTask()), 'the agent is busy'));
-  screen.getByText(/^Not woken:/);
+  screen.getByText(/^Could not wake the agent:/);
   await act(settle);
   await act(async () => fireEvent.click(wake()));
   expect(posted).toHaveLength(2);

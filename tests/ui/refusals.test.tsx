@@ -44,7 +44,7 @@ describe('an unsupported command', () => {
       );
     expect(markup('s1')).toContain('href="/sessions/a%2F..%2Fb"');
     expect(markup('s1')).not.toContain('\u202e');
-    expect(markup('s1')).toContain('You can’t write here');
+    expect(markup('s1')).toContain('You can’t send messages here');
     // No link to the current session.
     expect(markup('a/../b')).not.toContain('href');
     // No link to an offline agent.

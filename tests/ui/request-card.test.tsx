@@ -144,7 +144,7 @@ describe('a request card', () => {
     fireEvent.change(reason, { target: { value: 'not there' } });
     await key(reason, 'Enter');
     expect(posted).toEqual([{ request: 'q', behavior: 'deny', message: 'not there', digest: 'd1' }]);
-    within(card()).getByText(/, on its way to the agent…$/);
+    within(card()).getByText(/\. Sending to the agent…$/);
   });
 
   it('shows why an answer failed, and can be answered again', async () => {

@@ -143,10 +143,10 @@ describe('why a session is in its state', () => {
     fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));
     const dialog = await screen.findByRole('dialog', { name: 'Why this state' });
     expect(dialog.textContent).toContain('Unknown (last: working)');
-    expect(dialog.textContent).toContain('there is no signal from it. (rule 3)');
+    expect(dialog.textContent).toContain('it has stopped sending signals. (rule 3)');
     const rows = within(dialog).getAllByRole('row').slice(1);
     expect(rows.map((row) => row.textContent)).toEqual([
-      expect.stringMatching(/^Connection \(decided\)its runner is gone4m/),
+      expect.stringMatching(/^Connection \(decided\)the runner is gone4m/),
       expect.stringMatching(/^Self-reportcomplete: All \*\*green\*\* https:\/\/example.org\/pr\/79m/),
       expect.stringMatching(/^Turnopen5m/),
       expect.stringMatching(/^Sessionknown1m/),
@@ -195,7 +195,7 @@ describe('why a session is in its state', () => {
     [
       'may lack what names no session',
       { ...whole, unnamedCount: 3 },
-      'Complete to #1,8123 rejected records of its outbox name no session and may belong to this one (show)',
+      'Complete to #1,8123 rejected records from its outbox name no session and may belong to this one (show)',
     ],
     ['has more to come', { ...whole, waiting: { count: 3, at: NOW } }, '3 records not sent yet'],
   ])('shows a delivery that %s', async (_what, delivery, words) => {

@@ -126,7 +126,7 @@ it('shows that nothing matches, and if older entries were removed', async () => 
   removed = { upTo: 12, hash: 'hash-12', at: NOW };
   open();
   expect(document.body.textContent).toContain(
-    'Entries up to number 12 were removed because of their age, most recently on 1 Jan 2026.',
+    'Retention removed the entries up to number 12, most recently on 1 Jan 2026.',
   );
   await enter('Who', 'Nobody');
   await screen.findByText(/^No remaining entries match/);
@@ -137,13 +137,13 @@ it.each<[string, Partial<AuditCheck>, RegExp]>([
   [
     'a chain whose oldest entries were removed',
     { removed: { upTo: 12, hash: 'hash-12', at: NOW } },
-    /number 15.*It starts at number 13: older entries were removed because of their age, most recently on 1 Jan 2026/,
+    /number 15.*It starts at number 13: retention removed older entries, most recently on 1 Jan 2026/,
   ],
   ['a broken chain', { brokenAt: 2, entries: 1 }, /The chain breaks at entry 2/],
 ])('reports %s', async (_what, outcome, words) => {
   check = { ...check, ...outcome };
   open();
-  await press('Check the chain');
+  await press('Verify the log');
   await screen.findByText(/^The chain/);
   expect(document.body.textContent).toMatch(words);
 });

@@ -97,7 +97,7 @@ it('signs out every other browser on a second press, and keeps this one', async 
   await act(settle);
   await press('End 1 sign-in?');
   expect(sent).toEqual([['DELETE', '/api/v1/me/sign-ins']]);
-  screen.getByText(/this browser is the only one/);
+  screen.getByText('You aren’t signed in anywhere else.');
 });
 
 it('shows when a sign-in ends, idle and at the latest', async () => {
@@ -118,9 +118,9 @@ it('shows when a sign-in ends, idle and at the latest', async () => {
 
 it('shows a viewer’s permissions and the admins to ask', async () => {
   read = { signIns: [] };
-  await open(<YouPage me={me('viewer')} initial={{ signIns: [] }} hint="For more, ask an admin: Lena." />);
+  await open(<YouPage me={me('viewer')} initial={{ signIns: [] }} hint="To change your role, ask an admin: Lena." />);
   expect(document.body.textContent).toContain(
-    'Viewer: can read everything, but change nothing. For more, ask an admin: Lena.',
+    'Viewer: can read everything but change nothing. To change your role, ask an admin: Lena.',
   );
 });
 

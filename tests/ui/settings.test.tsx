@@ -19,7 +19,7 @@ describe('the page to sign in', () => {
   it('explains why the sign-in ended or failed', () => {
     expect(words(<SignedOutReason reason="ended" />)).toMatch(/signed out.*an admin signed you out/);
     expect(words(<SignedOutReason reason="old-link" />)).toContain(
-      'It was used, is older than five minutes, or comes from a sign-in that has ended. Get a new one below.',
+      'It was already used, is older than five minutes, or was created by a sign-in that has ended. Get a new one below.',
     );
     expect(words(<SignedOutReason reason={null} />)).toBe('');
     expect(['ended', 'toString', undefined, ['ended']].map(isTrouble)).toEqual([true, false, false, false]);

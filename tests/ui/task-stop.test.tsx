@@ -72,7 +72,7 @@ it.each([
 
 it('allows another attempt after the agent refused', async () => {
   await act(async () => store.fail(stopKey(task), 'no such task here'));
-  screen.getByText('Not stopped: no such task here');
+  screen.getByText('Could not stop the task: no such task here');
   await act(settle);
   await click(STOP);
   await act(settle);

@@ -86,12 +86,12 @@ describe('a turn', () => {
       trigger: { ...trigger, ofSessionIds },
     });
     const name = (turn: Turn) => names(render([started, turn], [ended]), 'article')[1];
-    expect(name(notified(['b', 'b', 'b']))).toBe('Between-run turn: notified of 3 tasks of session “b”');
+    expect(name(notified(['b', 'b', 'b']))).toBe('Between-run turn: notified about 3 tasks in session “b”');
     expect(name(notified([null, 'b', 'c']))).toBe(
-      'Between-run turn: woken by Poll (failed, exit 3), notified of 2 tasks of other sessions',
+      'Between-run turn: woken by Poll (failed, exit 3), notified about 2 tasks in other sessions',
     );
     const one = { ...notified(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
-    expect(name(one)).toBe('Between-run turn: notified of a task of session “b”');
+    expect(name(one)).toBe('Between-run turn: notified about a task in session “b”');
     const markup = render([started, one], [ended]);
     expect(markup).toContain('href="/sessions/b"');
     expect(markup).not.toContain('Woken by');

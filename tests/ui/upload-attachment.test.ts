@@ -86,7 +86,7 @@ describe('an attachment that the server removed', () => {
     answer((path) => (path.includes('/messages') ? 400 : path.includes('bbb') ? 404 : 304));
     expect(await sendMessage('s', message)).toEqual({
       kind: 'refused',
-      reason: 'No longer on the server: b. Edit the message and attach the files again.',
+      reason: 'The server no longer has b. Edit the message and attach the files again.',
     });
     // Other errors show the server's message.
     answer((path) => (path.includes('/messages') ? 400 : 304));

@@ -89,7 +89,7 @@ describe('an attachment', () => {
       'large: Larger than 5 MiB.',
       'a 0 %',
       'b 0 %',
-      'c: Attachments of a message are limited to 10 MiB. Send this one separately.',
+      'c: A message can have at most 10 MiB of attachments. Send this one separately.',
     ]);
     list.clear();
     list.add(Array.from({ length: 9 }, (_, index) => fileOf(String(index))));
@@ -131,7 +131,7 @@ describe('an attachment', () => {
   });
 
   it('that the server removed is reported as missing until it is uploaded again', async () => {
-    const GONE = 'No longer on the server. Attach it again.';
+    const GONE = 'The server no longer has this file. Attach it again.';
     held = new Map([
       ['old', false],
       ['kept', true],

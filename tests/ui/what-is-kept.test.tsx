@@ -18,9 +18,9 @@ const byDefault = wordsOf({});
 it('shows each limit with its setting', () => {
   expect(byDefault.map(([setting, name, , kept]) => [setting, name, kept])).toEqual([
     ['INTERLUDE_RETENTION_DAYS', 'Turns', '90 days'],
-    ['INTERLUDE_RETENTION_MIB', 'All but the logs', 'any size'],
+    ['INTERLUDE_RETENTION_MIB', 'Everything except logs', 'any size'],
     ['INTERLUDE_LOG_RETENTION_DAYS', 'Log lines', '14 days'],
-    ['INTERLUDE_LOG_RETENTION_MIB', 'Log of each agent', '256 MiB'],
+    ['INTERLUDE_LOG_RETENTION_MIB', 'Each agent’s log', '256 MiB'],
     ['INTERLUDE_AUDIT_RETENTION_DAYS', 'Audit', '400 days'],
   ]);
 });
@@ -28,9 +28,9 @@ it('shows each limit with its setting', () => {
 it('shows limits by session state in their own rows', () => {
   const some = wordsOf({ INTERLUDE_RETENTION_DAYS_BY_STATE: 'exited=30, complete=30, needs-input=forever, idle=1' });
   expect(some.filter(([setting]) => setting === 'INTERLUDE_RETENTION_DAYS_BY_STATE')).toEqual([
-    [expect.anything(), 'Turns of some sessions', 'sessions in state: needs input', 'forever'],
-    [expect.anything(), 'Turns of some sessions', 'sessions in state: idle', '1 day'],
-    [expect.anything(), 'Turns of some sessions', 'sessions in state: complete, exited', '30 days'],
+    [expect.anything(), 'Turns, by session state', 'sessions in state: needs input', 'forever'],
+    [expect.anything(), 'Turns, by session state', 'sessions in state: idle', '1 day'],
+    [expect.anything(), 'Turns, by session state', 'sessions in state: complete, exited', '30 days'],
   ]);
 });
 
@@ -57,7 +57,7 @@ const textOf = (rules: RetentionRules, isKnown = true) => {
 
 it('shows the used share of a size limit once known', () => {
   const limited = rulesOf({ INTERLUDE_RETENTION_MIB: '512' });
-  expect(textOf(limited)).toMatch(/256 MiB of 512 MiB in use50 %.*All but the logs.*512 MiB/);
+  expect(textOf(limited)).toMatch(/256 MiB of 512 MiB in use50 %.*Everything except logs.*512 MiB/);
   expect(textOf(limited, false)).not.toContain('in use');
   expect(textOf(limited, false)).toContain('INTERLUDE_RETENTION_MIB');
   expect(textOf(rulesOf({}))).not.toContain('in use');

@@ -61,5 +61,5 @@ it('leaves a text as written when the worker takes too long', async () => {
   render(<Markdown text={long('slow')} />);
   await vi.advanceTimersByTimeAsync(5_000);
   vi.useRealTimers();
-  await waitFor(() => expect(screen.getByText('The rest is shown as written.')).toBeDefined());
+  await waitFor(() => expect(screen.getByText('The rest is shown as plain text.')).toBeDefined());
 });

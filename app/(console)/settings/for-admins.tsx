@@ -3,7 +3,7 @@ import { readForPage } from '../read-in-turn';
 
 /** Shown to non-admins on admin pages. */
 export async function ForAdmins() {
-  return <p className="max-w-prose text-ink-2">Only admins see this page. Ask {await adminNames()}.</p>;
+  return <p className="max-w-prose text-ink-2">Only admins can see this page. For access, ask {await adminNames()}.</p>;
 }
 
 /** Returns the admins' names, worded to end a sentence. */

@@ -10,5 +10,11 @@ export default async function SettingsPage() {
   const principal = await readPrincipal();
   // oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server
   const initial = await readForPage((scope) => readOwnSignIns(scope, principal, Date.now()));
-  return <YouPage me={describePrincipal(principal)} initial={initial} hint={`For more, ask ${await adminNames()}.`} />;
+  return (
+    <YouPage
+      me={describePrincipal(principal)}
+      initial={initial}
+      hint={`To change your role, ask ${await adminNames()}.`}
+    />
+  );
 }

@@ -27,5 +27,5 @@ export function EmbedStart(props: Omit<EmbedViewProps, 'offsetMs'> & { renderedA
   }, []);
   if (View !== null) return <View offsetMs={offsetMs} {...rest} />;
   if (!hasFailed) return <EmbedNotice title="Connecting…" />;
-  return <EmbedNotice title="Not loaded yet" why="Interlude’s code could not be loaded. Retrying…" />;
+  return <EmbedNotice title="Still loading" why="Interlude’s code could not be loaded. Retrying…" />;
 }

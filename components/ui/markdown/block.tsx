@@ -172,7 +172,8 @@ function Table({ table }: { table: LongTable }): ReactNode {
       </div>
       {isCut && (
         <p className="mt-1 text-2xs text-ink-3">
-          The beginning of {rowCount.toLocaleString('en')} rows and {table.header.length.toLocaleString('en')} columns.
+          Showing the beginning of {rowCount.toLocaleString('en')} rows and {table.header.length.toLocaleString('en')}{' '}
+          columns.
         </p>
       )}
     </div>

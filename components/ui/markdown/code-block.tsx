@@ -58,7 +58,7 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
       )}
       {!clamped && shown.length < code.length && (
         <p className="px-3 pb-2 text-2xs text-ink-3">
-          … {plural(code.length - shown.length, 'more character')}. The copy button copies the whole code.
+          … {plural(code.length - shown.length, 'more character')}. Copy includes all of the code.
         </p>
       )}
     </figure>

@@ -44,7 +44,7 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
     >
       <Blocks tokens={tokens} streaming={streaming} depth={0} />
       {rest !== '' && <LongText text={rest} max={AS_WRITTEN} className="my-2" />}
-      {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as written.</p>}
+      {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as plain text.</p>}
       <MoreText text={folded.text} from={end} />
       {folded.fullLength !== null && (
         <p className="my-1 flex items-center gap-3 text-2xs text-ink-3">

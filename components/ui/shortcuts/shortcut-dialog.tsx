@@ -8,7 +8,7 @@ import { SHORTCUTS, type ShortcutId, useOpenDialog, useShortcuts } from './use-s
 /** Section and description of each shortcut in the dialog. */
 export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: string]> = {
   'sessions.search': ['Sessions', 'Search'],
-  'sessions.first-found': ['Sessions', 'From the search to its results'],
+  'sessions.first-found': ['Sessions', 'Go to the search results'],
   'sessions.next': ['Sessions', 'Next session'],
   'sessions.previous': ['Sessions', 'Previous session'],
   'sessions.open': ['Sessions', 'Open session'],
@@ -50,7 +50,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'inbox.previous': ['Inbox', 'Previous item'],
   'inbox.unfold': ['Inbox', 'Answer or retry'],
   'inbox.select': ['Inbox', 'Select'],
-  'inbox.seen': ['Inbox', 'Mark as seen or not seen'],
+  'inbox.seen': ['Inbox', 'Mark as seen or unseen'],
   'inbox.claim': ['Inbox', 'Claim or release'],
   'inbox.snooze': ['Inbox', 'Snooze for an hour, or unsnooze'],
   'request.allow': ['On a request or its inbox row', 'Allow'],

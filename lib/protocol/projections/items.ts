@@ -286,7 +286,7 @@ function taskItem(
   draft.put({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
 }
 
-/** The message and the person of a decision about a pending reply. */
+/** Names the message that a pending-reply decision concerns, and who decided. */
 function replyDecision(value: Record<string, unknown>): { message: string; by: string } {
   const [about, by] = [pickText(value, 'about'), pickText(value, 'by')];
   return { message: about === null ? 'a message' : `“${about}”`, by: by === null ? '' : ` by ${by}` };

@@ -6,7 +6,7 @@ import { foldText, type RequiredText, requireAll, requireAny } from './log-filte
 
 type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
 
-/** Characters of a line in which matches are marked. */
+/** Maximum characters of a line in which matches are highlighted. */
 const MAX_HIT_TEXT = 16 * 1024;
 const MAX_HITS = 1000;
 /** Maximum engine steps for one match, which may scan to the end of the text. */

@@ -84,7 +84,7 @@ export class FieldMarks {
     this.#program = isFree ? programOf(value) : null;
   }
 
-  /** The name for classifying nested fields: the object's, if it names a secret and the field's does not. */
+  /** Name used to classify a nested field: the object's if only that names a secret, else the field's. */
   nameOf(key: string, field: unknown): string {
     return (isObject(field) && nestedName(this.#name, key)) || key;
   }

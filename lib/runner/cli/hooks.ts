@@ -70,8 +70,9 @@ function readOptions(argv: string[], env: Environment): HooksOptions {
     throw usageError('use install or uninstall', 'hooks');
   }
   const { permissions: isForPermissions = false, 'answer-within': within } = values;
-  if (action === 'uninstall' && isForPermissions) throw usageError('--permissions needs install', 'hooks');
-  if (within !== undefined && !isForPermissions) throw usageError('--answer-within needs --permissions', 'hooks');
+  if (action === 'uninstall' && isForPermissions) throw usageError('--permissions works only with install', 'hooks');
+  if (within !== undefined && !isForPermissions)
+    throw usageError('--answer-within works only with --permissions', 'hooks');
   const seconds = Number(within ?? ANSWER_WITHIN_S);
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_WITHIN_S) {
     throw usageError(`--answer-within must be a whole number of seconds, 1 to ${MAX_WITHIN_S}`, 'hooks');

@@ -30,7 +30,7 @@ export const command: Command = { help: HELP, run: mcp };
 async function mcp(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { positionals } = readFlags('mcp', argv, {}, env);
   if (positionals.length > 0) throw usageError('this command takes no arguments', 'mcp');
-  if (process.stdin.isTTY) throw usageError('an agent starts this command, not a person', 'mcp');
+  if (process.stdin.isTTY) throw usageError('agents start this command; do not run it in a terminal', 'mcp');
   await serveOverStdio(forwardCalls(runnerPortsFor(env), await ancestors()));
   return EXIT.done;
 }

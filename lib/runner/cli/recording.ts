@@ -214,7 +214,7 @@ export class Recorder {
       writeSync(this.#file, `${JSON.stringify(line)}\n`);
     } catch (error) {
       this.#failed = true;
-      process.stderr.write(`interlude: the recording ends here: ${(error as Error).message}\n`);
+      process.stderr.write(`interlude: recording stopped: ${(error as Error).message}\n`);
     }
   };
 

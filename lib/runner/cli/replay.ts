@@ -129,8 +129,8 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
       return EXIT.done;
     }
     outbox.kick();
-    const begins = line === 0 ? 'plays' : `resumes at line ${line + 1} of`;
-    if (line < recording.lines.length) log.info(`${begins} the recording ${recording.name} as session ${sessionId}`);
+    const begins = line === 0 ? 'playing' : `resuming at line ${line + 1} of`;
+    if (line < recording.lines.length) log.info(`${begins} recording ${recording.name} as session ${sessionId}`);
     if (line === 0) await outbox.enqueue(arrival(recording.kind, agentId, sessionId), replayCursor(sessionId, 0));
     const events = new EventJournal(logger, 'recording');
     await play({
@@ -147,7 +147,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
       onSkipped: (given) => events.remember(given),
       onLine: (next) => progress.line(next),
     });
-    log.info(ends.aborted ? 'stopped; run the same command to resume' : 'the recording has ended');
+    log.info(ends.aborted ? 'stopped; run the same command to resume' : 'recording ended');
     if (!ends.aborted) await outbox.idle(AbortSignal.any([ends, progress.unreachableFor(UNREACHABLE_TIMEOUT_MS)]));
     return await finish();
   } finally {
@@ -174,9 +174,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
     if (waiting === 0 && trouble === null) await forget();
     if (failure !== null) throw new CliError(EXIT.failed, failure);
     if (quarantined > 0) {
-      progress.report(
-        `${quarantined} of ${acknowledged} records were quarantined, the first because: ${quarantineReason}`,
-      );
+      progress.report(`${quarantined} of ${acknowledged} records were quarantined; first reason: ${quarantineReason}`);
     }
     process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
     return EXIT.done;
@@ -277,7 +275,7 @@ export class ReplayProgress {
       void this.#reportUnreachable(trouble.message);
     } else if (trouble === null && this.#isUnreachable) {
       this.#isUnreachable = false;
-      this.report('the dashboard is back');
+      this.report('reconnected to the dashboard');
     }
   }
 
@@ -319,7 +317,7 @@ export class ReplayProgress {
 
   async #reportUnreachable(reason: string): Promise<void> {
     const { url } = await this.#endpoint();
-    this.report(`${url} can't be reached (${reason}); unsent records are sent as soon as it answers`);
+    this.report(`${url} can't be reached (${reason}); sending unsent records when it responds`);
   }
 
   #draw(): void {

@@ -95,7 +95,7 @@ function minuteOf(at: number): string {
 
 async function revoke(argv: string[], env: Environment): Promise<ExitCode> {
   const { values, positionals: ids } = readFlags('tokens', argv, SERVER_FLAGS, env);
-  if (ids.length === 0) throw usageError('name the ids of the tokens, as in "list"', 'tokens');
+  if (ids.length === 0) throw usageError('pass token ids as shown by "list"', 'tokens');
   const endpoint = serverEndpoint(values, env, undefined, 'owner');
   let failures = 0;
   for (const id of ids) {

@@ -97,7 +97,9 @@ async function pollForMessage(options: PollOptions): Promise<PollOutcome> {
     if (answer !== null) lastAnswerAt = Date.now();
     if (kind === 'again') continue;
     if (answer !== null && answer !== DISCONNECTED) {
-      return failed(textOf(reason) ?? textOf(error) ?? 'the companion refused');
+      return failed(
+        textOf(reason) ?? textOf(error) ?? 'the companion refused the wait without a reason; check its log',
+      );
     }
     if (lastAnswerAt === null) {
       const start = interludeCommand(['runner', 'hooks']);

@@ -43,7 +43,7 @@ export class AgentWatch {
       onLost: async (outage) => {
         log(`unreachable: ${outage.reason}`);
         await this.#set({ ...outage, last: activities(openWork()) });
-        await close(outage.reason).catch((error: Error) => log(`closing open work failed: ${error.message}`));
+        await close(outage.reason).catch((error: Error) => log(`could not close open work: ${error.message}`));
       },
       onBack: async ({ since }) => {
         const now = Date.now();

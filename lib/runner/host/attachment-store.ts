@@ -93,7 +93,7 @@ export class AttachmentStore {
   startCleanup(everyMs = DAY_MS): void {
     const { signal, log } = this.#options;
     const cleanUp = () => {
-      void this.#cleanUp().catch((error: Error) => log(`old attachments can’t be removed: ${error.message}`));
+      void this.#cleanUp().catch((error: Error) => log(`could not remove old attachments: ${error.message}`));
     };
     cleanUp();
     const timer = setInterval(cleanUp, everyMs).unref();

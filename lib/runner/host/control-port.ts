@@ -419,7 +419,7 @@ export async function openControl(options: ControlOptions): Promise<ControlPort 
   const opened = await opening.catch((error) => {
     if (source.control !== undefined) throw error;
     const why = error instanceof Error ? error.message : error;
-    logger.child('host').warn(`can't open the control port, so the agent has no Interlude tools: ${why}`);
+    logger.child('host').warn(`could not open the control port, so the agent has no Interlude tools: ${why}`);
     return null;
   });
   logger.redactor.addSecret(opened?.secret);

@@ -53,13 +53,13 @@ export async function deliverFirstMessage(message: FirstMessage, options: FirstM
     const outcome = await deliver({ ...about, body: { messageId, text, from: OPERATOR } }, isAgain);
     if (mayHaveArrived(outcome)) {
       await context.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
-      return context.log('warn', `the --prompt message is not sent again: ${outcome.reason}`);
+      return context.log('warn', `not sending the --prompt message again: ${outcome.reason}`);
     }
     if (outcome.state === 'failed') throw new Error(outcome.reason ?? 'no reason given');
     await context.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    context.log('warn', `the --prompt message was not delivered: ${why}; the next run retries`);
+    context.log('warn', `could not deliver the --prompt message: ${why}; the next run retries`);
   }
 }
 

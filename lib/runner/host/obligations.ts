@@ -95,7 +95,7 @@ export class ObligationCache {
       });
     } catch (error) {
       if (signal.aborted) return;
-      this.#onError(`pending replies could not be refreshed, keeping the last result: ${connectionMessage(error)}`);
+      this.#onError(`could not refresh pending replies; keeping the last result: ${connectionMessage(error)}`);
     }
   }
 }

@@ -51,7 +51,7 @@ export class RecordSink {
     this.#closing.abort();
     await this.#pump;
     if (this.#bufferedRecords > 0)
-      this.#options.onTrouble(`${this.#bufferedRecords} record(s) could not be stored and are lost`);
+      this.#options.onTrouble(`${this.#bufferedRecords} record(s) lost: the outbox did not store them`);
   }
 
   async #run(): Promise<void> {
@@ -102,6 +102,6 @@ export class RecordSink {
     if (this.#troubled) return;
     this.#troubled = true;
     const why = error instanceof Error ? error.message : String(error);
-    this.#options.onTrouble(`the outbox can't be written (${why}); records are buffered in memory`);
+    this.#options.onTrouble(`could not write the outbox (${why}); buffering records in memory`);
   }
 }

@@ -168,7 +168,7 @@ export class TaskOutputs {
         this.#isPollPending = false;
         return this.#pollAll();
       })
-      .catch((error) => this.#options.log(`polling output files failed: ${error}`));
+      .catch((error) => this.#options.log(`could not read task output files: ${error}; retrying`));
   }
 
   async #pollAll(): Promise<void> {

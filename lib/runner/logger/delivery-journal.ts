@@ -126,7 +126,9 @@ export class DeliveryJournal {
     if (this.#acknowledged.seq < outage.over.upToSeq) return;
     this.#outage = null;
     const records = outage.sent === 1 ? 'record' : 'records';
-    this.#outbox.info(`back after ${formatDuration(outage.over.at - outage.since)}, ${outage.sent} ${records} sent`);
+    this.#outbox.info(
+      `reconnected after ${formatDuration(outage.over.at - outage.since)}, ${outage.sent} ${records} sent`,
+    );
   }
 }
 
@@ -181,6 +183,6 @@ export class TroubleNotices {
       const next = advice[kind as keyof typeof advice] ?? '';
       process.stderr.write(`interlude: ${formatTrouble(trouble)}${next}; ${this.#meanwhile}\n`);
     }
-    if (this.#troubled.size === 0) process.stderr.write('interlude: the dashboard is back\n');
+    if (this.#troubled.size === 0) process.stderr.write('interlude: reconnected to the dashboard\n');
   }
 }

@@ -30,7 +30,7 @@ export class EventJournal {
   write(events: readonly TimedEvent[]): void {
     const [first] = events;
     if (first === undefined) return;
-    this.#source.log('debug', `emits ${formatCounts(events)}${this.#of}`, { at: first.occurredAt });
+    this.#source.log('debug', `emitted ${formatCounts(events)}${this.#of}`, { at: first.occurredAt });
     for (const { at, level, component, message } of this.#lines.read(events)) {
       this.#logger.child(component).log(level, message + this.#of, { at });
     }
@@ -87,7 +87,7 @@ export class EventLines {
           `turn failed${this.#turnEnd(event, occurredAt)}: ${text(event.message) ?? 'no reason given'}`,
         );
       case 'TOOL_CALL_START':
-        return { level: 'debug', component: 'tools', message: `calls ${text(event.toolCallName) ?? 'a tool'}` };
+        return { level: 'debug', component: 'tools', message: `calling ${text(event.toolCallName) ?? 'a tool'}` };
       case 'CUSTOM':
         return this.#custom(text(event.name) ?? '', (event.value ?? {}) as Value, occurredAt);
       default:
@@ -104,7 +104,7 @@ export class EventLines {
       case CUSTOM.requestOpened: {
         const about = `${text(value.kind) ?? 'permission'} “${text(value.title) ?? text(value.tool_name) ?? 'a tool'}”`;
         setBounded(this.#requests, String(value.request_id), about, MAX_REMEMBERED);
-        return requests(`asks for an answer: ${about}`);
+        return requests(`asking for an answer: ${about}`);
       }
       case CUSTOM.requestResolved: {
         const about = this.#requests.get(String(value.request_id)) ?? `request ${String(value.request_id)}`;
@@ -149,7 +149,7 @@ export class EventLines {
     const took = this.#turnStartedAt === null ? '' : ` after ${seconds(at - this.#turnStartedAt)}`;
     this.#turnStartedAt = null;
     const { trigger, foldedTaskIds: folded = [] } = event.metadata?.interlude ?? {};
-    const end = folded.length === 0 ? took : `${took}; it learned of the end of ${this.#named(folded)}`;
+    const end = folded.length === 0 ? took : `${took}; notified about the end of ${this.#named(folded)}`;
     const reported = new Set([...folded, ...(trigger?.taskIds ?? [])]);
     for (const [key, { id, hasEnded }] of this.#tasks) if (hasEnded && reported.has(id)) this.#tasks.delete(key);
     return end;
@@ -158,7 +158,7 @@ export class EventLines {
   #cause({ metadata }: AgUiEvent): string {
     const { turn, trigger, userMessageIds = [] } = metadata?.interlude ?? {};
     if (turn !== 'between-run') {
-      return userMessageIds.length > 1 ? `answers ${userMessageIds.length} messages` : 'answers a message';
+      return userMessageIds.length > 1 ? `answering ${userMessageIds.length} messages` : 'answering a message';
     }
     return `woken by ${this.#wokenBy(trigger)}`;
   }

@@ -208,7 +208,7 @@ export class PersistentLevel {
   #store(memory: StoredLevel): void {
     this.#stored = this.#enqueue(memory).catch((error) => {
       const why = error instanceof Error ? error.message : String(error);
-      this.#onTrouble(`the log level can’t be stored for the next process (${why})`);
+      this.#onTrouble(`could not store the log level for the next process (${why})`);
     });
   }
 

@@ -302,7 +302,7 @@ const COUNTED = quoted(COUNTED_KINDS);
  * does a failure whose session had another state meanwhile, and a counted item whose count has not grown.
  */
 const REOPENS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version)`;
-/** A seen gap stays done if the number of missing records has not grown. */
+/** True for a seen item of a kind that is done once seen. */
 const IS_SEEN = `inbox.kind IN (${quoted(DONE_ONCE_SEEN)}) AND inbox.seen_at IS NOT NULL`;
 const unlessReopened = (column: string) => `${column} = iif(${REOPENS}, NULL, inbox.${column})`;
 const ifReopened = (column: string) => `${column} = iif(${REOPENS}, excluded.${column}, inbox.${column})`;

@@ -147,7 +147,7 @@ const MAX_BATCH_ROWS = 20_000;
  * Failure: part of the batch's transaction. If the batch has already folded enough, a task is folded after its next
  * output.
  *
- * @param events the new events of the batch, which are not folded
+ * @param events the new events of the batch, whose tasks are folded; these events stay as they are
  */
 export async function foldStoredOutputs(transaction: WriteTransaction, events: readonly EventRow[]): Promise<void> {
   const touched = new Map<string, [sessionId: string, task: string]>();

@@ -3,7 +3,7 @@ import { formatTopic, type Topic } from '@interlude/protocol/sse';
 import { Yielder } from '@/db/yield-to-loop';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 import type { Row, RowPage, TopicFilter } from '@/lib/server/event-log/read-after';
-import { isInScope, isRemovedAfter, type RowRedactor, rowFrame, topicOf, withDigests } from './row-frame';
+import { isInScope, isRemovedAfter, type RowRedactor, rowFrame, topicOf, withDigests } from './encode-row';
 import { encodeText, type Subscriber, Tick, type TickFrame } from './subscriber';
 
 /** The part of its topics that a subscriber may see. */

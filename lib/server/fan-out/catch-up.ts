@@ -10,7 +10,7 @@ import {
   replayFrom,
   type TopicFilter,
 } from '@/lib/server/event-log/read-after';
-import { isRemovedAfter, type RowRedactor, rowFrame, withDigests } from './row-frame';
+import { isRemovedAfter, type RowRedactor, rowFrame, withDigests } from './encode-row';
 import { encodeText, type Subscriber } from './subscriber';
 import type { Tailer } from './tailer';
 

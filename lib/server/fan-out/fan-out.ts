@@ -18,7 +18,7 @@ import {
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import { Broadcast, topicFilter } from './broadcast';
 import { catchUp } from './catch-up';
-import { RowRedactor } from './row-frame';
+import { RowRedactor } from './encode-row';
 import { encodeText, Subscriber, type SubscriberLimits } from './subscriber';
 import { Tailer } from './tailer';
 

@@ -184,7 +184,7 @@ export class DerivedRequests {
     this.#session.take(event, inputs.filter(isOwn));
   }
 
-  /** Runs before the session advances, since the end of a turn opens requests for calls that are open until then. */
+  /** Runs before the session advances: ending the turn closes the calls that requests are derived from. */
   #applyTurn(input: EventInput<'turn'>, event: AgUiEvent, position: string): void {
     const turnId = this.#session.work.turn?.runId ?? null;
     const [, verdict] = turnStep(turnId, input);
@@ -391,7 +391,7 @@ export class DerivedRequests {
     this.#isUserTurn = false;
   }
 
-  /** The derived request that the agent's own request replaces, unless the agent has already opened that one. */
+  /** Derived request that the agent's own replaces; undefined if the agent's is already open. */
   #replacedBy(event: AgUiEvent): Open | undefined {
     const { id } = namesOf(event);
     const isKnown = this.#open.some((request) => !request.isDerived && request.id === id);

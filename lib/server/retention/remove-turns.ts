@@ -99,7 +99,7 @@ const OLD_REPLIES = `session_id = ?1 AND position <= ?2 AND state <> 'owed' AND 
 /** Matches the partial index of retention's events. */
 const OF_RETENTION = `name IN ('${CUSTOM.removed}', '${CUSTOM.taskGoesOn}')`;
 
-/** Maximum tasks to show again per removal. The next removal shows more. */
+/** Maximum running tasks shown again per removal; later removals show the rest. */
 const MAX_PLACED = 500;
 
 /** Running tasks that no remaining turn shows. An event shows them again, so people can follow and stop them. */

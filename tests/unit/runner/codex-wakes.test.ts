@@ -92,7 +92,7 @@ test('fails a pending wake when the runner ends', async () => {
   stage.starts('c');
   stage.ends('c');
   await stage.passes();
-  expect(around.logged).toEqual(['warn the agent was not woken: the runner has ended']);
+  expect(around.logged).toEqual(['warn could not wake the agent: the runner has ended']);
   expect([...around.stored.values()].join('')).toContain('"isDue":true');
 });
 

@@ -17,12 +17,12 @@ function linesOf(recording: string): string[] {
 describe('EventLines', () => {
   test('logs a failed task, the turn it wakes and a request in that turn', () => {
     expect(linesOf('demo/permission').slice(0, 9)).toEqual([
-      '282 info [turns] turn started: answers a message',
+      '282 info [turns] turn started: answering a message',
       '1659 info [tasks] task bzia01awp “Apply migrations” started (local_bash)',
       '2655 info [turns] turn ended after 2.4 s',
       '3889 warn [tasks] task bzia01awp “Apply migrations” failed, exit 3 after 2.2 s',
       '3969 info [turns] turn started: woken by the end of task bzia01awp “Apply migrations”',
-      '9239 info [requests] asks for an answer: permission “Remove the stale migration lock”',
+      '9239 info [requests] asking for an answer: permission “Remove the stale migration lock”',
       '15239 info [requests] permission “Remove the stale migration lock”: allowed',
       '16390 info [tasks] task bibg9qgfe “Apply migrations again” started (local_bash)',
       '17891 info [turns] turn ended after 13.9 s',
@@ -31,7 +31,7 @@ describe('EventLines', () => {
 
   test('logs the end of a task that a running turn learned of', () => {
     expect(linesOf('demo/folded')).toContain(
-      '9654 info [turns] turn ended after 9.3 s; it learned of the end of task bzt7sigfr “Convert images”',
+      '9654 info [turns] turn ended after 9.3 s; notified about the end of task bzt7sigfr “Convert images”',
     );
   });
 
@@ -104,7 +104,7 @@ test('EventJournal writes lines with event times, emitted events at debug level,
   journal.write([{ occurredAt: 9, event: { type: 'TEXT_MESSAGE_START' } }]);
   expect(entries.slice(-2)).toMatchObject([
     { marker: { kind: 'level', level: 'debug', previous: 'info', by: 'ada' } },
-    { at: 9, level: 'debug', component: 'recording', message: 'emits TEXT_MESSAGE_START' },
+    { at: 9, level: 'debug', component: 'recording', message: 'emitted TEXT_MESSAGE_START' },
   ]);
   logger.close();
 });

@@ -71,7 +71,7 @@ describe('the --prompt message', () => {
     await run('Build it.');
     await run('Build it.');
     expect(said).toHaveLength(2);
-    expect(surroundings.logged).toContain('warn the --prompt message is not sent again: it may have it');
+    expect(surroundings.logged).toContain('warn not sending the --prompt message again: it may have it');
   });
 
   test('is retried by the next runner after a refusal', async () => {

@@ -152,7 +152,7 @@ describe('a level that was set', () => {
     await outbox.stop();
     expect(await kept.apply(DEBUG)).toMatchObject({ state: 'done' });
     expect(level.get()).toBe('debug');
-    expect(trouble).toEqual([expect.stringContaining('can’t be stored')]);
+    expect(trouble).toEqual([expect.stringContaining('could not store the log level')]);
   });
 });
 

@@ -88,7 +88,7 @@ describe('the list of pending replies', () => {
     fails = true;
     await cache.refresh();
     expect(cache.get()).toEqual([reply('a')]);
-    expect(errors).toEqual(['pending replies could not be refreshed, keeping the last result: ECONNREFUSED']);
+    expect(errors).toEqual(['could not refresh pending replies; keeping the last result: ECONNREFUSED']);
   });
 
   test.each([[{ obligations: [] }], ['text'], [null], [undefined], [7]])(

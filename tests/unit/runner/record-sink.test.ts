@@ -58,6 +58,6 @@ describe('a record that the disk rejects', () => {
     await expect.poll(() => state.tries).toBe(1);
     await sink.close();
     expect(stored).toEqual([]);
-    expect(told.at(-1)).toContain('1 record(s) could not be stored');
+    expect(told.at(-1)).toContain('1 record(s) lost: the outbox did not store them');
   });
 });

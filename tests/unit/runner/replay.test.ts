@@ -66,7 +66,7 @@ test('reports the start and end of an outage once', async () => {
     await vi.advanceTimersByTimeAsync(8_000);
   }
   expect(told).toEqual([
-    "interlude: http://127.0.0.1:9 can't be reached (ECONNREFUSED); unsent records are sent as soon as it answers\n",
-    'interlude: the dashboard is back\n',
+    "interlude: http://127.0.0.1:9 can't be reached (ECONNREFUSED); sending unsent records when it responds\n",
+    'interlude: reconnected to the dashboard\n',
   ]);
 });

@@ -5,8 +5,8 @@ export default function NoSuchSession() {
     <main className="px-6 py-10">
       <h1 className="font-medium text-lg">No such session</h1>
       <p className="mt-1 max-w-prose text-ink-2">
-        This server has no session with this id. It will appear when its agent sends the first event. If it should
-        already be here, check that its runner sends to this server.
+        This server has no session with this id. It appears when its agent sends the first event. If the agent has sent
+        events, check that its runner is connected to this server.
       </p>
       <Link href="/" className="mt-4 inline-block underline underline-offset-2">
         All sessions

@@ -90,7 +90,7 @@ export function endOf(session: SessionSummary, agent: AgentSummary | null): stri
   if (agent?.connection === 'connected' && (agent.connectedSince ?? 0) >= end.observedAt) return null;
   const why = session.stateReason === null ? '' : `: ${session.stateReason}`;
   // The next demo starts a new session.
-  if (agent?.status?.source === 'demo') return `This session accepts no more messages. Its agent has ended${why}.`;
+  if (agent?.status?.source === 'demo') return `This session can’t receive messages. Its agent has ended${why}.`;
   return `You can write again once the runner resumes this session. Its agent has ended${why}.`;
 }
 
@@ -142,7 +142,7 @@ function useOutcomes(options: {
   const refused = outgoing.findLast(({ state }) => state === 'refused');
   useEffect(() => {
     if (refused === undefined || isInSight(`#${CSS.escape(`message-${refused.clientId}`)}`)) return;
-    showToast(`A message was not sent: ${refused.reason ?? 'the server refused it'}`);
+    showToast(`Message not sent: ${refused.reason ?? 'the server refused it'}`);
   }, [refused, showToast]);
 }
 

@@ -38,7 +38,7 @@ export function SessionHeader(props: {
           type="button"
           aria-expanded={log.open}
           aria-controls={log.open ? log.id : undefined}
-          title="The agent’s log (l)"
+          title="Agent log (l)"
           onClick={log.toggle}
           className={clsx('hit flex items-center gap-1.5 text-xs hover:text-ink', log.open ? 'text-ink' : 'text-ink-3')}
         >

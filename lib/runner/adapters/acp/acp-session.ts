@@ -54,7 +54,7 @@ export class AcpSession {
   readonly #announced = new Map<string, true>();
   /** Open requests, by JSON-RPC id. */
   readonly requests = new Map<string, RequestOpenedValue>();
-  /** Run of each message, by the agent's id; null between turns. */
+  /** Turn's run id by the agent's message id; null for messages between turns. */
   readonly #turnOf = new Map<string, string | null>();
   /** True if codex-acp reported a failure in its thread status. It answers a failed prompt with `end_turn`. */
   #hasFailed = false;

@@ -31,8 +31,9 @@ export class BackgroundTasks {
   readonly #endedTasks = new Map<string, true>();
   /** Tasks that ended before this process. If one starts inside a turn, it is a new task with a reused id. */
   readonly #before: Set<string>;
-  /** Tasks that ended between turns, and those that ended within the last turn. */
+  /** Tasks that ended between turns. */
   #endedOutside: string[] = [];
+  /** Tasks that ended within the last turn. */
   #endedInside: string[] = [];
 
   constructor(writer: SessionWriter, isLocal: boolean, ended: readonly string[] = []) {

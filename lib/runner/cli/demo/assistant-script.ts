@@ -38,7 +38,7 @@ console.log(names.length, 'tests passed');
 
 export type ScriptInput = Pick<Context, 'text' | 'results' | 'notices'>;
 
-/** @returns its next text and tool calls; without a tool call its turn ends */
+/** Returns the assistant's next texts and tool calls; no tool call ends the turn. */
 export function answer({ text, results, notices }: ScriptInput): Block[] {
   const news = [...notices.map(({ summary, status }) => endWords(summary, status)), ...results.map(resultWords)];
   const prompt = userText(text);

@@ -78,7 +78,7 @@ export class DemoSource implements Source {
       this.#sessionId = sessionId;
       const from = skipToMs === 0 ? '' : `, from ${skipToMs / 1_000} s into it`;
       const how = speed === 1 ? '' : `, at ${speed} times its speed`;
-      this.#context.log('info', `plays the recording ${recording.name} as session ${sessionId}${from}${how}`, { at });
+      this.#context.log('info', `playing recording ${recording.name} as session ${sessionId}${from}${how}`, { at });
       await this.#context.announceSession(sessionId, at, [{ name: CURSOR, value: sessionId }]);
       const played = await play({
         recording,
@@ -96,14 +96,14 @@ export class DemoSource implements Source {
       this.#sessionId = null;
       const restMs = restAfter(agent, round) / speed;
       const rest = `${Number((restMs / 1_000).toFixed(1))} s`;
-      this.#context.log('info', `the recording ${recording.name} has ended; the next one starts within ${rest}`);
+      this.#context.log('info', `recording ${recording.name} ended; the next one starts within ${rest}`);
       await restLimiter.rest(restMs, signal);
     }
   }
 
   #endSession(sessionId: string): void {
     const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: 'the demo was stopped' } };
-    this.#context.log('info', `ends session ${sessionId} before the end of its recording`);
+    this.#context.log('info', `ending session ${sessionId} before the end of its recording`);
     void this.#context.emit(sessionId, [{ occurredAt: Date.now(), event }], [{ name: CURSOR, value: '' }]);
   }
 }

@@ -319,7 +319,7 @@ export class AcpSource implements Source {
   ): Promise<void> {
     this.#reload = reload;
     if (notLoaded !== null) {
-      this.#context.log('warn', `the earlier session was not loaded: ${notLoaded}`);
+      this.#context.log('warn', `could not load the earlier session: ${notLoaded}`);
       this.#notice(
         `The agent could not load the earlier conversation (${notLoaded}) and started a new one.`,
         'warning',

@@ -130,7 +130,7 @@ export class RunControls {
       await pass('in', { answer: 'tasks', status, body, ...(isLost ? { isDeaf: true } : {}) });
       return true;
     } catch (error) {
-      log('debug', `the server's task list could not be read: ${connectionMessage(error)}`);
+      log('debug', `could not read the server's task list: ${connectionMessage(error)}`);
       return false;
     }
   }
@@ -155,7 +155,6 @@ interface BackgroundEventsOptions {
   onEvent(event: unknown, data: string | null): void;
   /** @param isReopened true if it will be reopened */
   onEnded(reason: string, isReopened: boolean): void;
-  /** Called when the server has no such stream. */
   onMissing(): void;
   onChanged(): void;
   log(level: 'info' | 'warn', message: string): void;

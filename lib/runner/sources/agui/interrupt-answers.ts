@@ -17,7 +17,7 @@ export interface ResumeEntry {
 export interface AnswerInput {
   resume: ResumeEntry[];
   messages: HistoryMessage[];
-  /** Messages for the history only: the server adds them to the run. */
+  /** Results for the history only; the AG-UI server adds them to the run itself. */
   results: HistoryMessage[];
 }
 

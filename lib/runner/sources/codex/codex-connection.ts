@@ -157,7 +157,7 @@ export class CodexConnection {
       const from = cursor === null ? {} : { cursor };
       const answered: RpcResult = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...from });
       if ('error' in answered) {
-        this.#options.context.log('warn', `the history of thread ${threadId} can't be read: ${answered.error}`);
+        this.#options.context.log('warn', `could not read the history of thread ${threadId}: ${answered.error}`);
         break;
       }
       cursor = textOf(answered.result.nextCursor);

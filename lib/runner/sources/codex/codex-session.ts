@@ -88,7 +88,7 @@ export class CodexSession {
     this.#mayBeQueued = queuedSubmissionId !== null;
     if (queuedSubmissionId === null) return;
     const started = await connection.server.call('thread/queue/start', { threadId, queuedSubmissionId });
-    if ('error' in started) this.#options.context.log('warn', `a queued message was not started: ${started.error}`);
+    if ('error' in started) this.#options.context.log('warn', `could not start a queued message: ${started.error}`);
   }
 
   /** @param turnId the run to interrupt */

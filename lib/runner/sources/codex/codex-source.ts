@@ -312,7 +312,7 @@ export class CodexSource implements Source {
         this.#fatal = `thread ${known} can't be resumed; check the id, or omit --resume: ${problem}`;
         return this.#fatal;
       }
-      this.#context.log('warn', `thread ${known} can't be resumed, so a new one is started: ${problem}`);
+      this.#context.log('warn', `could not resume thread ${known}; starting a new one: ${problem}`);
       // Threads without a turn can't be resumed.
       this.#threads.assign(known, known, this.#now());
     }
@@ -349,7 +349,7 @@ export class CodexSource implements Source {
     if (session === undefined || followed?.parent !== null) return;
     this.#sessions.markReady(connection, session.sessionId, threadId);
     void session.resume(connection, threadId).catch((error: Error) => {
-      this.#context.log('warn', `messages could not be resent to Codex: ${error.message}`);
+      this.#context.log('warn', `could not resend messages to Codex: ${error.message}`);
     });
   }
 

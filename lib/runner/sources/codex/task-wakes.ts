@@ -135,7 +135,7 @@ export class TaskWakes {
 
   #schedule(): void {
     if (this.#timer !== undefined) return;
-    const onError = (error: Error) => this.#context.log('warn', `the agent was not woken: ${error.message}`);
+    const onError = (error: Error) => this.#context.log('warn', `could not wake the agent: ${error.message}`);
     this.#timer = setTimeout(() => void this.#fire().catch(onError), TOGETHER_MS);
     this.#timer.unref();
   }
@@ -146,7 +146,7 @@ export class TaskWakes {
     if (due.length === 0) return;
     const { state, reason } = await this.#send(createWake('rule', due));
     if (state === 'failed') {
-      this.#context.log('warn', `the agent was not woken: ${reason}`);
+      this.#context.log('warn', `could not wake the agent: ${reason}`);
       return;
     }
     const done = new Set(due.map(({ id }) => id));

@@ -277,8 +277,8 @@ export interface HookRouterOptions {
 
 /**
  * Applies each hook of a terminal session to its mirror and decides what the hook prints. The agent waits for the hook,
- * so decisions use memory only; just a hold is stored first, unless the disk is slow. A hook with a waiting time, which
- * runs beside a question in the terminal, gets its response once a person has answered.
+ * so decisions use memory only. The one exception is a hold, which is stored first unless the disk is slow. A hook with a
+ * waiting time, which runs beside a question in the terminal, gets its response once a person has answered.
  *
  * @see the hooks' stdin, CLI 2.1.329 and 2.1.332: tests/fixtures/recordings/hooks
  */
@@ -383,7 +383,7 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   if (offer !== null) mirror.offeredToListen(true);
   const replyCount = decision.messageIds.length;
   const why = replyCount === 0 ? 'hint about listening' : `${replyCount} pending replies`;
-  log('info', `${mirror.sessionId} is held at the end of its turn: ${why}`);
+  log('info', `holding ${mirror.sessionId} at the end of its turn: ${why}`);
   return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
 }
 

@@ -140,7 +140,7 @@ export class IdleDelivery {
 interface WaitRegistryOptions {
   /** Called when listening starts or stops. */
   onChange: (sessionId: string) => void;
-  /** Called when a wait did not show its messages. */
+  /** Called when no wait confirmed its messages in time. */
   onReturned: (handoff: Handoff) => void;
 }
 

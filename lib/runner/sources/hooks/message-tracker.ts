@@ -91,7 +91,7 @@ class StopHookHolds {
     return this.#open.some(({ messageIds }) => messageIds.includes(messageId));
   }
 
-  /** Start of the search for the newest matching hold; null if none matches. */
+  /** Where to start searching the transcript for the newest matching hold; null if none matches. */
   sinceOf(matches: (moment: HookMoment) => boolean): number | null {
     const found = this.#open.filter(({ moment }) => matches(moment)).map(({ since }) => since);
     return found.length === 0 ? null : Math.max(...found);

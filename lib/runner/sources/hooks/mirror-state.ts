@@ -101,7 +101,7 @@ const mirrorState = z.object({
   asks: list(z.object({ tool: text, input: z.unknown(), isHeld: flag })),
   /** Holds of our stop hook that the transcript does not show yet. */
   offers: list(offer),
-  /** Messages handed to a wait until the transcript shows its end. */
+  /** Messages handed to a `wait` that the transcript doesn't show as finished. */
   waited: list(waited),
   /** True if the agent got the hint about listening, and has missed no message since. */
   wasOffered: flag,

@@ -114,7 +114,7 @@ export class SessionMirror {
     return this.#state.ended;
   }
 
-  /** True if the session was left, so that there is no agent to hold. */
+  /** True if the terminal session was closed or has ended: no agent is left to hold. */
   get isLeft(): boolean {
     return this.#ending !== null || this.#state.ended;
   }
@@ -525,7 +525,7 @@ export class SessionMirror {
     try {
       await work();
     } catch (error) {
-      this.#options.log('warn', `following session ${this.sessionId} failed: ${String(error)}`);
+      this.#options.log('warn', `could not follow session ${this.sessionId}: ${String(error)}`);
     }
   }
 }

@@ -25,7 +25,7 @@ export function useAct() {
  *
  * @param of subject of the action; a new subject starts again at the first press
  */
-export function ConfirmButton(props: { of: string; word: string; name: string; onConfirm: () => Promise<unknown> }) {
+export function ConfirmAction(props: { of: string; word: string; name: string; onConfirm: () => Promise<unknown> }) {
   const { of, word, name, onConfirm } = props;
   const { isSending, failure, act } = useAct();
   return (
