@@ -39,7 +39,7 @@ export function checksOf<Target>(group: Group, why: string, rows: Record<string,
   return Object.entries(rows).map(([name, row]) => ({ group, name, why, ...row }));
 }
 
-export type Verdict = 'passed' | 'failed' | 'skipped';
+type Verdict = 'passed' | 'failed' | 'skipped';
 
 export interface CheckResult {
   group: Group;

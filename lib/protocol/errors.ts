@@ -61,10 +61,6 @@ export class AppError extends Error {
   }
 }
 
-export function statusOf(code: ErrorCode): number {
-  return ERROR_STATUS[code];
-}
-
 function errorBody(error: AppError): ErrorBody {
   return { error: { ...error.details, code: error.code, message: error.message } };
 }

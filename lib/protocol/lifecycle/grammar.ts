@@ -32,7 +32,7 @@ export type Verdict =
   /** Without a beginning. */
   | 'stray';
 
-export type Table<State extends string, Input extends string> = {
+type Table<State extends string, Input extends string> = {
   readonly [S in State]: { readonly [I in Input]: readonly [next: State, verdict: Verdict] };
 };
 
@@ -208,7 +208,7 @@ const TASK: Table<TaskState, TaskInput> = {
 
 /** A permission or question. `passed`: the agent continued without a visible answer; one may still be reported. */
 type RequestState = 'new' | 'open' | 'passed' | 'resolved';
-export type RequestInput = 'ask' | 'pass' | 'answer' | 'cut';
+type RequestInput = 'ask' | 'pass' | 'answer' | 'cut';
 
 const REQUEST: Table<RequestState, RequestInput> = {
   new: {

@@ -3,7 +3,7 @@ import { formatError } from '../host/system-error.mjs';
 import { CliError, type Command, EXIT, type ExitCode } from './command';
 
 /** Commands of `interlude-runner`. Each is the `command` export of the file of its name, loaded on demand. */
-export const RUNNER_COMMANDS: Readonly<Record<string, string>> = {
+const RUNNER_COMMANDS: Readonly<Record<string, string>> = {
   runner: 'run or follow an agent, and connect it to the dashboard',
   hooks: 'connect the Claude Code sessions of your terminals, or disconnect them',
   replay: 'play a recording of an agent to the dashboard',

@@ -47,7 +47,7 @@ export async function readRecording(file: string, kind?: string): Promise<Record
   return { name, kind: kind ?? kindOf(lines, file), lines, hash };
 }
 
-export function recordedKind(name: string): RecordedKind {
+function recordedKind(name: string): RecordedKind {
   const kind = Object.hasOwn(RECORDED_KINDS, name) ? RECORDED_KINDS[name] : undefined;
   if (kind === undefined) throw new Error(`recordings of "${name}" are not supported; use --kind (${kindNames()})`);
   return kind;

@@ -110,7 +110,7 @@ export async function fetchObligations(endpoint: Endpoint, agentId: string, sign
 }
 
 /** The newest of these messages whose sender, a person, waits for a reply; or null. */
-export function latestObligation(
+function latestObligation(
   obligations: readonly OpenObligation[],
   sessionId: string,
   among: readonly string[],

@@ -64,7 +64,7 @@ export function supportedCommands(source: Pick<Source, keyof CommandHandlers | '
   return { takes: supported, ...(source.refusals === undefined ? {} : { takesNot: source.refusals }) };
 }
 
-export function versions(provider: string | null = null) {
+function versions(provider: string | null = null) {
   return { runner: RUNNER_VERSION, protocol: PROTOCOL_VERSION, ...(provider === null ? {} : { provider }) };
 }
 

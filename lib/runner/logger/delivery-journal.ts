@@ -33,7 +33,7 @@ const TROUBLES: Record<Kind, string> = {
 /** Bounded, because reasons come from foreign servers. */
 const MAX_REASON = 300;
 
-export function formatTrouble({ kind, message }: Pick<Trouble, 'kind' | 'message'>): string {
+function formatTrouble({ kind, message }: Pick<Trouble, 'kind' | 'message'>): string {
   return kind === 'fenced' ? reason(message) : `${TROUBLES[kind]} (${reason(message)})`;
 }
 

@@ -17,7 +17,7 @@ export interface LevelChange {
   isRestored?: true;
 }
 
-export const TIME_LIMIT = 'time-limit';
+const TIME_LIMIT = 'time-limit';
 
 /** The stored state of a switch. */
 export interface StoredLevel {

@@ -13,7 +13,7 @@ export type Delivery =
   | { kind: 'failed'; cause: FailureCause; message: string; retryAfterMs: number | null }
   | { kind: 'fenced'; message: string };
 
-export type FailureCause = 'unavailable' | 'unauthorized' | 'refused' | 'storage';
+type FailureCause = 'unavailable' | 'unauthorized' | 'refused' | 'storage';
 
 /** Events worth a log line. */
 export type OutboxNotice =

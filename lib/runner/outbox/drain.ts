@@ -9,7 +9,7 @@ const stay = (to: DrainState): Step => ({ to });
 const sendIn = (to: DrainState): Step => ({ to, send: true });
 
 /** Every state × event. Impossible events keep the state. */
-export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
+const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
   idle: {
     work: sendIn('sending'),
     kick: sendIn('sending'),

@@ -44,7 +44,7 @@ export interface PoisonedRow {
   decidedAt: number | null;
 }
 
-export type PoisonState = 'kept' | 'redrive' | 'redriven' | 'discarded';
+type PoisonState = 'kept' | 'redrive' | 'redriven' | 'discarded';
 
 export async function outboxFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);

@@ -80,7 +80,7 @@ export interface OpenedRunner {
   record?: (fields: object) => void;
 }
 
-export interface RunningKind {
+interface RunningKind {
   source(context: SourceContext): Source | Promise<Source>;
   /** The session of a single-session runner; its URL is printed. */
   sessionId?: string;

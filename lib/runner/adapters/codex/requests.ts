@@ -91,7 +91,7 @@ export function parseRequest(message: Fields, changes: unknown = undefined): Cod
 }
 
 /** Outcome of the `result` that Interlude sent. */
-export function outcomeOf(result: unknown): RequestResolvedValue['outcome'] {
+function outcomeOf(result: unknown): RequestResolvedValue['outcome'] {
   const { decision, permissions, answers, action } = fieldsOf(result);
   if (answers !== undefined) return Object.keys(fieldsOf(answers)).length > 0 ? 'answered' : 'denied';
   if (permissions !== undefined) return Object.keys(fieldsOf(permissions)).length > 0 ? 'allowed' : 'denied';

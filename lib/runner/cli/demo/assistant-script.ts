@@ -8,9 +8,9 @@ import { type Block, background, type Context, say, tool } from './scripted-mode
  */
 export const ASSISTANT = 'talk-to-me';
 
-export const TESTS_COMMAND = 'node tests.mjs';
+const TESTS_COMMAND = 'node tests.mjs';
 export const TESTS_FILE = 'tests.mjs';
-export const TESTS_TASK = 'Run the tests';
+const TESTS_TASK = 'Run the tests';
 const QUESTION = 'Which colour should the release have?';
 const COLOURS = ['Red', 'Blue', 'None'] as const;
 

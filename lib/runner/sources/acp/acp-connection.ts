@@ -20,7 +20,7 @@ export interface AcpConnectionOptions {
 
 export type RpcResponse = { result: Fields; error: null } | { result: Fields; error: RpcError & { isGone?: true } };
 
-export const METHOD_NOT_FOUND = -32_601;
+const METHOD_NOT_FOUND = -32_601;
 
 /** Unreadable lines logged per process. */
 const MAX_WARNINGS = 20;

@@ -144,7 +144,7 @@ async function chooseSession(
 const nativeIdOf = ({ nativeId }: AcpSession) => nativeId;
 
 /** Display name of a command: `claude-agent-acp` for `node …/claude-agent-acp/dist/index.js`. */
-export function programName(command: readonly string[]): string {
+function programName(command: readonly string[]): string {
   const [program = '', ...rest] = command;
   const isInterpreter = /^(node|npx|bun|bunx|deno|python3?|uvx|tsx)(\.exe)?$/.test(basename(program));
   const script = (isInterpreter ? rest.find((one) => !one.startsWith('-')) : undefined) ?? program;
