@@ -89,7 +89,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
                 onChange={(event) => setChosen(event.target.value)}
                 className="h-7 min-w-0 max-w-56 truncate rounded border border-line-strong bg-ground px-1.5 text-ink-2"
               >
-                <option value="">Which session?</option>
+                <option value="">Choose a session</option>
                 {sessions.map((session) => (
                   <option key={session.id} value={session.id}>
                     {nameText(sessionTitle(session))} · {nameText(session.id)}

@@ -167,9 +167,9 @@ export const markSeen: AgentJob = async ({ id }) => {
     changedCount += changed.length;
     seen += shown.length - changed.length;
   }
-  const marked = seen === 0 ? 'nothing' : plural(seen, 'item');
-  if (changedCount > 0) return `${marked} seen; ${CHANGED_MEANWHILE}`;
-  return seen === 0 ? 'nothing new' : `${marked} seen`;
+  const marked = `${seen === 0 ? 'no items' : plural(seen, 'item')} marked as seen`;
+  if (changedCount > 0) return `${marked}; ${CHANGED_MEANWHILE}`;
+  return seen === 0 ? 'nothing new' : marked;
 };
 const SEEN_KINDS = ['failure', 'lost-contact', 'hook-failure', 'delivery-gap'];
 
@@ -178,7 +178,7 @@ const unretire: AgentJob = ({ id }) => setRetired(id, false);
 
 async function setRetired(id: string, retired: boolean): Promise<string> {
   await putJson<RetireResponse>(`/agents/${encodeURIComponent(id)}/retirement`, { retired });
-  return retired ? 'retired' : 'active again';
+  return retired ? 'retired' : 'unretired';
 }
 
 /** Reads a list page by page to its end. */

@@ -59,11 +59,14 @@ export function QuestionAnswer(props: {
       )}
       {isAmbiguous && (
         <p className="py-0.5 text-waiting text-xs">
-          Two of these questions are identical, so answers can’t be told apart. Answer where the agent runs.
+          Two of these questions are identical, so their answers would be ambiguous. Answer in the agent’s own
+          interface.
         </p>
       )}
       {isTooLong && (
-        <p className="py-0.5 text-waiting text-xs">This is too long to show in full. Answer where the agent runs.</p>
+        <p className="py-0.5 text-waiting text-xs">
+          This is too long to show in full. Answer in the agent’s own interface.
+        </p>
       )}
       <div ref={row} className="w-fit">
         <button

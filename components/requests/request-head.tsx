@@ -90,5 +90,5 @@ export function unseenReason(
 }
 
 function tooLong(what: string): string {
-  return `${what} is too long to show in full. Deny it, or answer where the agent runs.`;
+  return `${what} is too long to show in full. Deny the request, or answer in the agent’s own interface.`;
 }

@@ -71,7 +71,7 @@ const NOTE_WORDS: Record<StateNote, string | null> = {
   resumed: 'resumed after it was complete',
   compacting: 'compacting',
   restarting: 'restarting',
-  'no-progress': 'no sign of progress',
+  'no-progress': 'no progress',
   'no-output': 'no output',
   inferred: null,
 };

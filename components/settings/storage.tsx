@@ -106,9 +106,9 @@ const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
   audit: { name: 'Audit', about: 'actions by people and programs' },
   quarantine: { name: 'Rejected records', about: 'records the server rejected' },
   insights: { name: 'Insights', about: 'failures and signals found in logs' },
-  webhooks: { name: 'Webhooks', about: 'deliveries' },
+  webhooks: { name: 'Webhooks', about: 'webhook deliveries' },
   access: { name: 'Access', about: 'tokens, sign-ins and members' },
-  rest: { name: 'Other', about: 'internal data of the database' },
+  rest: { name: 'Other', about: 'the database’s internal data' },
 };
 
 /** The database's sizes. @param initial null if measuring took too long for the page */

@@ -52,7 +52,7 @@ test('one person’s browser state is not sent as the next person, and waits for
   await ada.getByText('Not sent yet. Retrying…').waitFor();
   await field(ada).fill('Half a thought of Ada');
   await setBlocked('Ada', true);
-  await ada.getByRole('alert').filter({ hasText: 'Your sign-in has ended' }).waitFor();
+  await ada.getByRole('alert').filter({ hasText: 'or your sign-in expired' }).waitFor();
 
   await context.unroute('**/messages');
   await signIn(context, 'Bob');

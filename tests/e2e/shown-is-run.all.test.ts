@@ -122,7 +122,7 @@ test('a permission of 300 kB can be allowed once every page of its input was ope
       return allowOf(card).isEnabled();
     })
     .toBe(true);
-  await pressUntil(allowOf(card), card.getByText('on its way to the agent'));
+  await pressUntil(allowOf(card), card.getByText('Sending to the agent…'));
   expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'huge', behavior: 'allow' });
   await close();
 });

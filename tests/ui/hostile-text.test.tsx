@@ -106,10 +106,10 @@ describe('an agent’s text', () => {
     const wide = parsedHtml(`|${'a|'.repeat(5_000)}\n|${'-|'.repeat(5_000)}\n|${'b|'.repeat(5_000)}`);
     expect(wide.match(/<th /g)).toHaveLength(50);
     expect(wide.match(/<td /g)).toHaveLength(50);
-    expect(wide).toContain('The beginning of 1 rows and 5,000 columns.');
+    expect(wide).toContain('Showing the beginning of 1 rows and 5,000 columns.');
     const long = parsedHtml(`| a |\n|---|\n${'| b |\n'.repeat(5_000)}`);
     expect(long.match(/<td /g)).toHaveLength(300);
-    expect(html('| a |\n|---|\n| b |')).not.toContain('The beginning of');
+    expect(html('| a |\n|---|\n| b |')).not.toContain('Showing the beginning of');
   });
 
   it('nests no links', () => {

@@ -73,7 +73,7 @@ describe('levelText', () => {
       'that waits for an agent that is away',
       { desired: { ...ASKED, requestedAt: NOW - 200_000, expiresAt: null } },
       { connection: 'away' },
-      'waiting: debug requested{ 3 min ago}; waiting: agent away since @5000',
+      'waiting: debug requested{ 3 min ago}; waiting: agent offline since @5000',
     ],
     [
       'that waits for an agent that never was there',

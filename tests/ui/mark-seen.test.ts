@@ -21,14 +21,14 @@ const agent = { id: 'a' } as AgentSummary;
 
 it('marks items as they were read', async () => {
   const marks = inboxOf([item('x'), item('y'), item('z', 1)], []);
-  expect(await markSeen(agent)).toBe('2 items seen');
+  expect(await markSeen(agent)).toBe('2 items marked as seen');
   const items = ['x', 'y'].map((id) => ({ id, updatedPosition: '5' }));
   expect(marks).toEqual([{ items, mark: 'seen' }]);
 });
 
 it('reports new items that stay unseen', async () => {
   inboxOf([item('x'), item('y')], ['y']);
-  expect(await markSeen(agent)).toBe('1 item seen; the items have changed. Review them and try again.');
+  expect(await markSeen(agent)).toBe('1 item marked as seen; the items have changed. Review them and try again.');
   inboxOf([item('y')], ['y']);
-  expect(await markSeen(agent)).toBe('nothing seen; the items have changed. Review them and try again.');
+  expect(await markSeen(agent)).toBe('no items marked as seen; the items have changed. Review them and try again.');
 });

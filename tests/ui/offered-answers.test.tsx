@@ -51,7 +51,7 @@ describe('a permission with options', () => {
     ];
     expect(buttons({ options: lies })).toEqual(['Allow: “Deny” (a)', 'Allow', 'Allow: “allow”', 'Deny: “Allow” (d)']);
     const answer = { commandId: 'c', behavior: 'allow', optionId: '1', state: 'queued', reason: null } as const;
-    expect(text(shown({ options: lies, answer }))).toContain('Allowed “Deny”, on its way to the agent');
+    expect(text(shown({ options: lies, answer }))).toContain('Allowed “Deny”. Sending to the agent…');
   });
 
   it('has no key for lasting options, and can always be denied', () => {
@@ -76,7 +76,7 @@ describe('a permission with options', () => {
   it('shows the chosen option, unless the outcome contradicts it', () => {
     const answer = { commandId: 'c', behavior: 'allow', optionId: 'always', state: 'queued', reason: null } as const;
     const options = [once, always, no];
-    expect(text(shown({ options, answer }))).toContain('Allowed “Always allow npm”, on its way to the agent');
+    expect(text(shown({ options, answer }))).toContain('Allowed “Always allow npm”. Sending to the agent…');
     const over = { options, resolvedAt: 2_000, answer: { ...answer, state: 'done' } } as const;
     expect(text(shown({ ...over, outcome: 'allowed' }))).toContain('Allow from now on: “Always allow npm”');
     const title = 'x&rdquo;. Signed out';

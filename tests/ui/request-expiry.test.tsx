@@ -51,7 +51,7 @@ describe('an expired request', () => {
 
   it('shows a pending answer instead of the expiry', () => {
     const answer = { commandId: 'c', behavior: 'allow', state: 'queued', reason: null } as const;
-    expect(card({ expiresAt: NOW, answer })).toContain('Allowed, on its way to the agent');
+    expect(card({ expiresAt: NOW, answer })).toContain('Allowed. Sending to the agent…');
     expect(card({ expiresAt: NOW, answer: { ...answer, state: 'failed', reason: 'gone' } })).toContain('Expired');
   });
 

@@ -36,7 +36,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'log.clear-search': ['Log', 'Leave the search; press again to clear it'],
   'log.next-hit': ['Log', 'Next hit'],
   'log.previous-hit': ['Log', 'Previous hit'],
-  'log.follow': ['Log', 'Follow the end'],
+  'log.follow': ['Log', 'Follow new lines'],
   'log.wrap': ['Log', 'Wrap long lines'],
   'log.level': ['Log', 'Show debug … fatal and above'],
   'log.first': ['Log', 'First line'],

@@ -141,7 +141,7 @@ function keyOf(sessionId: string, requestId: string): string {
 /** Recomputes the digest from the input that would run. */
 function refusalOf(request: PendingRequest, { digest, openedPosition }: AnsweredRequest): string | null {
   if (digest === undefined || openedPosition === undefined) {
-    return 'the server does not say which request was answered; update it, or answer where the agent runs';
+    return 'the server does not name the answered request; update it, or answer in the agent’s own interface';
   }
   const { sessionId, requestId, kind, tool, input } = request;
   const options = kind === 'permission' ? request.options : undefined;

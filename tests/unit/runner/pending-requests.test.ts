@@ -67,7 +67,7 @@ describe('a pending request of Claude Code', () => {
       );
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
     expect(await decide(pending, '1', { kind: 'permission', body: unsaid })).toMatch(
-      /does not say which request was answered/,
+      /does not name the answered request/,
     );
     expect(await decide(new PermissionRequests('t'), '1', allow('1', asked))).toMatch(/no longer/);
     expect(await decide(pending, '1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();

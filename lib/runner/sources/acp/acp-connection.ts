@@ -201,7 +201,7 @@ export class PermissionRequests {
     this.#open.set(JSON.stringify(id), { connection, id, timer: setTimeout(expire, this.#answerWithinMs) });
     const deliver = (answer: RequestAnswer): string | null => {
       if (answer.kind === 'question' || (answer.kind === 'permission' && answer.isAllowed)) {
-        return 'the agent offers no option to allow this; deny it, or answer where the agent runs';
+        return 'the agent offers no option to allow this; deny it, or answer in the agent’s own interface';
       }
       const isSent = this.#reply(id, answer.kind === 'option' ? answer : { kind: 'cancelled' });
       return isSent ? null : 'the agent has exited';
