@@ -1,6 +1,6 @@
 """A complete runner for Interlude in the standard library. It writes each record to disk before doing anything else
 with it. One file is both outbox and state; to keep the code small, nothing is ever deleted from it.
-Check: npx interlude conformance runner -- python3 docs/runners/runner.py. The protocol: lib/protocol/PROTOCOL.md."""
+Check: interlude conformance runner -- python3 docs/runners/runner.py. The protocol: lib/protocol/PROTOCOL.md."""
 import http.client, json, os, re, shlex, subprocess, threading, time, urllib.parse, uuid
 
 URL, TOKEN = urllib.parse.urlsplit(os.environ["INTERLUDE_URL"]), os.environ["INTERLUDE_TOKEN"]

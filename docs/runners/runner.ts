@@ -1,7 +1,7 @@
 /**
  * A complete runner for Interlude without packages. It writes each record to disk before doing anything else with it.
  * One file is both outbox and state; to keep the code small, nothing is ever deleted from it.
- * Check: npx interlude conformance runner -- npx tsx docs/runners/runner.ts. The protocol: lib/protocol/PROTOCOL.md.
+ * Check: interlude conformance runner -- npx tsx docs/runners/runner.ts. The protocol: lib/protocol/PROTOCOL.md.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

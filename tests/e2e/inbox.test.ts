@@ -56,7 +56,7 @@ test('an item links to its subject, shows its claimant to everyone, and stays in
     headers: { authorization: `Bearer ${token}` },
     data: { ids: [item?.id], mark: 'claimed' },
   });
-  for (const page of [mine, theirs]) await page.getByText('Ada has this').waitFor();
+  for (const page of [mine, theirs]) await page.getByText('Claimed by Ada').waitFor();
   await theirs.getByRole('button', { name: 'Take over: “List the files”' }).click();
   // Both signed in with this machine's own link, so they are the same person.
   for (const page of [mine, theirs]) await page.getByText('Claimed by you').waitFor();

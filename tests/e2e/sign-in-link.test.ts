@@ -43,7 +43,7 @@ test('a sign-in link asks before it signs in a visitor from another site, and no
 test('a browser at a loopback address signs in under the server’s local name, and signs out', async () => {
   const { context, page } = await newBrowser();
   await page.goto(`${site.server.url}/signed-out?next=/inbox`);
-  await page.getByText('That sign-in has its own address').waitFor();
+  await page.getByText('Did you sign in with a link on this machine?').waitFor();
   const name = `${readFileSync(join(site.server.dataDir, 'local-name'), 'utf8').trim()}.localhost`;
   // Another user of this machine can also send requests to a loopback address.
   expect(await page.content()).not.toContain(name);

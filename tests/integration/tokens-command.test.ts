@@ -84,7 +84,7 @@ describe('tokens create', () => {
     [['create', '--agent', 'a', '--expires', '99999w'], /at most 10 years/],
     [['create', '--agent', '..'], /--agent must be an id/],
     [['create', 'a'], /"create" takes options only/],
-    [['revoke'], /name the ids of the tokens/],
+    [['revoke'], /pass token ids as shown by "list"/],
     [[], /use create, list or revoke/],
   ])('refuses %j as a usage error with what to do', async (args, message) => {
     const { exitCode, stdout, stderr } = await callCli(['tokens', ...args], env);

@@ -149,6 +149,6 @@ test.each(SHELLS)('%s is a shell without data for every visitor', async (path) =
 test.each(FOR_ADMINS)('%s is for admins only', async (path) => {
   for (const [name, { headers, isAdmin = false }] of Object.entries(visitors)) {
     const { text } = await visit(path, { accept: 'text/html', ...headers });
-    expect([name, text.includes('Only admins see this page')]).toEqual([name, !isAdmin]);
+    expect([name, text.includes('Only admins can see this page')]).toEqual([name, !isAdmin]);
   }
 });
