@@ -6,6 +6,10 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const repository = process.env.GITHUB_REPOSITORY;
 
+/** GitHub serves the site of `owner/name` at `/name/`, and that of `owner/owner.github.io` at `/`. */
+const [, name = ''] = repository?.split('/') ?? [];
+const base = !name || name.endsWith('.github.io') ? '/' : `/${name}/`;
+
 /** A copy of every page, below this folder because Vite looks for Vue above the pages. */
 const PAGES = fileURLToPath(new URL('pages', import.meta.url));
 rmSync(PAGES, { recursive: true, force: true });
@@ -42,6 +46,16 @@ function item(page) {
 }
 
 /**
+ * Returns GitHub's anchor for a heading. VitePress numbers duplicates as GitHub does.
+ *
+ * @param {string} heading
+ */
+function slugify(heading) {
+  const kept = heading.toLowerCase().replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '');
+  return kept.replaceAll(' ', '-');
+}
+
+/**
  * The pages keep their paths in the repository, so that links between them work there, too. Links to other files of the
  * repository lead to its source.
  *
@@ -51,6 +65,7 @@ export default {
   title: 'Interlude',
   description: 'The live dashboard for coding agents that keep working after their turn has ended.',
   lang: 'en',
+  base,
   srcDir: PAGES,
   rewrites: { 'README.md': 'index.md' },
   cleanUrls: true,
@@ -62,15 +77,17 @@ export default {
   // Pages write <placeholders> as they are.
   markdown: {
     html: false,
+    anchor: { slugify },
     config(md) {
       const { link_open: before = (tokens, at, options, _env, self) => self.renderToken(tokens, at, options) } =
         md.renderer.rules;
       md.renderer.rules.link_open = (tokens, at, options, env, self) => {
         const token = tokens[at];
-        const [path = ''] = (token?.attrGet('href') ?? '').split('#');
-        const isSource = /^\.{0,2}\/?[\w.-]/.test(path) && !/^[a-z]+:|\.md$/.test(path);
-        const file = isSource ? normalize(join(env.relativePath ?? '', '..', path)) : '';
-        if (token && file && existsSync(join(root, file))) {
+        const [path = '', anchor = ''] = (token?.attrGet('href') ?? '').split('#');
+        const isFile = /^\.{0,2}\/?[\w.-]/.test(path) && !/^[a-z]+:/.test(path);
+        const file = isFile ? normalize(join(env.relativePath ?? '', '..', path)) : '';
+        if (file === 'README.md') token?.attrSet('href', `/#${anchor}`);
+        else if (token && file && !file.endsWith('.md') && existsSync(join(root, file))) {
           token.attrSet('href', repository ? `https://github.com/${repository}/blob/main/${file}` : '#');
         }
         return before(tokens, at, options, env, self);
