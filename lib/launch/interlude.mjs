@@ -28,7 +28,7 @@ async function run() {
     process.stderr.write(`interlude: packages are not installed; run: ${npmCommand(['ci'])}\n`);
     return 3;
   }
-  return cli.main(process.argv.slice(2), cli.DASHBOARD_COMMANDS, (/** @type {string} */ command) =>
+  return cli.main(process.argv.slice(2), (/** @type {string} */ command) =>
     loadTypescript(OTHER_ROOMS[command] ?? `lib/runner/cli/${command}.ts`),
   );
 }

@@ -45,7 +45,6 @@ Exit codes: 0 ended, 1 failed, 2 usage, 3 the Agent SDK is not installed.`;
 type Environment = Record<string, string | undefined>;
 
 export const kind: RunnerKind = {
-  title: 'Claude Code',
   features: {
     turns: true,
     betweenRun: true,
