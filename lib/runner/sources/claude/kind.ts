@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { CliError, EXIT, TOKEN_HELP } from '../../cli/command';
 import { interludeCommand, resolveOwnFolder } from '../../host/own-program.mjs';
-import { newMcpServer, preloadMcpSdk } from '../../mcp/agent-tools';
+import { newMcpServer, preloadMcpSdk } from '../../mcp/mcp-server';
 import type { Outbox } from '../../outbox/outbox';
 import { agentIdOf, assertOneSession, findSession, folderOf, type NamedSession, type RunnerKind } from '../runner-kind';
 import { CLAUDE_SDK, ensureClaudeSdk, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
