@@ -25,10 +25,11 @@ async function run() {
     cli = await loadTypescript('lib/runner/cli/main.ts');
   } catch (error) {
     if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(errorCode(error) ?? '')) throw error;
-    process.stderr.write(`interlude: packages are not installed; run: ${npmCommand(['ci'])}\n`);
+    const [start, install] = [npmCommand(['start']), npmCommand(['ci'])];
+    process.stderr.write(`interlude: packages are not installed; run: ${start} (or ${install} to install only)\n`);
     return 3;
   }
-  return cli.main(process.argv.slice(2), cli.DASHBOARD_COMMANDS, (/** @type {string} */ command) =>
+  return cli.main(process.argv.slice(2), (/** @type {string} */ command) =>
     loadTypescript(OTHER_ROOMS[command] ?? `lib/runner/cli/${command}.ts`),
   );
 }

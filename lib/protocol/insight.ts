@@ -3,7 +3,7 @@ import { MAX_ID_LENGTH, MAX_INSIGHT_DETAIL } from './limits';
 import { truncateText } from './text';
 import type { LogLevel } from './vocabulary';
 
-/** A machine-readable observation or failure in a log line. @see PROTOCOL.md, What `log` may say */
+/** A machine-readable observation or failure in a log line. @see PROTOCOL.md, Log records */
 export interface SentInsight {
   /** Name of the observation, of any vocabulary: `hook_fatal`, `outbox_poisoned`, `context_ratio`… */
   signal: string;

@@ -1,4 +1,4 @@
-import { newMcpServer } from '@interlude/runner/mcp/agent-tools';
+import { newMcpServer } from '@interlude/runner/mcp/mcp-server';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LocalDashboard } from '../support/local-dashboard';

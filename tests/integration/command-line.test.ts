@@ -46,6 +46,18 @@ test('runner --help prints the help of the named kind, and passes arguments afte
   });
 });
 
+test('interlude-runner lists kinds and commands, and names the dashboard where a command is missing', async () => {
+  const runner = (args: string) => runShell(`npx interlude-runner ${args}`, {}, process.cwd());
+  expect((await runner('--version')).stdout).toBe(`interlude-runner ${manifest.version}\n`);
+  const { stdout } = await runner('--help');
+  expect(stdout).toMatch(/^Usage: npx interlude-runner <kind> \[options\]\n +npx interlude-runner <command> /);
+  for (const name of [...Object.keys(KINDS), 'outbox']) expect(stdout).toMatch(new RegExp(`^  ${name} +\\S`, 'm'));
+  expect(await runner('tokens')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('"npx interlude tokens"'),
+  });
+});
+
 test('a usage error names a help command that works when pasted', async () => {
   const folder = await tempDir();
   const end = await runCli(['replay'], {}, folder);

@@ -1,4 +1,4 @@
-import { DASHBOARD_COMMANDS, main, stripOwnEnvironment } from '@interlude/runner/cli/main';
+import { main, stripOwnEnvironment } from '@interlude/runner/cli/main';
 import { vi } from 'vitest';
 import type { CliEnd } from './cli';
 
@@ -18,7 +18,7 @@ export async function callCli(args: string[], env: Record<string, string> = {}):
   const before = { ...process.env };
   Object.assign(process.env, env);
   try {
-    const exitCode = await main(args, DASHBOARD_COMMANDS, (name) => {
+    const exitCode = await main(args, (name) => {
       if (name === 'db') return import('../../lib/server/maintenance/db');
       if (name === 'conformance') return import('../../lib/conformance/command');
       return import(`../../lib/runner/cli/${name}.ts`);

@@ -25,8 +25,11 @@ const RUNNER_MUTANTS: RunnerMutant[] = [
     title: 'executes a repeated command again',
     only: ['commands'],
     changes: [
-      ['elif id in begun: acknowledge(id, "delivered")', 'elif id in begun and acknowledge(id, "delivered"): pass'],
-      ['elif id not in given:', 'else:'],
+      [
+        'elif id in delivered: acknowledge(id, "delivered")',
+        'elif id in delivered and acknowledge(id, "delivered"): pass',
+      ],
+      ['elif id not in pending:', 'else:'],
     ],
     fails: [
       'a repeated command is carried out once and acknowledged every time',
@@ -36,21 +39,21 @@ const RUNNER_MUTANTS: RunnerMutant[] = [
   {
     title: 'forgets executed commands when killed',
     only: ['commands'],
-    changes: [['begun = {id for record in records for id in record["begins"]}', 'begun = set()']],
+    changes: [['delivered = {id for record in records for id in record["messageIds"]}', 'delivered = set()']],
     fails: ['a command carried out before a kill is acknowledged again and not repeated'],
   },
   {
     title: 'acknowledges before the agent has the message',
     only: ['commands'],
     changes: [
-      ['print(json.dumps(given[id])', 'acknowledge(id, "delivered"), time.sleep(2.5), print(json.dumps(given[id])'],
+      ['print(json.dumps(pending[id])', 'acknowledge(id, "delivered"), time.sleep(2.5), print(json.dumps(pending[id])'],
     ],
     fails: ['a message is acknowledged as delivered once the agent has it'],
   },
   {
     title: 'ignores an unknown command',
     only: ['commands'],
-    changes: [['if type != "message": acknowledge(', 'if type != "message": type in TAKES_NOT and acknowledge(']],
+    changes: [['if type != "message": acknowledge(', 'if type != "message": type in UNSUPPORTED and acknowledge(']],
     fails: ['a command of an unknown type is acknowledged as failed with a reason'],
   },
   {
@@ -68,13 +71,13 @@ const RUNNER_MUTANTS: RunnerMutant[] = [
   {
     title: 'sends log lines unredacted',
     only: ['secrets'],
-    changes: [['text, count = SECRET.subn("[redacted: secret]", text)', 'count = 0']],
+    changes: [['text, count = redact(text)', 'count = 0']],
     fails: ['no log line contains the token of the runner', 'a log line with a secret is redacted and marked'],
   },
   {
     title: 'passes its token to the agent',
     only: ['secrets'],
-    changes: [['encoding="utf-8", env=own)', 'encoding="utf-8")']],
+    changes: [['encoding="utf-8", env=env)', 'encoding="utf-8")']],
     fails: ['the agent gets no INTERLUDE_ variables'],
   },
   {
@@ -148,7 +151,7 @@ const RUNNER_MUTANTS: RunnerMutant[] = [
   {
     title: 'treats the wake-up cause as a message',
     only: ['turns'],
-    changes: [['begin(turn, {"turn": "between-run",', 'begin(turn, {"turn": "user",']],
+    changes: [['start_turn(turn, {"turn": "between-run",', 'start_turn(turn, {"turn": "user",']],
     fails: ['a turn started by the agent is a between-run turn and names the task that caused it'],
   },
   {

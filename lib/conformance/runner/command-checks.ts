@@ -192,7 +192,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
   },
 });
 
-export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may say, and 7, Commands, 9', {
+export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, Status records, and 7, Commands, 9', {
   'a status record names the kind of agent, the runner and its interval': {
     todo: 'Report kind, versions.protocol, the runner as on the command stream, and everyMs of at most ten minutes.',
     async run(runner) {

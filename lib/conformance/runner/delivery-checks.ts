@@ -293,7 +293,7 @@ async function logLine(runner: RunnerTarget, text: string): Promise<Fields> {
   });
 }
 
-export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', {
+export const SECRETS = checksOf<RunnerTarget>('secrets', '3, Log records', {
   'no log line contains the token of the runner': {
     todo: 'Remove it from each message before the line leaves the runner, and count it in `redacted`.',
     async run(runner) {

@@ -10,7 +10,7 @@ export const numbers = (count: number) => Array.from({ length: count }, (_, inde
 
 const NAME_MESSAGE = 'Put the message into metadata.interlude.userMessageIds of the run, on its start and on its end.';
 
-export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and 7, Obligations', {
+export const TURNS = checksOf<RunnerTarget>('turns', '4, Placement of events, and 7, Obligations', {
   'a turn names its message and holds its content': {
     todo: NAME_MESSAGE,
     async run(runner) {
@@ -67,7 +67,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
     },
   },
   'an agent that crashes in a turn leaves no turn open, and accepts messages again': {
-    why: '3, What event may say',
+    why: '3, Events beyond AG-UI',
     todo: 'Send RUN_ERROR or session:ended when the agent’s process ends in a turn, and resume the session afterwards.',
     async run(runner) {
       const { id } = await runner.send('crash 7');
@@ -83,7 +83,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
     },
   },
   'work left open by a killed runner is closed before anything else is sent': {
-    why: '3, What status may say',
+    why: '3, Status records',
     todo: 'Store open work with the events that opened it, and close it before anything else at the next start.',
     async run(runner) {
       await runner.prompt('background 30');
@@ -146,7 +146,7 @@ export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', {
     },
   },
   'a status record with tasks lists every running task': {
-    why: '3, What status may say',
+    why: '3, Status records',
     todo: 'A running task that is not listed counts as lost: list every task that the events leave open, or none.',
     async run(runner) {
       await runner.prompt('background 0.6');

@@ -31,7 +31,7 @@ async function assertTurns(agent: FakeAgent, expected: Fields[]): Promise<void> 
 
 const PLACE = 'Place events as lib/protocol/projections does: placeEvents, then foldItems.';
 
-export const TURNS = serverChecks('turns', '4, Where events stand', {
+export const TURNS = serverChecks('turns', '4, Placement of events', {
   'a user turn has its message and then its content, in order': {
     todo: PLACE,
     async run({ agent }) {
@@ -190,7 +190,7 @@ export const TASKS = serverChecks('tasks', '3, Ingest, 11', {
     },
   },
   'the end of a process marks its tasks as lost, with a reason': {
-    why: '3, What status may say',
+    why: '3, Status records',
     todo: 'End its tasks as lost, with the reason in error.',
     async run({ agent, server }) {
       await agent.emit(taskStarted('t1'), custom('session:ended', { reason: 'it crashed', exitCode: 1 }));

@@ -1,9 +1,10 @@
 import { dataFolder, interludeCommand, RUNNER_VERSION } from '../host/own-program.mjs';
 import { formatError } from '../host/system-error.mjs';
+import { listKinds } from '../sources/kind-titles';
 import { CliError, type Command, EXIT, type ExitCode } from './command';
 
 /** Commands of `interlude-runner`. Each is the `command` export of the file of its name, loaded on demand. */
-const RUNNER_COMMANDS: Readonly<Record<string, string>> = {
+const RUNNER_COMMANDS = {
   runner: 'run or follow an agent, and connect it to the dashboard',
   hooks: 'connect the Claude Code sessions of your terminals, or disconnect them',
   replay: 'play a recording of an agent to the dashboard',
@@ -13,7 +14,7 @@ const RUNNER_COMMANDS: Readonly<Record<string, string>> = {
 };
 
 /** Commands of `interlude`. The launcher implements `start`. */
-export const DASHBOARD_COMMANDS: Readonly<Record<string, string>> = {
+const DASHBOARD_COMMANDS = {
   start: 'start the dashboard (the default)',
   demo: 'run a fleet of demo agents until stopped',
   ...RUNNER_COMMANDS,
@@ -25,12 +26,33 @@ export const DASHBOARD_COMMANDS: Readonly<Record<string, string>> = {
 
 type Commands = Readonly<Record<string, string>>;
 
-const overview = (commands: Commands) => `Usage: ${interludeCommand([])} <command> [options]
+const listCommands = (commands: Commands) =>
+  Object.entries(commands)
+    .map(([name, purpose]) => `  ${name.padEnd(15)}${purpose}`)
+    .join('\n');
 
-${Object.entries(commands)
-  .map(([name, purpose]) => `  ${name.padEnd(13)}${purpose}`)
-  .join('\n')}
+const dashboardOverview = () => `Usage: ${interludeCommand([])} <command> [options]
 
+${listCommands(DASHBOARD_COMMANDS)}
+${OVERVIEW_END}`;
+
+function runnerOverview(): string {
+  const { runner: _, hooks, ...commands } = RUNNER_COMMANDS;
+  const others = Object.keys(DASHBOARD_COMMANDS).filter((name) => !Object.hasOwn(RUNNER_COMMANDS, name));
+  return `Usage: ${interludeCommand(['runner'])} <kind> [options]
+       ${interludeCommand([])} <command> [options]
+
+Kinds of agents to run or follow, and to connect to the dashboard:
+${listKinds()}
+
+Commands:
+${listCommands({ 'hooks install': hooks, ...commands })}
+
+The dashboard's package has more commands (${others.join(', ')}): npx interlude --help
+${OVERVIEW_END}`;
+}
+
+const OVERVIEW_END = `
   --version    print the version
 
 Run a command with --help for its options. On the dashboard's own machine no address or token is needed; elsewhere use
@@ -41,11 +63,21 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 /** Imports the file of a command. */
 type Load = (name: string) => Promise<{ command: Command }>;
 
-/** @returns the exit code; errors are one line on stderr */
-export async function main(argv: string[], commands: Commands, load: Load): Promise<ExitCode> {
+/** Runs `interlude`. @returns the exit code; errors are one line on stderr */
+export function main(argv: string[], load: Load): Promise<ExitCode> {
+  return run({ name: 'interlude', commands: DASHBOARD_COMMANDS, overview: dashboardOverview }, argv, load);
+}
+
+interface Program {
+  name: string;
+  commands: Commands;
+  overview: () => string;
+}
+
+async function run({ name: program, commands, overview }: Program, argv: string[], load: Load): Promise<ExitCode> {
   const commandOf = async (one: string) => (Object.hasOwn(commands, one) ? (await load(one)).command : undefined);
   const helpOf = (command: Command | undefined, args: string[]) => {
-    const help = command?.help ?? overview(commands);
+    const help = command?.help ?? overview();
     return typeof help === 'string' ? help : help(args);
   };
   const [name, ...rest] = argv;
@@ -57,11 +89,11 @@ export async function main(argv: string[], commands: Commands, load: Load): Prom
       return name === undefined ? EXIT.usage : EXIT.done;
     }
     if (name === '--version' || name === '-V') {
-      process.stdout.write(`interlude ${RUNNER_VERSION}\n`);
+      process.stdout.write(`${program} ${RUNNER_VERSION}\n`);
       return EXIT.done;
     }
     const command = await commandOf(name);
-    if (!command) throw new CliError(EXIT.usage, `unknown command "${name}"; see "${interludeCommand(['--help'])}"`);
+    if (!command) throw new CliError(EXIT.usage, unknownCommand(name));
     // After "--" the arguments belong to another program.
     const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
     if (own.includes('--help') || own.includes('-h')) {
@@ -75,13 +107,20 @@ export async function main(argv: string[], commands: Commands, load: Load): Prom
   }
 }
 
+function unknownCommand(name: string): string {
+  if (!Object.hasOwn(DASHBOARD_COMMANDS, name))
+    return `unknown command "${name}"; see "${interludeCommand(['--help'])}"`;
+  return `"${name}" is a command of the dashboard's package; where that is installed, run "npx interlude ${name}"`;
+}
+
 /** Runs `interlude-runner`: `interlude-runner claude` is `interlude runner claude`. Parameters as for `main`. */
 export function runnerMain(argv: string[], load: Load): Promise<ExitCode> {
   const [name = '-', action = '-'] = argv;
   // `hooks` is a command if an action follows, else a kind of agent.
-  const isCommand = name === 'hooks' ? !action.startsWith('-') : Object.hasOwn(RUNNER_COMMANDS, name);
+  const isCommand = name === 'hooks' ? !action.startsWith('-') : Object.hasOwn(DASHBOARD_COMMANDS, name);
   const isKind = !isCommand && name !== 'help' && !name.startsWith('-');
-  return main(isKind ? ['runner', ...argv] : argv, RUNNER_COMMANDS, load);
+  const program = { name: 'interlude-runner', commands: RUNNER_COMMANDS, overview: runnerOverview };
+  return run(program, isKind ? ['runner', ...argv] : argv, load);
 }
 
 type Environment = Record<string, string | undefined>;

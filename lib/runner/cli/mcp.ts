@@ -1,7 +1,8 @@
 import { controlPath } from '../host/control-file';
 import { interludeCommand, mcpCommands } from '../host/own-program.mjs';
-import { serveOverStdio, TOOLS_TICKET, TOOLS_URL } from '../mcp/agent-tools';
+import { TOOLS_TICKET, TOOLS_URL } from '../mcp/agent-tools';
 import { ancestors, forwardCalls, type RunnerPort, runnerPortAt, runnerPortsIn } from '../mcp/forward-call';
+import { serveOverStdio } from '../mcp/mcp-server';
 import type { Command } from './command';
 import { EXIT, type ExitCode, readFlags, usageError } from './command';
 import { openDataDir } from './dashboard';

@@ -10,6 +10,7 @@ import { RunnerHost } from '../host/runner-host';
 import { withDeadline } from '../host/server-request';
 import { TroubleNotices } from '../logger/delivery-journal';
 import { Redactor } from '../logger/redactor';
+import { listKinds } from '../sources/kind-titles';
 import { KINDS } from '../sources/kinds';
 import type { PreparedRunner, RunnerCall, RunnerKind } from '../sources/runner-kind';
 import { limitsOf } from '../sources/runner-kind';
@@ -37,9 +38,7 @@ const HELP = `Usage: ${interludeCommand(['runner'])} <kind> [options]
 
 Runs or follows an agent, and connects it to the dashboard. Kinds:
 
-${Object.entries(KINDS)
-  .map(([name, { title }]) => `  ${name.padEnd(10)}${title}`)
-  .join('\n')}
+${listKinds()}
 
   --session ID     use this session; the default depends on the kind
   --agent ID       appear as this agent

@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -233,19 +232,6 @@ function named({ name }: Attachment): string {
 /** SHA-256 in lower-case hex. */
 export function hashOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
-}
-
-/**
- * Reads a file synchronously, so that later messages can't overtake it.
- * @returns null if it is missing or changed
- */
-export function readAttachment({ path, hash }: AttachmentFile): Buffer | null {
-  try {
-    const bytes = readFileSync(path);
-    return hashOf(bytes) === hash ? bytes : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Longer texts are passed by path, to save context. */

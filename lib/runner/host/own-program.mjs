@@ -89,12 +89,14 @@ export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = he
 /** @param {readonly string[]} args @param {Reader} reader */
 function ownCommand(args, reader) {
   const [name = '', ...rest] = args;
-  const isRunner = manifest.name !== 'interlude';
+  // In a clone, `interlude-runner` is the program of a workspace.
+  const isRunner = manifest.name !== 'interlude' || /^interlude-runner(?:\.mjs)?$/.test(basename(reader.program ?? ''));
   if (isRunner && DASHBOARD_ONLY.test(name)) return ['npx', 'interlude', ...args].map(shellWord).join(' ');
   const own = isRunner && name === 'runner' ? rest : args;
   if (isOnPath(reader)) return [programName, ...own].map(shellWord).join(' ');
   // In a clone npx runs the project's own program.
-  if (isInstalled || isRoot(reader.folder)) return ['npx', manifest.name, ...own].map(shellWord).join(' ');
+  const npxName = isRunner && !isInstalled ? 'interlude-runner' : manifest.name;
+  if (isInstalled || isRoot(reader.folder)) return ['npx', npxName, ...own].map(shellWord).join(' ');
   return npmCommand(['run', '-s', 'interlude', '--', ...args], reader);
 }
 

@@ -12,8 +12,6 @@ import type { Outbox } from '../outbox/outbox';
 
 /** A kind of agent, run by `interlude runner <kind>`. @see README.md */
 export interface RunnerKind {
-  /** Display name: `Codex`. */
-  title: string;
   /** Supported features, with reasons for missing ones. */
   features: KindFeatures;
   /** True if it accepts a command after `--`, passed as `RunnerCall.command`. */

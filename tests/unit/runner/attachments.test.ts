@@ -4,13 +4,9 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Attachment } from '@interlude/protocol/field-schemas';
-import {
-  AttachmentStore,
-  type AttachmentStoreOptions,
-  readAttachment,
-  StoppedError,
-} from '@interlude/runner/host/attachment-store';
+import { AttachmentStore, type AttachmentStoreOptions, StoppedError } from '@interlude/runner/host/attachment-store';
 import { MessageDelivery } from '@interlude/runner/host/message-delivery';
+import { readAttachment } from '@interlude/runner/host/read-attachment';
 import type { CommandOf, SessionFacts } from '@interlude/runner/host/source';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';

@@ -28,7 +28,7 @@ test('docs/kinds/README.md has the table of kinds and features', () => {
 
 describe.each(kinds)(
   'the kind %s',
-  (name, { features, title, help, flags = [], switches = [], acceptsPrompt = false, urlNamesAgent }) => {
+  (name, { features, help, flags = [], switches = [], acceptsPrompt = false, urlNamesAgent }) => {
     test('lists every option in its help', () => {
       const common = ['session', 'agent', 'url', 'token', ...(name === 'hooks' ? [] : ['record'])];
       const addresses = urlNamesAgent ? ['dashboard'] : [];
@@ -45,7 +45,6 @@ describe.each(kinds)(
 
     test('words each limit as a sentence', () => {
       for (const limit of limitsOf(features)) expect(limit).toMatch(/^[A-Z“].*[^.]\.$/s);
-      expect(title).not.toBe('');
       expect(help).toContain(`runner ${name}`);
     });
   },

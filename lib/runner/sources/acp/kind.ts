@@ -49,7 +49,6 @@ Exit codes: 0 ended, 1 failed, 2 usage, 3 the program is not installed.`;
 const NO_WAKE = 'Only a message starts a turn in ACP.';
 
 export const kind: RunnerKind = {
-  title: 'ACP agents',
   acceptsCommand: true,
   acceptsPrompt: true,
   features: {

@@ -4,14 +4,9 @@ import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { blockText } from '../../adapters/acp/content';
 import { Replay } from '../../adapters/acp/replay';
 import type { WireFrame } from '../../adapters/wire';
-import {
-  type AttachmentFile,
-  hashOf,
-  MAX_TEXT_BYTES,
-  missingFilesText,
-  readAttachment,
-} from '../../host/attachment-store';
+import { type AttachmentFile, hashOf, MAX_TEXT_BYTES, missingFilesText } from '../../host/attachment-store';
 import type { InFlightMessage } from '../../host/message-delivery';
+import { readAttachment } from '../../host/read-attachment';
 
 /** Prompt contents the agent supports besides text and file links, which all support. */
 export interface PromptCapabilities {

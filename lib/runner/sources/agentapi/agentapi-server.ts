@@ -5,7 +5,7 @@ import type { ApiMessage } from '../../adapters/agentapi/agentapi-frames';
 import { parseScreenPrompt, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
 import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { readAttachment } from '../../host/attachment-store';
+import { readAttachment } from '../../host/read-attachment';
 import { connectionMessage, isLoopback } from '../../host/server-request';
 
 export interface AgentApiServerOptions {

@@ -24,7 +24,6 @@ Exit codes: 0 ended, 1 failed, 2 usage.`;
 const SESSION = 'agentapi-session';
 
 export const kind: RunnerKind = {
-  title: 'AgentAPI',
   features: {
     turns: {
       partly: 'The agent’s text is read from its screen, 80 characters wide, with thoughts and tool calls in it.',

@@ -29,7 +29,6 @@ Exit codes: 0 ended, 1 failed, 2 usage.`;
 const SESSION = 'agui-session';
 
 export const kind: RunnerKind = {
-  title: 'AG-UI',
   features: {
     turns: true,
     betweenRun: {

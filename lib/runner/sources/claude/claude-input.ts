@@ -1,5 +1,6 @@
 import { isImageType } from '@interlude/protocol/attachments';
-import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
+import { type AttachmentFile, MAX_TEXT_BYTES, withFileList } from '../../host/attachment-store';
+import { readAttachment } from '../../host/read-attachment';
 import type { ContentBlock, UserMessage } from './claude-sdk';
 
 interface Waiting {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { CliError, EXIT, TOKEN_HELP } from '../../cli/command';
 import { interludeCommand, resolveOwnFolder } from '../../host/own-program.mjs';
-import { newMcpServer, preloadMcpSdk } from '../../mcp/agent-tools';
+import { newMcpServer, preloadMcpSdk } from '../../mcp/mcp-server';
 import type { Outbox } from '../../outbox/outbox';
 import { agentIdOf, assertOneSession, findSession, folderOf, type NamedSession, type RunnerKind } from '../runner-kind';
 import { CLAUDE_SDK, ensureClaudeSdk, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
@@ -45,7 +45,6 @@ Exit codes: 0 ended, 1 failed, 2 usage, 3 the Agent SDK is not installed.`;
 type Environment = Record<string, string | undefined>;
 
 export const kind: RunnerKind = {
-  title: 'Claude Code',
   features: {
     turns: true,
     betweenRun: true,

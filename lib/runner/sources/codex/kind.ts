@@ -47,7 +47,6 @@ Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 const START_OPTIONS = ['command', 'session', 'prompt', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
 
 export const kind: RunnerKind = {
-  title: 'Codex',
   features: {
     turns: true,
     betweenRun: true,

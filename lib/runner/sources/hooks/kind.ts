@@ -27,7 +27,6 @@ Interrupt in the terminal. At the end of a session the log has the share of tool
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
 export const kind: RunnerKind = {
-  title: 'Claude Code in your terminals',
   features: {
     turns: true,
     betweenRun: true,

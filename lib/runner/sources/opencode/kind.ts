@@ -37,7 +37,6 @@ gets them with its first message.
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
 export const kind: RunnerKind = {
-  title: 'OpenCode',
   features: {
     turns: true,
     betweenRun: true,

@@ -1,9 +1,10 @@
 import { isTextType } from '@interlude/protocol/attachments';
 import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import { partOfMessage } from '../../adapters/opencode/native-event';
-import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
+import { type AttachmentFile, MAX_TEXT_BYTES, withFileList } from '../../host/attachment-store';
 import type { InFlightMessage } from '../../host/message-delivery';
 import type { RequestAnswer } from '../../host/pending-requests';
+import { readAttachment } from '../../host/read-attachment';
 import { withDeadline } from '../../host/server-request';
 
 export interface ServerAddress {
