@@ -16,6 +16,7 @@ import { theServer } from '@/lib/server/process-server.mjs';
  * API routes do their own checks (`createServer`); passing here, Next would buffer their bodies.
  */
 export const proxy = withErrors(async (request: NextRequest): Promise<Response> => {
+  theServer().checkSettings();
   const settings = accessSettings(process.env);
   checkHost(request, settings);
   const { pathname, search } = request.nextUrl;

@@ -14,6 +14,7 @@ import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { basePathSetting } from '../protocol/base-path.mjs';
+import { processState } from '../protocol/process-state.mjs';
 import { buildIfStale } from './build.mjs';
 import { exitWithError, LaunchError, printLine } from './launch-error.mjs';
 import { buildFolder, packedConfig, READY, readyName, root } from './paths.mjs';
@@ -92,6 +93,8 @@ function traced() {
 /** Files that Next loads at start under a custom server, which the traces lack. */
 async function loadedByNext() {
   Object.assign(process.env, { NODE_ENV: 'production', __NEXT_PRIVATE_STANDALONE_CONFIG: packedConfig(BASE_PATH) });
+  // the server that Next creates responds to nothing, so its missing token is no error
+  processState().isLaunched = true;
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');

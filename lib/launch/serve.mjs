@@ -53,7 +53,17 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const url = `http://${reachable(host)}:${port}${basePath}`;
   await answers(`${url}/api/v1/healthz`);
   api = theServer();
+  requireSettings(api);
   return { url, close: closeGracefully(servers) };
+}
+
+/** @param {ReturnType<typeof theServer>} server */
+function requireSettings(server) {
+  try {
+    server.checkSettings();
+  } catch (error) {
+    throw new LaunchError(/** @type {Error} */ (error).message, 2);
+  }
 }
 
 /**

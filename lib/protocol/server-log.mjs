@@ -53,7 +53,7 @@ export function redactServerLog(redact) {
 export function serverLog(level, message, fields = {}) {
   const env = settings();
   if (LEVELS.indexOf(level) < lowest(env)) return;
-  if (env.INTERLUDE_LOG_FORMAT === 'json') {
+  if (env.INTERLUDE_LOG_FORMAT?.trim().toLowerCase() === 'json') {
     console.error(line(level, message, fields, env));
     return;
   }

@@ -3,19 +3,10 @@ import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { redactedFor } from '@interlude/protocol/redaction/redact-model';
 import { isLogged, redactServerLog, serverLog } from '@interlude/protocol/server-log.mjs';
 import { processMetrics } from '#process-metrics';
-import { type ContextKind, checkContext, contextKind, type Database, databaseOptions, openDatabase } from '@/db/client';
-import {
-  type AccessSettings,
-  accessSettings,
-  redactedRoles,
-  sessionIdleMs,
-  sessionMs,
-} from '@/lib/server/access/access-settings';
+import { type ContextKind, contextKind, type Database, databaseOptions, openDatabase } from '@/db/client';
 import { describeAction } from '@/lib/server/access/audit';
 import { authenticate, authenticateProgram, sessionPrincipal } from '@/lib/server/access/authenticate';
-import { embedOrigins } from '@/lib/server/access/embeds';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';
-import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
 import { may, type Principal, requirePermission } from '@/lib/server/access/principal';
 import type { ProviderSignInContext } from '@/lib/server/access/provider-sign-in';
@@ -23,25 +14,22 @@ import { ResponseCaches } from '@/lib/server/access/request-context';
 import { allowOpaqueOrigin, preflightResponse } from '@/lib/server/access/request-origin';
 import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
 import { asResponse, OpenStreams, StreamedResponse } from '@/lib/server/access/streamed-response';
-import { replyOverdueMs, undeliveredMs } from '@/lib/server/commands/overdue';
-import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { Readiness } from '@/lib/server/queries/health';
-import { historyRetention } from '@/lib/server/retention/retention-settings';
+import type { OtelSettings } from '@/lib/server/telemetry/otel-settings';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { Tracing } from '@/lib/server/telemetry/tracing';
-import { webhookSetting } from '@/lib/server/webhook/webhook-settings';
 import { type Found, findRoute, handleRoute } from './handle-route';
 import { describeApi } from './open-api/get-open-api';
 import { type ApiRoute, type Ids, ROUTES } from './routes';
 import { closeParts, createParts, type ServerParts, startParts, startWhileStreaming } from './server-parts';
+import { type ServerSettings, serverSettings } from './server-settings';
 
 /** Retry interval for a database that was unavailable at start. */
 const REOPEN_MS = 5_000;
 
-/** Streams send `bye` before the host cuts them off, usually after five minutes. */
-const PER_REQUEST_STREAM_MS = 280_000;
-
 export interface Server {
+  /** @throws AppError `unavailable`, naming the setting that prevents this server from responding */
+  checkSettings(): void;
   /** Responds to API requests. Never rejects. */
   handle(request: Request): Promise<Response>;
   /** Like `handle`, for the front door, which opens a StreamedResponse on the connection itself. */
@@ -72,7 +60,7 @@ class ProcessMemory {
   isSchemaKnown = false;
   readonly readiness: Readiness;
   readonly caches: ResponseCaches;
-  #settings: AccessSettings | null = null;
+  #settings: ServerSettings | null = null;
   #provider: { signIn: OidcSignIn | null } | null = null;
   readonly #kind: ContextKind;
 
@@ -84,14 +72,14 @@ class ProcessMemory {
   }
 
   /** @throws AppError `unavailable` for invalid settings */
-  settings(): AccessSettings {
-    this.#settings ??= accessSettings(this.env);
+  settings(): ServerSettings {
+    this.#settings ??= serverSettings(this.env, this.#kind);
     return this.#settings;
   }
 
   /** @throws AppError `unavailable` for invalid settings */
   provider(): OidcSignIn | null {
-    this.#provider ??= { signIn: newProvider(this.env, this.settings(), this.#kind) };
+    this.#provider ??= { signIn: newProvider(this.settings(), this.#kind) };
     return this.#provider.signIn;
   }
 }
@@ -118,7 +106,7 @@ export function createServer(
   let telemetry: Telemetry | null = null;
   let traces: Tracing | null = null;
 
-  const settings = () => memory.settings();
+  const settings = () => memory.settings().access;
   const authenticator: ProviderSignInContext = {
     settings,
     throttle: memory.throttle,
@@ -143,25 +131,20 @@ export function createServer(
   };
 
   async function open(): Promise<ServerParts> {
-    const access = settings();
-    checkContext(env, kind);
-    // invalid sign-in settings fail at start, not at the first sign-in
-    const oidc = memory.provider();
-    const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
-    const streamMaxMs = seconds > 0 ? seconds * 1000 : isLongLived ? null : PER_REQUEST_STREAM_MS;
-    const { webhook, problem: webhookProblem } = webhookSetting(env);
+    const { access, otel, retention, ...others } = memory.settings();
     const opened = await openDatabase({
       ...databaseOptions(env),
       isKnown: memory.isSchemaKnown,
       isAlone: !isLongLived,
     });
     memory.isSchemaKnown = !isLongLived;
-    traces = await tracesOf(env, opened);
+    traces = otel === null ? null : await tracesOf(otel, opened);
     const listeners = traces?.listeners ?? [];
     const count = isLongLived ? processMetrics : () => null;
     const all: ServerParts = createParts(
       {
         ...access,
+        ...others,
         database: opened,
         kind,
         caches: memory.caches,
@@ -173,18 +156,9 @@ export function createServer(
                 () => void close(),
               ),
             }),
-        streamMaxMs,
-        replyOverdueMs: replyOverdueMs(env),
-        undeliveredMs: undeliveredMs(env),
-        webhook,
-        webhookProblem,
-        sessionIdleMs: sessionIdleMs(env),
-        sessionMs: sessionMs(env),
-        oidc,
-        embedOrigins: embedOrigins(env),
-        redactedRoles: redactedRoles(env),
+        oidc: memory.provider(),
       },
-      { logs: logRetention(env), history: historyRetention(env) },
+      retention,
       { count, listeners },
     );
     telemetry = all.telemetry ?? null;
@@ -272,6 +246,7 @@ export function createServer(
   }
 
   return {
+    checkSettings: () => void memory.settings(),
     handle: async (request) => asResponse(await respondSafely(request)),
     respond: respondSafely,
     isAuthenticated: (request) =>
@@ -288,14 +263,9 @@ export function createServer(
 }
 
 /** Loads tracing only if a collector is configured. */
-async function tracesOf(env: Record<string, string | undefined>, database: Database): Promise<Tracing | null> {
-  if (!env.OTEL_EXPORTER_OTLP_ENDPOINT && !env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return null;
-  const [{ otelSettings }, { startTracing }] = await Promise.all([
-    import('@/lib/server/telemetry/otel-settings'),
-    import('@/lib/server/telemetry/tracing'),
-  ]);
-  const settings = otelSettings(env);
-  return settings === null ? null : startTracing(settings, database);
+async function tracesOf(settings: OtelSettings, database: Database): Promise<Tracing> {
+  const { startTracing } = await import('@/lib/server/telemetry/tracing');
+  return startTracing(settings, database);
 }
 
 /** True for routes that only accept a runner's data and show nothing time-dependent. */
@@ -303,14 +273,8 @@ function isRunnerWrite({ access, method }: ApiRoute): boolean {
   return access === 'speak' && method === 'POST';
 }
 
-/** @throws AppError `unavailable` for invalid settings */
-function newProvider(
-  env: Record<string, string | undefined>,
-  { now }: AccessSettings,
-  kind: ContextKind,
-): OidcSignIn | null {
-  const found = oidcSettings(env);
-  return found === null ? null : new OidcSignIn(found, now, kind === 'shared');
+function newProvider({ oidc, access }: ServerSettings, kind: ContextKind): OidcSignIn | null {
+  return oidc === null ? null : new OidcSignIn(oidc, access.now, kind === 'shared');
 }
 
 /**
@@ -323,6 +287,7 @@ function perRequestServer(env: Record<string, string | undefined>): Server {
   const memory = new ProcessMemory(env, 'perRequest');
   const one = () => createServer(env, 'perRequest', memory);
   return {
+    checkSettings: () => void memory.settings(),
     handle: (request) => one().handle(request),
     respond: (request) => one().respond(request),
     isAuthenticated: (request) => one().isAuthenticated(request),

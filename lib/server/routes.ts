@@ -134,7 +134,10 @@ export const ROUTES: readonly Route[] = [
   ...['', '/api/v1'].flatMap((base) =>
     (['GET', 'HEAD'] as const).flatMap((method) => [
       open(method, `${base}/healthz`, healthz),
-      open(method, `${base}/readyz`, (_request, { parts, readiness }) => readyz(parts, readiness)),
+      open(method, `${base}/readyz`, (_request, { settings, parts, readiness }) => {
+        settings();
+        return readyz(parts, readiness);
+      }),
     ]),
   ),
 

@@ -69,6 +69,16 @@ test.each(['interlude', '/interlude/', '/../a', '/a b', '//host'])(
   },
 );
 
+test('a setting that only the server reads is reported on one line, before the address', async () => {
+  const env = { INTERLUDE_DATA_DIR: await tempDir(), INTERLUDE_REDACT_ROLES: 'admin' };
+  expect(await refused(['--port', '0'], env)).toEqual({
+    exitCode: 2,
+    stderr: expect.stringMatching(
+      /^interlude: INTERLUDE_REDACT_ROLES contains "admin"\. Use viewer, operator [^\n]+\n$/,
+    ),
+  });
+});
+
 test.each([
   [['--port', 'http'], '"http" is not a port'],
   [['--port', '70000'], '"70000" is not a port'],

@@ -1,6 +1,8 @@
 import { type ParseArgsConfig, parseArgs, stripVTControlCharacters } from 'node:util';
 import { idSchema } from '@interlude/protocol/field-schemas';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
+import { isContextRatioEnabled } from '../host/context-ratio';
 import { interludeCommand } from '../host/own-program.mjs';
 import { invalidLevelWarning } from '../logger/level-switch';
 
@@ -168,6 +170,15 @@ export function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/** True unless INTERLUDE_CONTEXT_RATIO is `off`. Warns immediately if it is invalid. */
+export function contextRatioOf(env: Record<string, string | undefined>): boolean {
+  const named = env.INTERLUDE_CONTEXT_RATIO?.trim() ?? '';
+  if (!/^(|on|off)$/i.test(named)) {
+    printNotice(`INTERLUDE_CONTEXT_RATIO is ${JSON.stringify(truncateText(named, 100))}, not on or off; using on`);
+  }
+  return isContextRatioEnabled(env);
 }
 
 /** INTERLUDE_LOG_LEVEL. Warns immediately if it is invalid. */

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isContextRatioEnabled } from '../host/context-ratio';
 import { interludeCommand, resolveOwnFolder } from '../host/own-program.mjs';
 import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
@@ -12,6 +11,7 @@ import type { Command } from './command';
 import {
   aborted,
   CliError,
+  contextRatioOf,
   EXIT,
   type ExitCode,
   logLevelOf,
@@ -78,14 +78,14 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
     const { sessionId } = assistant;
     const restLimiter = new RestLimiter(FLEET.length, MIN_BUSY_AGENTS);
     const level = logLevelOf(env);
+    const logsContextRatio = contextRatioOf(env);
     const start = async (agent: DemoAgent, at: number) => {
       const { agentId } = agent;
       const host = await RunnerHost.open({
         about: { kind: 'claude', source: 'demo', instead: { agentId: ASSISTANT, sessionId } },
         journal: 'recording',
         meanwhile: 'the recording continues',
-        logsContextRatio: isContextRatioEnabled(env),
-        ...{ endpoint, redactor, dataDir: home, level },
+        ...{ endpoint, redactor, dataDir: home, level, logsContextRatio },
         openOutbox: (listeners) => Outbox.open(join(home, 'outboxes', `demo-${agentId}.db`), { agentId, ...listeners }),
         onStatus: (it) => notices.status(agentId, it),
       });

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { MAX_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { claimOutbox } from '../host/claim-outbox';
-import { isContextRatioEnabled } from '../host/context-ratio';
 import { controlPath } from '../host/control-file';
 import { workspaceNote } from '../host/first-message';
 import { interludeCommand } from '../host/own-program.mjs';
@@ -18,6 +17,7 @@ import type { Command } from './command';
 import {
   aborted,
   CliError,
+  contextRatioOf,
   DASHBOARD_FLAGS,
   EXIT,
   type ExitCode,
@@ -91,7 +91,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   const host = await RunnerHost.open({
     ...{ about, journal: about.kind, hasManySessions, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
     level: logLevelOf(env),
-    logsContextRatio: isContextRatioEnabled(env),
+    logsContextRatio: contextRatioOf(env),
     onStatus: (status) => trouble.status('', status),
     onLink: (link) => trouble.link('', link),
     print: printNotice,

@@ -30,7 +30,7 @@ const GATHERING: ReadonlySet<string> = new Set(
 
 /** True unless INTERLUDE_CONTEXT_RATIO is `off`. */
 export function isContextRatioEnabled(env: Record<string, string | undefined>): boolean {
-  return env.INTERLUDE_CONTEXT_RATIO?.toLowerCase() !== 'off';
+  return env.INTERLUDE_CONTEXT_RATIO?.trim().toLowerCase() !== 'off';
 }
 
 /**

@@ -47,7 +47,7 @@ export function accessSettings(env: Record<string, string | undefined>): AccessS
   }
   const host = (env.HOST ?? '').trim().toLowerCase();
   const everywhere = host === '0.0.0.0' || host === '::' || host === '[::]';
-  const named = (env.INTERLUDE_ALLOWED_HOSTS ?? '').split(',').map((name) => name.trim().toLowerCase());
+  const named = (env.INTERLUDE_ALLOWED_HOSTS ?? '').split(',').map((name) => hostSetting(name.trim().toLowerCase()));
   return {
     token,
     localName: localName(env.INTERLUDE_LOCAL_NAME ?? ''),
@@ -79,8 +79,27 @@ export function guessableSecrets(env: Record<string, string | undefined>): strin
   );
 }
 
+/** @throws AppError `unavailable` for text that never equals a host name */
+function hostSetting(name: string): string {
+  // an IPv6 address is the only name with colons
+  if (!/[\s/@*?]/.test(name) && (!name.includes(':') || URL.canParse(`http://[${name.replace(/^\[(.*)\]$/, '$1')}]`))) {
+    return name;
+  }
+  throw new AppError(
+    'unavailable',
+    `INTERLUDE_ALLOWED_HOSTS contains ${JSON.stringify(name)}. Use host names such as console.example.com, without scheme or port, separated by commas.`,
+  );
+}
+
+/** @throws AppError `unavailable` for other text than a URL */
 function publicHost(address = ''): string {
-  return URL.canParse(address) ? new URL(address).hostname.replace(/^\[(.*)\]$/, '$1') : '';
+  const trimmed = address.trim();
+  if (trimmed === '') return '';
+  if (/^https?:/i.test(trimmed) && URL.canParse(trimmed)) return new URL(trimmed).hostname.replace(/^\[(.*)\]$/, '$1');
+  throw new AppError(
+    'unavailable',
+    'INTERLUDE_PUBLIC_URL is not a URL such as https://interlude.example.com. Correct it or remove it.',
+  );
 }
 
 /**
@@ -156,7 +175,7 @@ export function redactedRoles(env: Record<string, string | undefined>): Role[] {
  * @param min minimum; any positive number if omitted
  * @param otherwise effect of the default, for the log line
  */
-export function numberSetting(
+export function numberSetting<Default extends number | null>(
   env: Record<string, string | undefined>,
   name: string,
   {
@@ -164,8 +183,8 @@ export function numberSetting(
     min = 0,
     max = Number.MAX_VALUE,
     otherwise,
-  }: { byDefault: number; min?: number; max?: number; otherwise: string },
-): number {
+  }: { byDefault: Default; min?: number; max?: number; otherwise: string },
+): number | Default {
   const text = env[name];
   if (text === undefined || text === '') return byDefault;
   const value = Number(text);
@@ -174,6 +193,23 @@ export function numberSetting(
   serverLog(
     'warn',
     `${name}=${text} is not a number ${min > 0 ? `from ${min}` : 'above 0'}${bound}; ${otherwise}. Correct it or remove it.`,
+  );
+  return byDefault;
+}
+
+/** Reads one of some words from the environment, in any case. Logs and ignores another value. */
+export function choiceSetting<Choice extends string>(
+  env: Record<string, string | undefined>,
+  name: string,
+  { choices, byDefault }: { choices: readonly Choice[]; byDefault: NoInfer<Choice> },
+): Choice {
+  const text = env[name]?.trim().toLowerCase() ?? '';
+  if (text === '') return byDefault;
+  const choice = choices.find((one) => one === text);
+  if (choice !== undefined) return choice;
+  serverLog(
+    'warn',
+    `${name}=${text} is not one of ${choices.join(', ')}; using ${byDefault}. Correct it or remove it.`,
   );
   return byDefault;
 }

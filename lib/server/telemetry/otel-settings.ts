@@ -1,4 +1,5 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { choiceSetting, numberSetting } from '@/lib/server/access/access-settings';
 import type { Attributes, TraceContext } from './span';
 
 /** Trace settings. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
@@ -20,11 +21,18 @@ export interface OtelSettings {
 
 type Environment = Record<string, string | undefined>;
 
+const ON = ['1', 'true', 'yes', 'on'];
+const OFF = ['0', 'false', 'no', 'off'];
+
 /** @returns null without a collector */
 export function otelSettings(env: Environment): OtelSettings | null {
   const url = endpointOf(env);
   if (url === null || env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return null;
-  if ((env.OTEL_TRACES_EXPORTER?.trim() || 'otlp') !== 'otlp') return null;
+  const exporter = env.OTEL_TRACES_EXPORTER?.trim() || 'otlp';
+  if (exporter !== 'otlp') {
+    if (exporter !== 'none') serverLog('error', `Traces are not sent: OTEL_TRACES_EXPORTER is ${exporter}. Use otlp.`);
+    return null;
+  }
   const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || env.OTEL_EXPORTER_OTLP_PROTOCOL;
   if (protocol === 'grpc') {
     serverLog(
@@ -48,12 +56,14 @@ export function otelSettings(env: Environment): OtelSettings | null {
       ...pairsIn(env.OTEL_RESOURCE_ATTRIBUTES),
       ...(env.OTEL_SERVICE_NAME ? { 'service.name': env.OTEL_SERVICE_NAME } : {}),
     },
-    timeoutMs: number(env.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? env.OTEL_EXPORTER_OTLP_TIMEOUT, 10_000),
-    delayMs: number(env.OTEL_BSP_SCHEDULE_DELAY, 5_000),
-    mostWaiting: number(env.OTEL_BSP_MAX_QUEUE_SIZE, 2_048),
-    mostAtOnce: number(env.OTEL_BSP_MAX_EXPORT_BATCH_SIZE, 512),
+    timeoutMs: number(env, 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', number(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', 10_000)),
+    delayMs: number(env, 'OTEL_BSP_SCHEDULE_DELAY', 5_000),
+    mostWaiting: number(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 2_048),
+    mostAtOnce: number(env, 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512),
     isSampled: samplerOf(env),
-    tracesAgents: /^(1|true|yes|on)$/i.test(env.INTERLUDE_TRACE_AGENTS?.trim() ?? ''),
+    tracesAgents: ON.includes(
+      choiceSetting(env, 'INTERLUDE_TRACE_AGENTS', { choices: [...ON, ...OFF], byDefault: '0' }),
+    ),
   };
 }
 
@@ -81,12 +91,14 @@ function decoded(text: string): string {
   }
 }
 
-function number(text: string | undefined, byDefault: number): number {
-  return text !== undefined && /^\d{1,9}$/.test(text.trim()) && Number(text) > 0 ? Number(text) : byDefault;
+function number(env: Environment, name: string, byDefault: number): number {
+  return numberSetting(env, name, { byDefault, min: 1, max: 999_999_999, otherwise: `using ${byDefault}` });
 }
 
+const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);
+
 function samplerOf(env: Environment): OtelSettings['isSampled'] {
-  const name = env.OTEL_TRACES_SAMPLER?.trim() || 'parentbased_always_on';
+  const name = choiceSetting(env, 'OTEL_TRACES_SAMPLER', { choices: SAMPLERS, byDefault: 'parentbased_always_on' });
   const share = Math.min(Math.max(Number.parseFloat(env.OTEL_TRACES_SAMPLER_ARG ?? '1'), 0), 1);
   const root = name.replace(/^parentbased_/, '');
   const ofRoot = (traceId: string) => {

@@ -59,6 +59,13 @@ describe('the proxy', () => {
     }
   });
 
+  test('names a refused setting', async () => {
+    setServer(createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_REDACT_ROLES: 'admin' }));
+    const response = await visit('/');
+    setServer(server);
+    expect([response.status, await response.text()]).toEqual([503, expect.stringContaining('INTERLUDE_REDACT_ROLES')]);
+  });
+
   test('does not repeat a very long URL in a header', async () => {
     const response = await visit(`/sessions/${'x'.repeat(3_000)}`);
     expect(response.headers.get('location')).toMatch(/\/signed-out$/);

@@ -50,6 +50,22 @@ describe('a server whose database is unavailable at start', () => {
   });
 });
 
+describe.each(['shared', 'perRequest'] as const)('a %s server with a setting that it refuses', (kind) => {
+  test('names the setting in every response, but is alive', async () => {
+    const server = createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_REDACT_ROLES: 'admin' }, kind);
+    const cause = {
+      error: { code: 'unavailable', message: expect.stringMatching(/^INTERLUDE_REDACT_ROLES contains /) },
+    };
+    for (const path of ['/readyz', '/api/v1/sessions']) {
+      const response = await server.handle(get(path));
+      expect({ status: response.status, body: await response.json() }).toEqual({ status: 503, body: cause });
+    }
+    expect((await server.handle(get('/healthz'))).status).toBe(200);
+    expect(() => server.checkSettings()).toThrow('INTERLUDE_REDACT_ROLES');
+    await server.close();
+  });
+});
+
 describe('a closed server', () => {
   test('ends its streams with bye and accepts no more', async () => {
     const server = createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: folder });
