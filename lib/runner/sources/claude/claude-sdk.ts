@@ -105,7 +105,7 @@ export function systemPrompt(more: string | null): QueryOptions['systemPrompt'] 
 const packageRoot = fileURLToPath(new URL('../../../..', import.meta.url));
 
 /** @param named install folder instead of Interlude's own */
-function wantedClaudeSdk(dataDir: string, named?: string): WantedPackage {
+export function wantedClaudeSdk(dataDir: string, named?: string): WantedPackage {
   const folder = named ?? join(dataDir, 'agents');
   return { name: CLAUDE_SDK, version: CLAUDE_SDK_VERSION, folder, isOwn: named === undefined, called: 'the Agent SDK' };
 }
