@@ -481,7 +481,7 @@ export const asks = sqliteTable(
   {
     sessionId: text('session_id').notNull(),
     clientId: text('client_id').notNull(),
-    /** Digest of the request. */
+    /** Digest of all fields of the request: a retry with another digest is a conflict. */
     digest: text('digest').notNull(),
     /** The resulting command; null if it needs no runner. */
     commandId: text('command_id'),

@@ -44,7 +44,7 @@ export function shapeOf<
   };
 }
 
-/** All columns except some. */
+/** The shape of a table without the columns `keys`. */
 export function shapeWithout<Table extends SQLiteTable, Key extends keyof RowOf<Table> & string>(
   table: Table,
   ...keys: Key[]

@@ -29,7 +29,7 @@ export type ObligationRow = Pick<
 > &
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
-/** The loaded sessions and the number of all. */
+/** The loaded sessions, and the counts of all sessions by state. */
 export interface ListedSessions {
   sessions: readonly SessionSummary[];
   /** Cursor of the next page; null if all are loaded. */

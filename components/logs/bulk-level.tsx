@@ -98,7 +98,7 @@ function useRequestMany() {
 
 /** Reason the agent can't change its level; null if it can, now or when its runner is back. */
 function whyNot({ connectedSince, status }: AgentSummary): string | null {
-  if (connectedSince === null) return 'no runner is connected';
+  if (connectedSince === null) return 'no runner has connected yet';
   return refusalOf(status, 'log-level.set')?.reason ?? null;
 }
 

@@ -164,7 +164,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
               </a>
             </>
           )}
-          {report.isOutdated && ' (outdated by a newer message)'}
+          {report.isOutdated && ' (superseded by a newer message)'}
         </>
       );
     }
@@ -201,7 +201,7 @@ const RULE_WORDS: Record<StateRule, string> = {
   4: 'because a message is newer than the agent’s last record.',
   5: 'because the agent or its last turn failed.',
   6: 'because the agent reports it and is idle.',
-  7: 'because the agent reported it and has not run long enough to count as resumed.',
+  7: 'because the agent reported it and has not run long enough since to count as resumed.',
   8: 'because it is running, although it reported that it was done.',
   9: 'because it is running, although it reported that it was idle.',
   10: 'because it is idle while its tasks run.',
@@ -210,7 +210,7 @@ const RULE_WORDS: Record<StateRule, string> = {
   13: 'because it is idle, although it reported that it was working.',
   14: 'because its records show it.',
   15: 'because there are no observations yet.',
-  16: 'because it is working but has sent nothing for ten minutes.',
+  16: 'because it is working but has made no progress for an unusually long time.',
 };
 
 /** Maximum number of losses listed; the agent's page lists all. */

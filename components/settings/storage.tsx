@@ -158,7 +158,12 @@ export function retentionRows({ days, elsewhereDays, auditDays, maxBytes, logs }
     states: own.filter((state) => days[state] === limit).map((state) => state.replaceAll('-', ' ')),
   }));
   return [
-    rule('RETENTION_DAYS', 'Turns', 'with their tasks, replies and other ended items', forDays(elsewhereDays)),
+    rule(
+      'RETENTION_DAYS',
+      'Turns',
+      'with their ended tasks, settled replies, and finished commands and inbox items',
+      forDays(elsewhereDays),
+    ),
     ...byState.map(({ limit, states }) => ({
       ...rule(
         'RETENTION_DAYS_BY_STATE',
@@ -171,14 +176,14 @@ export function retentionRows({ days, elsewhereDays, auditDays, maxBytes, logs }
     rule(
       'RETENTION_MIB',
       'Everything except logs',
-      'beyond this size, the oldest turns are removed earlier',
+      'above this size, the oldest turns are removed before they expire',
       upTo(maxBytes),
     ),
     rule('LOG_RETENTION_DAYS', 'Log lines', 'of all agents', forDays(logs.days)),
     rule(
       'LOG_RETENTION_MIB',
       'Each agent’s log',
-      'beyond this size, the oldest lines are removed earlier',
+      'above this size, the oldest lines are removed before they expire',
       upTo(logs.maxBytes),
     ),
     rule('AUDIT_RETENTION_DAYS', 'Audit', 'actions by people and programs', forDays(auditDays)),

@@ -31,7 +31,7 @@ export function JumpLink(props: { anchor: string; className?: string; title?: st
   );
 }
 
-/** The decoded fragment of the page's URL. One component of a page reads and writes it. */
+/** The decoded fragment of the page's URL. Only one component of a page reads and writes it. */
 export function addressAnchor(): string {
   const hash = location.hash.slice(1);
   try {

@@ -56,7 +56,7 @@ export const InboxItem = InboxMarks.extend({
   request: InboxRequest.nullable().describe(
     'For a permission or question. `GET /sessions/:id/requests/:requestId` has the rest.',
   ),
-  messageId: z.string().nullable().describe('For an overdue reply: the message.'),
+  messageId: z.string().nullable().describe('For an overdue reply: the id of the message that awaits it.'),
   from: Sender.nullable().describe('For an overdue reply: who waits.'),
   task: InboxTask.optional().describe('For an undelivered result: the run of the task.'),
   since: z.number().describe('When it came up. Updated, with all marks cleared, if the item grows or recurs.'),

@@ -154,7 +154,7 @@ export const MAX_SENTENCE = 1_000;
 export const MAX_OTHER_TEXT = 512 * 1024;
 /** Maximum number of insights kept per agent that are not failures; the newest are kept. */
 export const MAX_SIGNALS_KEPT = 1_000;
-/** Longest excerpt of its line in an insight. */
+/** Maximum length of an insight's detail, by default an excerpt of its log line. */
 export const MAX_INSIGHT_DETAIL = 2000;
 /** Lengths to which adapters truncate descriptions, titles and texts. */
 const ADAPTER_LIMITS = [200, 300, 500, 8 * 1024, 16 * 1024, 64 * 1024, 128 * 1024, 256 * 1024];

@@ -209,6 +209,6 @@ export const logQuery = z
   })
   .superRefine((given, { addIssue }) => {
     const [first, second] = LOG_PLACES.filter((place) => given[place] !== null);
-    if (second !== undefined) addIssue({ code: 'custom', path: [second], message: `left out when ${first} is given` });
+    if (second !== undefined) addIssue({ code: 'custom', path: [second], message: `can’t be combined with ${first}` });
   });
 export type LogQuery = z.infer<typeof logQuery>;

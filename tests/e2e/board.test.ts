@@ -46,7 +46,7 @@ test('retires and unretires selected agents, and shows why a working agent is no
   const bar = page.getByRole('region', { name: 'Selected agents' });
   await page.getByRole('checkbox', { name: 'Select “board-busy”', exact: true }).check();
   await page.getByRole('checkbox', { name: 'Select “board-idle”', exact: true }).check();
-  await bar.getByText('Level can’t be changed: no runner is connected.').waitFor();
+  await bar.getByText('Level can’t be changed: no runner has connected yet.').waitFor();
   expect(await bar.getByRole('radio', { name: 'debug' }).getAttribute('aria-disabled')).toBe('true');
   await press(bar.getByRole('button', { name: 'Retire' }));
   await press(bar.getByRole('button', { name: 'Press again to retire' }));

@@ -30,7 +30,6 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
   const { text, streaming = false, className } = props;
   const [all, setAll] = useState(false);
   const folded = useMemo(() => (all ? { text, fullLength: null } : foldLines(text)), [text, all]);
-  // Cut, then cleaned, then parsed.
   const end = useMemo(() => endOfFirstProse(folded.text, MAX_CHARACTERS), [folded]);
   const clean = useMemo(() => proseText(folded.text.slice(0, end)), [folded, end]);
   const { tokens, rest, isDone } = useParsed(clean, streaming);

@@ -83,7 +83,7 @@ export class OpenSession {
   readonly #tasks = new Entities<'task', OpenTask>('task', { mostOpen: MOST.tasks, mostEnded: 0 });
   readonly #requests = new Entities('request', { mostOpen: MOST.requests, mostEnded: 0 });
 
-  /** @param work open work before the first event, with open `calls` */
+  /** @param work open work before the first event @param calls open calls before it */
   constructor(work: OpenWork = NOTHING_OPEN, calls: readonly OpenCall[] = [], bounds = FEW_CALLS) {
     this.#work = work;
     this.#turn = work.turn;

@@ -108,7 +108,8 @@ function rangesOf(term: string, folded: string): Hit[] {
 }
 
 /**
- * Letters whose lower case is an ASCII letter or two characters. They are not folded, so that every index stays valid.
+ * Letters that are not folded: U+0130 would become two characters and shift every index, and U+212A would become ASCII,
+ * which SQLite doesn't match.
  */
 const UNFOLDABLE = /([\u0130\u212A])/;
 const ASCII = /^[\0-\x7F]*$/;

@@ -198,7 +198,7 @@ export class ObligationLedger {
     const lastText = named === undefined ? known : { ...known, ...targets };
     if (lastText !== known) this.fold = { ...this.fold, lastText };
     if (event.type === 'TEXT_MESSAGE_END') {
-      // Outside a turn, the text itself is the end.
+      // Outside a turn there is no end to wait for, so the text itself is the reply.
       if (turnId.startsWith('none:')) {
         this.#propose([]);
         this.#forgetText();
@@ -268,7 +268,7 @@ export class ObligationLedger {
   ): void {
     if (startPosition === null || turnId === null) return;
     if (turnId.startsWith('none:')) {
-      // Outside a turn, the text itself is the end.
+      // Outside a turn there is no end to wait for, so the text itself is the reply.
       for (const named of replyTo)
         if (this.#wasReceivedBefore(startPosition, named)) this.#answer(named, entry, turnId, 'reply');
       return;

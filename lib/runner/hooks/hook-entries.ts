@@ -144,7 +144,7 @@ function withoutEmpty(text: string, holder: Node | undefined, key: string): stri
 function listOf(root: Node, event: string): Node | undefined {
   const list = member(member(root, 'hooks'), event);
   if (list === undefined || list.type === 'array') return list;
-  throw new SettingsError(`has a hooks.${event} that is not a list`);
+  throw new SettingsError(`has a hooks.${event} value that is not an array`);
 }
 
 function eventsOf(root: Node): string[] {

@@ -17,7 +17,7 @@ const SIGNAL = 'context_ratio';
 const CURSOR = 'tool-calls:';
 const NONE: Calls = { gathering: 0, all: 0 };
 
-/** Names of all agents' gathering tools, in lower-case letters only. */
+/** Names of tools that gather context, of all agents, in lower-case letters only. */
 const GATHERING: ReadonlySet<string> = new Set(
   [
     'read readfile readmanyfiles readmultiplefiles notebookread view viewfile viewimage',

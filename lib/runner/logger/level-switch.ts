@@ -31,7 +31,7 @@ export interface StoredLevel {
 }
 
 export interface LevelRequest {
-  /** Resets the level afterwards. */
+  /** Milliseconds until the level resets; without a limit if absent. */
   ttlMs?: number;
   by: string;
   requestId?: string;

@@ -336,7 +336,7 @@ export class CredentialCache {
     }
   }
 
-  /** Ends streams of expired credentials (an open stream is not use) and refreshes due roles. */
+  /** Ends streams whose credential has expired (an open stream doesn't count as use), and refreshes roles that are due. */
   async #endExpired(): Promise<void> {
     if (this.#watchers.isEmpty) return;
     for (const [hash, entry] of [...this.#entries]) {

@@ -258,7 +258,7 @@ export async function abandonRequests(
   return found;
 }
 
-/** Resolves requests of as many sessions as fit into a transaction, at least one. */
+/** Resolves due requests session by session, up to a limit that never splits the first session's. */
 async function resolveRequests(
   transaction: WriteTransaction,
   now: number,

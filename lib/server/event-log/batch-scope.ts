@@ -36,7 +36,7 @@ export class BatchScope {
   readonly logAgentIds = new Set<string>();
   /** Sessions in which any pending reply may arrive. */
   readonly obligationSessionIds = new Set<string>();
-  /** Sessions whose running tasks all end. */
+  /** Sessions with an event that affects all of their running tasks. */
   readonly endedSessionIds = new Set<string>();
   /**
    * States and lists that status records report. If they differ from the stored ones, the session's open tasks are

@@ -23,8 +23,7 @@ const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const FOLDED_AT_ONCE = 500;
 
 /**
- * A session's running tasks and its newest other ones, up to MAX_TASKS_LISTED in all, in the order in which they
- * started.
+ * A session's running tasks and its newest others, up to MAX_TASKS_LISTED in all, in start order.
  *
  * @returns null for an unknown session
  */

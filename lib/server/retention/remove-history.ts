@@ -23,7 +23,7 @@ export type RunSlice = (slice: () => Promise<void>) => Promise<void>;
 const SESSIONS_AT_ONCE = 500;
 /** Younger history stays even if the database is too large, because an operator may be reading it. */
 const MIN_AGE_MS = 60 * 60_000;
-/** Fraction of its events that a database over the size limit loses per step, up to EVENTS_AT_ONCE. */
+/** A database over the size limit loses 1/PARTS of its events per step, at most EVENTS_AT_ONCE. */
 const PARTS = 20;
 const EVENTS_AT_ONCE = 20_000;
 export async function limitsByAge(

@@ -146,7 +146,7 @@ describe('hook entries', () => {
     ['[]', 'is not a JSON object'],
     ['"text"', 'is not a JSON object'],
     ['{"hooks":[]}', 'has hooks that are not an object'],
-    ['{"hooks":{"Stop":{}}}', 'has a hooks.Stop that is not a list'],
+    ['{"hooks":{"Stop":{}}}', 'has a hooks.Stop value that is not an array'],
   ])('are not added to %j, which %s', (text, why) => {
     expect(() => withHooks(text, entries)).toThrow(SettingsError);
     expect(() => withHooks(text, entries)).toThrow(why);

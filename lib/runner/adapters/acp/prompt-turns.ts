@@ -54,7 +54,7 @@ export class PromptTurns {
   #prompts: Prompt[] = [];
   #isMarked = false;
   #isCancelled = false;
-  /** The turn's result, until the response to its prompt. */
+  /** The turn's result, kept until its prompt's response arrives. */
   #settled: { at: number; end: TurnEnd } | null = null;
   #lastContentAt = 0;
   #hasText = false;

@@ -43,7 +43,7 @@ export interface StopHooksState {
 
 type Place = 'before' | 'open' | 'ahead';
 
-/** Longest delay of a hook after the timestamp of its prompt's line, which is written after the hook. */
+/** Longest delay of a prompt's hook after the timestamp in its transcript line. The line is written after the hook. */
 const PROMPT_HOOK_MS = 2_000;
 /** Stop hooks ahead of the transcript, and ended turns waiting for their hooks. */
 const MAX_STOPS = 16;

@@ -38,7 +38,7 @@ console.log(names.length, 'tests passed');
 
 export type ScriptInput = Pick<Context, 'text' | 'results' | 'notices'>;
 
-/** Returns the assistant's next texts and tool calls; no tool call ends the turn. */
+/** Returns the assistant's next texts and tool calls. Without a tool call, the turn ends. */
 export function answer({ text, results, notices }: ScriptInput): Block[] {
   const news = [...notices.map(({ summary, status }) => endWords(summary, status)), ...results.map(resultWords)];
   const prompt = userText(text);

@@ -194,7 +194,7 @@ export class AgentApiSource implements Source {
     const stale = staleInterrupt(body.turnId, running);
     if (stale !== null) return stale;
     const isSent = await this.#server.keys(KEYS.escape, { keys: 'interrupt' });
-    return isSent ? { state: 'done' } : failed('AgentAPI refused the key; press Esc in the agent’s terminal');
+    return isSent ? { state: 'done' } : failed('AgentAPI did not accept the Esc key; press it in the agent’s terminal');
   }
 
   async answer(command: AnswerCommand): Promise<CommandOutcome> {

@@ -17,7 +17,7 @@ const PREFIX = 'codex-thread:';
 /** Threads kept; the least active are dropped. */
 const MAX_THREADS = 500;
 
-/** Maps threads to sessions, and stores up to which position each was emitted. */
+/** Maps threads to sessions, and stores the position up to which each thread was emitted. */
 export class ThreadStore {
   readonly #threads: Map<string, StoredThread>;
   /** Last stored revision by thread. */

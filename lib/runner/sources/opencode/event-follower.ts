@@ -76,7 +76,7 @@ export class EventFollower {
   }
 
   async lost(reason: string): Promise<void> {
-    await this.#options.feed.ended({ reason, goesOn: 'The runner reconnects when it is back.' });
+    await this.#options.feed.ended({ reason, goesOn: 'The runner will reconnect once OpenCode is back.' });
   }
 
   /** Resolves when the signal aborts. */

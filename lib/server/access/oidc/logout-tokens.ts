@@ -68,7 +68,7 @@ export class LogoutTokens {
     if (!isObject(event)) throw refused('it has no logout event');
     const isText = (value: unknown) => value === undefined || (typeof value === 'string' && value !== '');
     if (!isText(sub) || !isText(sid) || (sub === undefined && sid === undefined)) {
-      throw refused('it has neither sub nor sid');
+      throw refused('it needs a sub or a sid, and each must be a non-empty string');
     }
     this.#remember(jti);
     try {

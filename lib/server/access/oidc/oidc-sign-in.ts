@@ -207,7 +207,8 @@ export class OidcSignIn {
         idTokenExpected: true,
       });
       const idToken = tokens.claims();
-      if (idToken === undefined || tokens.id_token === undefined) throw new TypeError('no ID token was checked');
+      if (idToken === undefined || tokens.id_token === undefined)
+        throw new TypeError('the token response has no ID token');
       const claims = await fetchClaims(
         configuration,
         { subject: idToken.sub, idToken, accessToken: tokens.access_token },
