@@ -71,7 +71,7 @@ export function PermissionAnswer(props: {
             // biome-ignore lint/a11y/noAutofocus: the reader has just opened it
             autoFocus
             aria-label="Reason for denying"
-            placeholder="Say why, and what to do instead"
+            placeholder="Why, and what to do instead"
             maxLength={REASON_LENGTH}
             value={reason}
             onChange={(event) => onReason(event.target.value)}

@@ -23,7 +23,7 @@ test('the settings page shows when an unused sign-in ends, and ends those of oth
   const confirm = page.getByRole('button', { name: /^End \d+ sign-ins?\?$/ });
   await expect.poll(() => confirm.getAttribute('aria-disabled')).toBe('false');
   await confirm.click();
-  await page.getByText('this browser is the only one').waitFor();
+  await page.getByText('You aren’t signed in anywhere else.').waitFor();
   await page.reload();
   await live(page);
   await site.leave(page);
