@@ -51,7 +51,7 @@ export class CommitBatcher {
   #inFlight = 0;
   #isScheduled = false;
   #pauseMs = 0;
-  /** Transactions to send alone after a failed request, because any of them may be the cause. */
+  /** Transactions still to send one by one after a failed request, to find the one that fails. */
   #alone = 0;
 
   constructor(requests: Pick<TransactionRequests, 'send'>, limits: Partial<BatcherLimits> = {}) {

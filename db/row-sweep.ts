@@ -75,7 +75,7 @@ export interface RowWork {
  * Processes due rows in bulk. A failing row does not block the others: it is logged once, and skipped for the life of
  * this process.
  *
- * Failure: throws errors that no row causes, such as a database failure, and skips no row because of them.
+ * Failure: an error that no row causes, such as a database failure, is thrown and marks no row as failing.
  */
 export class RowSweep {
   readonly #reader: Pick<Reader, 'execute'>;

@@ -109,8 +109,8 @@ function addTo(hash, path) {
 }
 
 /**
- * Files into which Next bakes the base path: code, manifests and patterns. Start-up replaces the placeholder in copies
- * of them.
+ * Files into which Next bakes the base path: code, manifests and patterns. Start-up copies these files and replaces the
+ * placeholder in the copies.
  */
 
 const STAMP = 'interlude-placed';

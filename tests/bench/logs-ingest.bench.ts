@@ -63,8 +63,8 @@ await database.dispose();
 async function measure(kind: keyof typeof times, forMs: number): Promise<void> {
   const answers: Promise<void>[] = [];
   let last = Promise.resolve();
-  for (let index = performance.now(), end = index + forMs; index < end; index += EVENT_EVERY_MS) {
-    await until(index);
+  for (let at = performance.now(), end = at + forMs; at < end; at += EVENT_EVERY_MS) {
+    await until(at);
     const records = Array.from({ length: EVENTS_PER_REQUEST }, () => events.next().value);
     const sentAt = performance.now();
     // one producer's requests are sequential

@@ -128,14 +128,14 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       const reader = await target.stream(`topic=session:${id}&after=${before.position}`);
       await reader.frame('up-to-date');
       const snapshots: TaskOutputDetail[] = [before];
-      let index = 0;
+      let offset = 0;
       for (let piece = 0; piece < 150; piece++) {
         // Some pieces are skipped, and some repeated from an earlier offset.
-        if (piece % 40 === 39) index += 5_000;
-        if (piece % 70 === 19) index -= 9_000;
+        if (piece % 40 === 39) offset += 5_000;
+        if (piece % 70 === 19) offset -= 9_000;
         const line = `${piece} ${'x'.repeat(4_000)}\n`;
-        await send([output({ text: line, from: index, to: index + line.length })]);
-        index += line.length;
+        await send([output({ text: line, from: offset, to: offset + line.length })]);
+        offset += line.length;
         if (piece % 25 === 0) snapshots.push(await kept());
       }
       await send([ended, output({ text: '', ended: true })]);

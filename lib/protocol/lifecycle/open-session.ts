@@ -216,7 +216,7 @@ export class OpenSession {
 
 /** Open work after further events. @returns the same object if nothing changed */
 export function workAfter(work: OpenWork, events: readonly { event: AgUiEvent }[]): OpenWork {
-  // Most events are text and are skipped: loading all open work for each of them would be slow.
+  // Most events are text and are skipped: loading all open work for each text event would be slow.
   const moving = events.filter(({ event }) => endsSession(event) || inputsOf(event).some(isOfWork));
   if (moving.length === 0) return work;
   const session = new OpenSession(work);

@@ -59,8 +59,8 @@ export function foldCommand(state: State) {
 }
 
 /**
- * True if the command answers the request. The first answer counts until it fails, because the sender of a later one
- * did not know of it.
+ * True if the command answers the request. The first answer counts until it fails, because the sender of a later answer
+ * had not seen it.
  */
 function answersRequest(item: RequestItem, commandId: string, value: Record<string, unknown>): boolean {
   const { answer } = item;

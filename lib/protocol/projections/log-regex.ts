@@ -95,8 +95,8 @@ function requiredBy(source: string, compiled: RE2JS): RequiredText | null {
 const SAME_IN_BOTH = /[\t -jl-rt-~]+/g;
 
 /**
- * A node of re2js 2.10's `prefilter`: type 1 is a literal, 2 all of its parts, 3 any of them. Other types require
- * nothing.
+ * A node of re2js 2.10's `prefilter`: type 1 requires a literal, type 2 every part, type 3 at least one part.
+ * Other types require nothing.
  */
 function requiredFrom(node: unknown, piecesOf: (text: string) => string[]): RequiredText | null {
   if (typeof node !== 'object' || node === null) return null;

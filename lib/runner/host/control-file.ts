@@ -8,7 +8,7 @@ import { removeStaleDrafts } from './data-folder.mjs';
  * The port and secret of a companion, in a private file for its hooks. The format is a configuration of curl, which
  * keeps the secret off the command line.
  *
- * Failure: the file is written to a draft and renamed, so that readers never see half of it. After a kill the file
+ * Failure: the file is written to a draft and renamed, so that readers never see a partial file. After a kill the file
  * stays, but no later process accepts its secret.
  */
 export interface ControlFile {

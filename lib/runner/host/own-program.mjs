@@ -169,9 +169,9 @@ export function displayPath(path, folder = callerCwd) {
  * @param {string} folder
  */
 function nearestProject(folder) {
-  for (let index = folder; ; index = dirname(index)) {
-    if (existsSync(join(index, 'package.json')) || existsSync(join(index, 'node_modules'))) return index;
-    if (index === dirname(index)) return folder;
+  for (let path = folder; ; path = dirname(path)) {
+    if (existsSync(join(path, 'package.json')) || existsSync(join(path, 'node_modules'))) return path;
+    if (path === dirname(path)) return folder;
   }
 }
 

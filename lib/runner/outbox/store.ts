@@ -312,7 +312,7 @@ export class OutboxStore {
 
   /**
    * Appends the records that an operator wants sent again.
-   * @returns their number; 0 without room for all of them
+   * @returns how many were appended: all, or 0 if not all fit
    */
   queueRedrives(now: number): Promise<number> {
     return this.#alone(async () => {

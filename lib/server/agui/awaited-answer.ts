@@ -85,7 +85,7 @@ export class AwaitedAnswer {
   ended(turnId: string, answers: Answers, named: readonly string[]): void {
     this.answered(named);
     if (turnId === this.#turnId) this.#turnId = null;
-    // An agent that never names messages has answered all of them with this turn.
+    // An agent that never names messages has answered every awaited message with this turn.
     if (answers === 'maybe' && named.length === 0) this.#messageIds.clear();
   }
 

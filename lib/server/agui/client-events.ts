@@ -45,7 +45,7 @@ export function partEnd(kind: PartKind, id: string, event: AgUiEvent | null): Cl
   };
 }
 
-/** An event's metadata for a client: every field except `interlude`, of which only the PART fields remain. */
+/** An event's metadata for a client: every field, but within `interlude` only the PART fields. */
 function metadataOf(event: AgUiEvent): ClientEvent['metadata'] {
   if (!isObject(event.metadata)) return undefined;
   const { interlude: _, ...others } = event.metadata;

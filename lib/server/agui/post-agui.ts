@@ -104,7 +104,7 @@ async function run(context: AgUiContext, input: RunInput, server: AgUiServer): P
   });
 }
 
-/** A client that answers requests has read the log up to the newest of them. */
+/** A client that answers requests has read the log up to the newest answered request. */
 function readUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
   const opened = pending.flatMap(({ id, openedPosition }) => (answered.includes(id) ? (openedPosition ?? []) : []));
   return opened.length === 0 ? null : opened.reduce(laterPosition);

@@ -19,8 +19,7 @@ import { type AnswerableRequest, storedFold } from '@/lib/server/ingest/project-
 
 /**
  * Rows that time alone changes: session states, pending replies, undelivered results, requests, old activity. Each kind
- * has a query for its due rows, and a function that settles some of them and returns their number, 0 once none are
- * left.
+ * has a query for its due rows, and a function that settles a batch and returns its size, 0 once no row is due.
  *
  * Ordering: changes that people see go through the session's log, so transcript, lists and clients agree.
  * Failure: the due time is in the row, so every instance decides alike, also after a restart or with new settings.

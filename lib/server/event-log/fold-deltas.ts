@@ -22,7 +22,7 @@ import type { EventRow, StoredFold } from './batch-rows';
  * ```
  *
  * Ordering: the row keeps the position of the last delta and is marked `whole`. A reader that resumes within the
- * message has the row ahead of it, gets the row and replaces its text. A reader past the row has everything.
+ * message receives the row and replaces its text. A reader past the row has the whole message.
  * Failure: folding is part of the batch's transaction, so no reader ever sees a message with some deltas missing.
  */
 
@@ -140,7 +140,7 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 const MAX_BATCH_ROWS = 20_000;
 
 /**
- * Folds stored task output. It arrives in many events, of which only the newest text is kept. Once enough events of a
+ * Folds stored task output. Output arrives in many events, and only its newest text is kept. Once enough events of a
  * task are stored, they fold into one row.
  *
  * Ordering: as for deltas, the row keeps the position of the last event and is marked `whole`.

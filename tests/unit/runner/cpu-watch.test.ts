@@ -16,8 +16,8 @@ async function seconds(used: (number | null)[], stepMs = 60_000): Promise<(numbe
   });
   watch.emitted('s1', 0);
   const found: (number | null)[] = [];
-  for (let index = 120_000; found.length < used.length; index += stepMs) {
-    await watch.sample(BUSY, index);
+  for (let at = 120_000; found.length < used.length; at += stepMs) {
+    await watch.sample(BUSY, at);
     found.push(watch.secondsOf('s1'));
   }
   return found;

@@ -310,7 +310,7 @@ export class AgentApiAdapter implements WireAdapter {
       this.#prompt.prompt = prompt;
       return;
     }
-    // The screen changes while somebody types an answer, but the question stays open.
+    // The screen changes while a person types an answer, but the question stays open.
     if (prompt === null && !this.#isStable && this.#isOnScreen()) return;
     this.#setPrompt(prompt);
   }

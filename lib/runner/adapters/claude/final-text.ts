@@ -55,8 +55,8 @@ export class FinalText {
   }
 
   /**
-   * Handles a hook that blocked an earlier stop of the closed turn: the lines so far precede the final text. If they
-   * contain all of it, the agent repeated the text or the hook arrived late.
+   * Handles a hook that blocked an earlier stop of the closed turn: the lines so far precede the final text. If these
+   * lines contain the whole final text, the agent repeated the text or the hook arrived late.
    *
    * @returns lines that turn out to be unwritten
    */

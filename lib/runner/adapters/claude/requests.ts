@@ -69,7 +69,7 @@ export class Requests {
     if (result !== undefined) this.toolResult(id, result);
   }
 
-  /** @param answer `{ behavior: 'allow' | 'deny', message? }`, or `{ outcome }` if nobody answered */
+  /** @param answer `{ behavior: 'allow' | 'deny', message? }`, or `{ outcome }` without an answer */
   answered(toolUseId: string | null, answer: Fields): void {
     const id = toolUseId ?? this.#only();
     if (id === null) return;
@@ -158,7 +158,7 @@ export function answerText(answers: Record<string, string | string[]>): string {
   return Object.values(answers).flat().join(', ');
 }
 
-/** Values of `non_execution_kind` for a tool that did not run although nobody denied it. */
+/** Values of `non_execution_kind` for a tool that did not run and was not denied. */
 const ABORTED: ReadonlySet<string> = new Set(['interrupted', 'cancelled']);
 
 /** Returns the verdict about one call in a message with tool results. */

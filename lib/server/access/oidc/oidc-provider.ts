@@ -171,9 +171,9 @@ function clientRejected(cause: unknown): AppError {
 /** Messages of an error and its causes, on one line. */
 function causesOf(error: unknown): string {
   const messages: string[] = [];
-  for (let index = error; index instanceof Error && messages.length < 4; index = index.cause) {
+  for (let cause = error; cause instanceof Error && messages.length < 4; cause = cause.cause) {
     messages.push(
-      index instanceof ResponseBodyError ? `${index.error} ${index.error_description ?? ''}`.trim() : index.message,
+      cause instanceof ResponseBodyError ? `${cause.error} ${cause.error_description ?? ''}`.trim() : cause.message,
     );
   }
   return onOneLine(messages.join(', '));
