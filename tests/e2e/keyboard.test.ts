@@ -59,7 +59,8 @@ test('keys alone lead from the list into a session, a tool call and the task tha
   await page.keyboard.press('Enter');
   await expect.poll(() => isFocused(woken)).toBe(true);
   await page.keyboard.press('Escape');
-  await page.waitForURL(`${site.server.url}/`);
+  // The list keeps its filter.
+  await page.waitForURL(`${site.server.url}/?agent=keyboard`);
   await site.leave(page);
 });
 

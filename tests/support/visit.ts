@@ -22,7 +22,7 @@ export interface Visit<Server = SharedDashboard> {
   open(path: string): Promise<Page>;
   /** Loads the path in a new tab, as a bookmark does. */
   load(path: string): Promise<Page>;
-  /** Returns a tab for the next `open`. Resets window size, media, routes and focus. */
+  /** Returns a tab for the next `open`, without its window size, media, routes and focus; closes it if its list is filtered. */
   leave(page: Page): Promise<void>;
   /** GETs a read model below /api/v1 with the bearer token. */
   read<Body>(path: string): Promise<Body>;
@@ -149,6 +149,8 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
       return page;
     },
     async leave(page: Page): Promise<void> {
+      // The list of sessions keeps its filter on the following pages.
+      if (await isListFiltered(page)) return page.close();
       await page.unrouteAll();
       await page.setViewportSize(window);
       await page.emulateMedia({ colorScheme: null, reducedMotion: 'reduce' });
@@ -162,6 +164,15 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
       for (const page of opened.splice(0)) if (page !== spare.page) await page.close();
     },
   };
+}
+
+function isListFiltered(page: Page): Promise<boolean> {
+  return page.getByRole('navigation', { name: 'Sessions', includeHidden: true }).evaluateAll((lists) =>
+    lists.some((list) => {
+      const text = list.querySelector<HTMLInputElement>('input[type=search]')?.value ?? '';
+      return text !== '' || list.querySelector('input:checked, [aria-label$="show all agents"]') !== null;
+    }),
+  );
 }
 
 /** Follows an in-app link. Resolves once URL and content have changed. */
