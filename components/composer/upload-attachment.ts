@@ -5,6 +5,7 @@ import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { apiFetch, pageHeaders, pageTransport } from '@/components/live/api-fetch';
 import { leavePage } from '@/components/ui/browser-storage';
+import { AWAY } from './upload-list';
 
 export type UploadOutcome =
   | { kind: 'done'; attachment: Attachment }
@@ -13,8 +14,6 @@ export type UploadOutcome =
 
 /** An upload without progress for this long fails. */
 const STILL_WITHIN_MS = 30_000;
-
-const AWAY: UploadOutcome = { kind: 'failed', reason: 'The server can’t be reached.', canRetry: true };
 
 /** Browsers report a dropped folder as a file, and refuse to read a file that changed after it was chosen. */
 const UNREADABLE: UploadOutcome = {

@@ -249,7 +249,7 @@ export class UploadList extends Store {
 
 const MIB = 1024 * 1024;
 
-const AWAY: UploadOutcome = { kind: 'failed', reason: 'The server can’t be reached.', canRetry: true };
+export const AWAY: UploadOutcome = { kind: 'failed', reason: 'The server can’t be reached.', canRetry: true };
 
 /** The author's text, or the attachments' names if there is none. */
 export function messageText(text: string, attachments: readonly Attachment[]): string {

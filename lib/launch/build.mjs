@@ -108,18 +108,15 @@ function addTo(hash, path) {
   hash.update(`${name}\n${content.length}\n`).update(content);
 }
 
-/**
- * Files into which Next bakes the base path: code, manifests and patterns. Start-up copies these files and replaces the
- * placeholder in the copies.
- */
-
+/** Identifies the sources and the base path of a copied build. */
 const STAMP = 'interlude-placed';
 /** Entries that only the next build needs. */
 const EXCLUDED = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
 const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
 
 /**
- * Copies the placeholder build into a folder for one base path, unless that folder exists.
+ * Copies the placeholder build into a folder for one base path, unless that folder exists. Next bakes the base path into
+ * code, manifests and patterns, so the copy replaces the placeholder in every file.
  *
  * Failure: the folder is complete or absent.
  *

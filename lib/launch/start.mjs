@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { processState } from '../protocol/process-state.mjs';
 import { checkDataFolder } from '../runner/host/data-folder.mjs';
-import { displayPath, interludeCommand } from '../runner/host/own-program.mjs';
+import { displayPath, interludeCommand, isInstalled } from '../runner/host/own-program.mjs';
 import { theServer } from '../server/process-server.mjs';
 import { buildIfStale } from './build.mjs';
 import { installIfMissing } from './install.mjs';
@@ -84,7 +84,9 @@ async function start() {
   printLine(`\n  Interlude is at ${url}\n${signIn}\n${redirect}`);
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
-  printLine(endDemo ? '  The demo fleet is running. Press Ctrl-C to stop both.\n' : isPacked ? '' : nextCommands());
+  // a container has no shell to run them in
+  const next = isPacked && !isInstalled ? '' : nextCommands();
+  printLine(endDemo ? '  The demo fleet is running. Press Ctrl-C to stop both.\n' : next);
   if (endDemo === null) return;
   shutdown.setFinalWork(async () => {
     // stops the demo first, while its sessions can still report their end, and with a time limit

@@ -90,6 +90,10 @@ export const wrong = [claimOutbox(), new Outbox(), new RunnerHost(), new Session
 
   test('start the dashboard by npx within 20 s, with its data in the home folder', async () => {
     server = startShell('npx interlude', env, folder);
+    let printed = '';
+    server.process.stdout?.on('data', (chunk) => {
+      printed += chunk;
+    });
     const ready = () =>
       fetch(`${url}/readyz`).then(
         ({ ok }) => ok,
@@ -99,6 +103,7 @@ export const wrong = [claimOutbox(), new Outbox(), new RunnerHost(), new Session
     expect((await fetch(`${url}/signed-out`)).status).toBe(200);
     expect(existsSync(join(env.HOME ?? '', '.interlude', 'interlude.db'))).toBe(true);
     expect((await runShell('npx interlude db check', env, folder)).exitCode).toBe(0);
+    expect(printed).toContain('npx interlude runner claude --cwd');
     const help = await runShell('npx interlude --help', env, folder);
     expect(help.stdout).toContain('Usage: npx interlude <command>');
   });

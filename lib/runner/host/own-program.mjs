@@ -16,7 +16,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const [programName = '', programFile = ''] = Object.entries(manifest.bin ?? {})[0] ?? [];
 
 /** True where npm installed us as a package, which `npx` runs from its cache. */
-const isInstalled = root.split(sep).includes('node_modules');
+export const isInstalled = root.split(sep).includes('node_modules');
 
 /** Absolute path, because agents start the program from other folders. */
 export const ownProgram = join(root, programFile);
