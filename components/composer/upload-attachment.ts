@@ -5,12 +5,7 @@ import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { apiFetch, pageHeaders, pageTransport } from '@/components/live/api-fetch';
 import { leavePage } from '@/components/ui/browser-storage';
-import { AWAY } from './upload-list';
-
-export type UploadOutcome =
-  | { kind: 'done'; attachment: Attachment }
-  /** `canRetry`: uploading the same file again may succeed. */
-  | { kind: 'failed'; reason: string; canRetry: boolean };
+import { AWAY, type UploadOutcome } from './upload-list';
 
 /** An upload without progress for this long fails. */
 const STILL_WITHIN_MS = 30_000;

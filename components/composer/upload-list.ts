@@ -9,7 +9,6 @@ import { Store } from '@/components/live/store';
 import { browserStorage } from '@/components/ui/browser-storage';
 import { type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
 import { isStored, outgoingQueues } from './outgoing-queue';
-import type { UploadOutcome } from './upload-attachment';
 
 export interface Upload {
   key: number;
@@ -24,6 +23,11 @@ export interface Upload {
     /** `was`: the attachment that the server has removed. */
     | { kind: 'failed'; reason: string; canRetry: boolean; was?: Attachment };
 }
+
+export type UploadOutcome =
+  | { kind: 'done'; attachment: Attachment }
+  /** `canRetry`: uploading the same file again may succeed. */
+  | { kind: 'failed'; reason: string; canRetry: boolean };
 
 interface UploadListUse {
   accepts: readonly AttachmentKind[];
@@ -249,6 +253,7 @@ export class UploadList extends Store {
 
 const MIB = 1024 * 1024;
 
+/** The outcome of an upload that did not reach the server. */
 export const AWAY: UploadOutcome = { kind: 'failed', reason: 'The server can’t be reached.', canRetry: true };
 
 /** The author's text, or the attachments' names if there is none. */

@@ -1,8 +1,7 @@
 import type { AttachmentKind } from '@interlude/protocol/attachments';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { UploadOutcome } from '@/components/composer/upload-attachment';
-import { messageText, UploadList } from '@/components/composer/upload-list';
+import { messageText, UploadList, type UploadOutcome } from '@/components/composer/upload-list';
 
 const MIB = 1024 * 1024;
 const fileOf = (name: string, bytes = 3, type = 'image/png') => new File([new Uint8Array(bytes)], name, { type });
