@@ -43,13 +43,13 @@ file = open(os.path.join(os.environ["INTERLUDE_DATA_DIR"], "outbox.jsonl"), "a+b
 lines, _, torn = (file.seek(0) or file.read()).rpartition(b"\n")  # a line that a kill cut short was never sent
 file.truncate(file.tell() - len(torn))
 records, lock, turn = [json.loads(line) for line in lines.splitlines()], threading.Lock(), None
-delivered = {id for record in records for id in record["messageIds"]}  # a turn has started with these messages
+delivered = {id for record in records for id in record["begins"]}  # a turn has started with these messages
 pending = {}  # messages that the agent has, before a turn starts with them
 
 def put(kind, value, message_ids=()):  # its number is final
     with lock:
         about = {"agentId": AGENT, "sessionId": SESSION, "occurredAt": time.time_ns() // 10**6}
-        records.append({"seq": len(records) + 1, "kind": kind, kind: value, **about, "messageIds": list(message_ids)})
+        records.append({"seq": len(records) + 1, "kind": kind, kind: value, **about, "begins": list(message_ids)})
         file.write(json.dumps(records[-1]).encode() + b"\n")
 
 def change_epoch(epoch):  # the first record's time is the epoch of the outbox

@@ -61,12 +61,12 @@ const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
 const whole = text.slice(0, text.lastIndexOf('\n') + 1); // a line that a kill cut short was never sent
 if (whole !== text) truncateSync(file, Buffer.byteLength(whole));
 const records: Fields[] = whole.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
-const delivered = new Set(records.flatMap(({ messageIds }) => messageIds as string[])); // messages that a turn has started with
+const delivered = new Set(records.flatMap(({ begins }) => begins as string[])); // messages that a turn has started with
 const pending = new Set<string>(); // to this agent, before a turn started with them
 let turn: string | null = null;
 
 function put(kind: string, value: Fields, messageIds: string[] = []): void {
-  const about = { agentId, sessionId, occurredAt: Date.now(), messageIds };
+  const about = { agentId, sessionId, occurredAt: Date.now(), begins: messageIds };
   records.push({ seq: records.length + 1, kind, [kind]: value, ...about }); // its number is final
   appendFileSync(file, `${JSON.stringify(records.at(-1))}\n`);
 }

@@ -374,7 +374,7 @@ export class Observer {
   }
 
   #observeProcess(process: ReportedStatus['process'], at: number): void {
-    if (process === 'present') this.#drop('process');
+    if (process === 'there') this.#drop('process');
     else if (process !== null && this.#summary.observations.process === undefined) {
       this.#put('process', { observedAt: at, turnId: null, value: process });
     }

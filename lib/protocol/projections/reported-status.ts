@@ -12,8 +12,8 @@ export interface ReportedStatus {
   report: { value: SelfReport; turnId: string | null; at: number | null } | null;
   /** Undefined if not reported. */
   agent: NonNullable<Observations['agent']>['value'] | undefined;
-  /** The agent's process: its exit, `present`, or null if not reported. */
-  process: ProcessExit | 'present' | null;
+  /** The agent's process: its exit, `there`, or null if not reported. `key` stores it. */
+  process: ProcessExit | 'there' | null;
   /** An outage: its start on the runner's clock and its duration so far. Null if the agent is reachable. */
   unreachable: { since: number; durationMs: number; reason: string | null; last: ActiveState | null } | null;
   /** True if a message reaches the idle agent; null if not reported. */
@@ -24,7 +24,7 @@ export interface ReportedStatus {
   isAhead: boolean;
   /** Ids of open work, null for a list that is not reported. */
   lists: { taskIds: readonly string[] | null; requestIds: readonly string[] | null } | null;
-  /** Equal for records with the same content apart from their lists. */
+  /** Equal for records with the same content apart from their lists. Stored: sessions compare it after an upgrade. */
   key: string;
   /** Equal for records with the same lists. */
   listsKey: string;
@@ -76,7 +76,7 @@ export function parseReportedStatus(status: AgentStatus, at: number): ReportedSt
         ? null
         : process.state === 'exited'
           ? { code: process.exitCode, signal: caption(process.signal ?? null), reason: null }
-          : ('present' as const),
+          : ('there' as const),
     unreachable:
       unreachable === undefined
         ? null
@@ -97,7 +97,7 @@ export function parseReportedStatus(status: AgentStatus, at: number): ReportedSt
   if (isEmpty && parsed.isWakeable === null && lists === null) return null;
   const { isAhead, unreachable: away, ...rest } = parsed;
   const observed = away === null ? rest : { ...rest, unreachableSince: away.since };
-  const isEndAhead = isAhead && parsed.process !== null && parsed.process !== 'present';
+  const isEndAhead = isAhead && parsed.process !== null && parsed.process !== 'there';
   const key = JSON.stringify([observed, openTurnId ?? null, ...(isEndAhead ? [isAhead] : [])]);
   return { ...parsed, lists, key, listsKey: fingerprint(JSON.stringify([lists, isAhead])) };
 }

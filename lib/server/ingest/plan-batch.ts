@@ -273,11 +273,11 @@ class BatchDraft {
     session.listsKey = status.listsKey;
     if (isNew) {
       session.statuses.push({ position: this.#position, status });
-      if (status.process === 'present') session.end = null;
+      if (status.process === 'there') session.end = null;
     }
     if (status.isAhead) return;
     const { process } = status;
-    if (isNew && process !== null && process !== 'present' && session.end === null) {
+    if (isNew && process !== null && process !== 'there' && session.end === null) {
       this.#write(session, record, exitEvent(process));
     }
     if (status.lists !== null) this.#reconcile(session, status.lists, record, status.unreachable !== null);

@@ -174,6 +174,13 @@ describe('a session', () => {
     expect(fold.summary.lastText).toBe('Second');
   });
 
+  it('has the status key that earlier versions store', () => {
+    const status = { openTurnId: null, wakeable: true, process: { state: 'running', pid: 5, exitCode: null } };
+    expect(parseReportedStatus(readAgentStatus(status), 0)?.key).toBe(
+      '[{"report":null,"agent":"still","process":"there","isWakeable":true,"cpuSeconds":null},null]',
+    );
+  });
+
   it('is wakeable according to its newest status', () => {
     const heard = (fold: SessionFold, status: object) => {
       const told = parseReportedStatus(readAgentStatus(status as Record<string, unknown>), 0);
