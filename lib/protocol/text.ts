@@ -7,6 +7,11 @@ export function truncateText(text: string, length: number): string {
   return text.slice(0, length > 0 && last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
 }
 
+/** True for an http or https URL. */
+export function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
 /** Double quotes, their lookalikes (UTS 39), and adjacent single quotes with nothing visible between them. */
 const DOUBLE_QUOTES =
   /[“-‟″‶〃〝-〟＂❝❞⹂ʺ˝ˮ˶״ײ\u1cd3\u{1f676}-\u{1f678}]|(?=.?[‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ])['`‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ](?:\p{DI}*['`‘-‛′‵❛❜＇｀ʹ-ˋ´՚׳᾽-᾿῾ꞌߴߵ])+/gu;

@@ -1,3 +1,4 @@
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import { type ContextKind, checkContext } from '@/db/client';
 import {
   accessSettings,
@@ -19,13 +20,13 @@ type Environment = Record<string, string | undefined>;
 
 /** Streams send `bye` before the host cuts them off, usually after five minutes. */
 const PER_REQUEST_STREAM_SECONDS = 280;
-/** The longest timer. */
+/** Longest delay of `setTimeout`, in seconds. */
 const MAX_STREAM_SECONDS = 2_147_483;
 
 export type ServerSettings = ReturnType<typeof serverSettings>;
 
 /**
- * Parses all settings of the server at once, so that its start reports each invalid one.
+ * Parses all settings at once, so that the start reports invalid ones, not a later request.
  *
  * Failure: throws for a value whose default could expose data or make the server unusable. The log names every other
  * invalid value and its effect.
@@ -41,9 +42,9 @@ export function serverSettings(env: Environment, kind: ContextKind) {
     redactedRoles: redactedRoles(env),
   };
   checkContext(env, kind);
-  // read at each line of the log, so only checked here
+  // only checked here: the log reads them for each line
   choiceSetting(env, 'INTERLUDE_LOG_LEVEL', {
-    choices: ['debug', 'info', 'warn', 'error', 'fatal'],
+    choices: LOG_LEVELS,
     byDefault: 'info',
   });
   choiceSetting(env, 'INTERLUDE_LOG_FORMAT', { choices: ['text', 'json'], byDefault: 'text' });

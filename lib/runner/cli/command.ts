@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs, stripVTControlCharacters } from 'node:util';
 import { idSchema } from '@interlude/protocol/field-schemas';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { truncateText } from '@interlude/protocol/text';
+import { isHttpUrl, truncateText } from '@interlude/protocol/text';
 import { isContextRatioEnabled } from '../host/context-ratio';
 import { interludeCommand } from '../host/own-program.mjs';
 import { invalidLevelWarning } from '../logger/level-switch';
@@ -68,7 +68,7 @@ export function readFlags<const Flags extends NonNullable<ParseArgsConfig['optio
   const dashboardFlag = flags.dashboard === undefined ? 'url' : 'dashboard';
   const environmentUrl = flags[dashboardFlag] === undefined ? undefined : env.INTERLUDE_URL;
   for (const url of [values.url, values[dashboardFlag] ?? environmentUrl]) {
-    if (typeof url !== 'string' || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) continue;
+    if (typeof url !== 'string' || isHttpUrl(url)) continue;
     throw usageError(`${url} is not an http address; use one such as http://127.0.0.1:4319`, command);
   }
   return parsed;

@@ -1,6 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { Role } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { isHttpUrl } from '@interlude/protocol/text';
 import { type ProxyTrust, proxyTrust } from './client-address';
 import { isGuessable } from './secret-strength.mjs';
 
@@ -82,7 +83,7 @@ export function guessableSecrets(env: Record<string, string | undefined>): strin
 /** @throws AppError `unavailable` for text that never equals a host name */
 function hostSetting(name: string): string {
   // an IPv6 address is the only name with colons
-  if (!/[\s/@*?]/.test(name) && (!name.includes(':') || URL.canParse(`http://[${name.replace(/^\[(.*)\]$/, '$1')}]`))) {
+  if (!/[\s/@*?]/.test(name) && (!name.includes(':') || URL.canParse(`http://[${withoutBrackets(name)}]`))) {
     return name;
   }
   throw new AppError(
@@ -91,11 +92,15 @@ function hostSetting(name: string): string {
   );
 }
 
-/** @throws AppError `unavailable` for other text than a URL */
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** @throws AppError `unavailable` if the text is not an http or https URL */
 function publicHost(address = ''): string {
   const trimmed = address.trim();
   if (trimmed === '') return '';
-  if (/^https?:/i.test(trimmed) && URL.canParse(trimmed)) return new URL(trimmed).hostname.replace(/^\[(.*)\]$/, '$1');
+  if (isHttpUrl(trimmed)) return withoutBrackets(new URL(trimmed).hostname);
   throw new AppError(
     'unavailable',
     'INTERLUDE_PUBLIC_URL is not a URL such as https://interlude.example.com. Correct it or remove it.',
@@ -172,6 +177,7 @@ export function redactedRoles(env: Record<string, string | undefined>): Role[] {
 /**
  * Reads a positive number from the environment. Logs and ignores an invalid value.
  *
+ * @param isWhole accepts integers only
  * @param min minimum; any positive number if omitted
  * @param otherwise effect of the default, for the log line
  */
@@ -180,24 +186,26 @@ export function numberSetting<Default extends number | null>(
   name: string,
   {
     byDefault,
+    isWhole = false,
     min = 0,
     max = Number.MAX_VALUE,
     otherwise,
-  }: { byDefault: Default; min?: number; max?: number; otherwise: string },
+  }: { byDefault: Default; isWhole?: boolean; min?: number; max?: number; otherwise: string },
 ): number | Default {
   const text = env[name];
   if (text === undefined || text === '') return byDefault;
   const value = Number(text);
-  if (value > 0 && value >= min && value <= max) return value;
+  const isKind = !isWhole || Number.isInteger(value);
+  if (isKind && value > 0 && value >= min && value <= max) return value;
   const bound = max === Number.MAX_VALUE ? '' : ` and up to ${max}`;
   serverLog(
     'warn',
-    `${name}=${text} is not a number ${min > 0 ? `from ${min}` : 'above 0'}${bound}; ${otherwise}. Correct it or remove it.`,
+    `${name}=${text} is not a ${isWhole ? 'whole ' : ''}number ${min > 0 ? `from ${min}` : 'above 0'}${bound}; ${otherwise}. Correct it or remove it.`,
   );
   return byDefault;
 }
 
-/** Reads one of some words from the environment, in any case. Logs and ignores another value. */
+/** Reads one of several words from the environment, ignoring case. Logs and ignores other values. */
 export function choiceSetting<Choice extends string>(
   env: Record<string, string | undefined>,
   name: string,

@@ -1,4 +1,5 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { isHttpUrl } from '@interlude/protocol/text';
 import { choiceSetting, numberSetting } from '@/lib/server/access/access-settings';
 import type { Attributes, TraceContext } from './span';
 
@@ -41,7 +42,7 @@ export function otelSettings(env: Environment): OtelSettings | null {
     );
     return null;
   }
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+  if (!isHttpUrl(url)) {
     serverLog('error', 'Traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL.');
     return null;
   }
@@ -56,7 +57,11 @@ export function otelSettings(env: Environment): OtelSettings | null {
       ...pairsIn(env.OTEL_RESOURCE_ATTRIBUTES),
       ...(env.OTEL_SERVICE_NAME ? { 'service.name': env.OTEL_SERVICE_NAME } : {}),
     },
-    timeoutMs: number(env, 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', number(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', 10_000)),
+    timeoutMs: number(
+      env,
+      env.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ? 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT' : 'OTEL_EXPORTER_OTLP_TIMEOUT',
+      10_000,
+    ),
     delayMs: number(env, 'OTEL_BSP_SCHEDULE_DELAY', 5_000),
     mostWaiting: number(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 2_048),
     mostAtOnce: number(env, 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512),
@@ -92,7 +97,8 @@ function decoded(text: string): string {
 }
 
 function number(env: Environment, name: string, byDefault: number): number {
-  return numberSetting(env, name, { byDefault, min: 1, max: 999_999_999, otherwise: `using ${byDefault}` });
+  const range = { isWhole: true, min: 1, max: 999_999_999 };
+  return numberSetting(env, name, { ...range, byDefault, otherwise: `using ${byDefault}` });
 }
 
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);

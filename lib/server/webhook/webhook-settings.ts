@@ -1,5 +1,6 @@
 import { isBeneath } from '@interlude/protocol/base-path.mjs';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { isHttpUrl } from '@interlude/protocol/text';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 
 export interface WebhookSettings {
@@ -23,7 +24,7 @@ const MIN_SECRET_BYTES = 16;
 export function webhookSetting(env: Record<string, string | undefined>): WebhookSetting {
   const address = env.INTERLUDE_WEBHOOK_URL?.trim() ?? '';
   if (address === '') return { webhook: null, problem: null };
-  if (!isHttp(address)) return refused('INTERLUDE_WEBHOOK_URL is not an http or https URL.');
+  if (!isHttpUrl(address)) return refused('INTERLUDE_WEBHOOK_URL is not an http or https URL.');
   const { url, credentials } = withoutCredentials(address);
   if (credentials === 'bad') {
     return refused('INTERLUDE_WEBHOOK_URL has a user name or password that can’t be decoded. Write each % as %25.');
@@ -42,7 +43,7 @@ export function webhookSetting(env: Record<string, string | undefined>): Webhook
     return refused(`INTERLUDE_WEBHOOK_KINDS contains ${JSON.stringify(unknown)}. Use: ${INBOX_KINDS.join(', ')}.`);
   }
   const publicUrl = env.INTERLUDE_PUBLIC_URL?.trim().replace(/\/+$/, '') ?? '';
-  if (publicUrl !== '' && !isHttp(publicUrl)) return refused('INTERLUDE_PUBLIC_URL is not an http or https URL.');
+  if (publicUrl !== '' && !isHttpUrl(publicUrl)) return refused('INTERLUDE_PUBLIC_URL is not an http or https URL.');
   if (publicUrl !== '' && withoutCredentials(publicUrl).credentials !== null) {
     return refused('INTERLUDE_PUBLIC_URL contains a user name or password, which would be sent to the webhook.');
   }
@@ -75,10 +76,6 @@ function base64(text: string): string {
 function refused(problem: string): WebhookSetting {
   serverLog('warn', `${problem} The webhook is disabled until you correct it.`);
   return { webhook: null, problem };
-}
-
-function isHttp(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 /** Accepts `whsec_` and base64, as in Standard Webhooks, or any text that is long enough. */

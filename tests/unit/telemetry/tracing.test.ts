@@ -238,6 +238,15 @@ describe('the settings', () => {
     expect(said.mock.calls.length).toBe(2);
   });
 
+  test('ignore a fraction, and warn of the variable that is read', () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    expect(settingsOf({ OTEL_EXPORTER_OTLP_TIMEOUT: '1.5' })?.timeoutMs).toBe(10_000);
+    expect(said.mock.calls.flat().join()).toContain('OTEL_EXPORTER_OTLP_TIMEOUT=1.5 is not a whole number');
+    const both = { OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '20', OTEL_EXPORTER_OTLP_TIMEOUT: '1.5' };
+    expect(settingsOf(both)?.timeoutMs).toBe(20);
+    expect(said.mock.calls.length).toBe(1);
+  });
+
   test('select the destination and the sampled traces', () => {
     expect(settingsOf({})?.url).toBe(`${url}/v1/traces`);
     expect(settingsOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://x/y' })?.url).toBe('https://x/y');
