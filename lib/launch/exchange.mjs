@@ -95,12 +95,12 @@ const withPolicy = (headers) => [
  * @returns {Promise<Response>}
  */
 async function encoded(response, incoming, outgoing) {
-  const { status, headers: sent, body } = response;
-  const headers = withPolicy(sent);
-  const type = sent.get('content-type') ?? '';
+  const { status, headers: own, body } = response;
+  const headers = withPolicy(own);
+  const type = own.get('content-type') ?? '';
   const isJson = type.startsWith('application/json');
   const isCompressible =
-    (isJson || type.startsWith('text/plain')) && !/\bno-transform\b/.test(sent.get('cache-control') ?? '');
+    (isJson || type.startsWith('text/plain')) && !/\bno-transform\b/.test(own.get('cache-control') ?? '');
   if (isCompressible) headers.push(['vary', 'accept-encoding']);
   if (body === null || incoming.method === 'HEAD') {
     body?.cancel().catch(() => {});
@@ -116,10 +116,10 @@ async function encoded(response, incoming, outgoing) {
     headers.push(['content-length', String(bytes.byteLength)]);
     return send(outgoing, status, headers, bytes);
   }
-  const checked = destroyOnError(body, outgoing);
-  if (!compresses) return new Response(checked, { status, headers });
+  const guarded = destroyOnError(body, outgoing);
+  if (!compresses) return new Response(guarded, { status, headers });
   headers.push(['content-encoding', 'gzip']);
-  const packed = checked.pipeThrough(/** @type {any} */ (new CompressionStream('gzip')));
+  const packed = guarded.pipeThrough(/** @type {any} */ (new CompressionStream('gzip')));
   return new Response(packed, { status, headers });
 }
 

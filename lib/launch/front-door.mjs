@@ -139,7 +139,7 @@ function enforceBodyTimeout(request, response, isAuthenticated, timeoutMs) {
 const INTERNAL = {
   status: 500,
   code: 'internal',
-  message: 'Interlude failed to handle this request. Try again. Its log has the cause.',
+  message: 'Interlude failed to handle this request. Try again. The server’s log has the cause.',
 };
 /** @type {Refusal} */
 const METHOD = {

@@ -56,3 +56,14 @@ export function probeIpv6Loopback(host, port) {
     probe.listen({ host: '::1', port, exclusive: true }, () => probe.close(() => resolve('free')));
   });
 }
+
+/**
+ * Replaces "all interfaces" with an address that clients can connect to.
+ *
+ * @param {string} host
+ */
+export function reachable(host) {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}

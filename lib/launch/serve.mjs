@@ -9,7 +9,7 @@ import { exchange } from './exchange.mjs';
 import { frontDoor, isApiPath, pathOf } from './front-door.mjs';
 import { LaunchError } from './launch-error.mjs';
 import { isPacked, packedConfig, root } from './paths.mjs';
-import { listenError } from './port.mjs';
+import { listenError, reachable } from './port.mjs';
 
 const READY_WITHIN_MS = 60_000;
 
@@ -101,17 +101,6 @@ async function quietly(prepare) {
   } finally {
     console.log = log;
   }
-}
-
-/**
- * Replaces "all interfaces" with an address that clients can connect to.
- *
- * @param {string} host
- */
-function reachable(host) {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }
 
 /** @param {string} url */

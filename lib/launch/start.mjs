@@ -84,7 +84,7 @@ async function start() {
   printLine(`\n  Interlude is at ${url}\n${signIn}\n${redirect}`);
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
-  // a container has no shell to run them in
+  // a container has no shell to run these commands in
   const next = isPacked && !isInstalled ? '' : nextCommands();
   printLine(endDemo ? '  The demo fleet is running. Press Ctrl-C to stop both.\n' : next);
   if (endDemo === null) return;
