@@ -46,7 +46,7 @@ test('runner --help prints the help of the named kind, and passes arguments afte
   });
 });
 
-test('interlude-runner lists kinds and commands, and names the dashboard where a command is missing', async () => {
+test('interlude-runner lists kinds and commands, and points to interlude for the commands it lacks', async () => {
   const runner = (args: string) => runShell(`npx interlude-runner ${args}`, {}, process.cwd());
   expect((await runner('--version')).stdout).toBe(`interlude-runner ${manifest.version}\n`);
   const { stdout } = await runner('--help');

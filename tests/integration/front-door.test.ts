@@ -67,7 +67,7 @@ test.each([
 test('an endless chunked body is cut off', async () => {
   const { send } = await open();
   const { socket, closed } = send('POST /api/events HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
-  // After the reads of a turn: a write to a closed connection would discard the response.
+  // After the turn's reads: writing to a closed connection would discard the response.
   const drip = setInterval(() => setImmediate(() => socket.write('1\r\nx\r\n')), 20);
   onTestFinished(() => clearInterval(drip));
   expect(await closed).toMatch(/^HTTP\/1\.1 408 /);

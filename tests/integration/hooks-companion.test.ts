@@ -61,10 +61,12 @@ describe('a day in a terminal', () => {
 });
 
 describe('late messages', () => {
-  test('the last message of a turn belongs to it and answers its prompt when the stop hook arrives first', async () => {
+  test('the last message of a turn belongs to it and answers its prompt when the stop hook arrives a second earlier', async () => {
     const { sessionId, hook, assistant } = await atWork();
     const text = 'It is built.\n\nAll of it.';
     expect(await hook('Stop', { stop_hook_active: false, last_assistant_message: text })).toBe('');
+    // The agent is not held, and its message arrives later.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect((await turnsOf(sessionId)).map(({ state }) => state)).toEqual(['open']);
     assistant(text, 'end_turn');
     const [turn, ...others] = await eventually(async () => {

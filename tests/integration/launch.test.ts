@@ -48,7 +48,8 @@ test('a short token is reported on one line', async () => {
   const env = { INTERLUDE_DATA_DIR: await tempDir(), INTERLUDE_TOKEN: 'fifteen-letters' };
   expect(await refused(['--port', '0'], env)).toEqual({
     exitCode: 1,
-    stderr: expect.stringMatching(/^interlude: the token in INTERLUDE_TOKEN has 15 characters; use at least 16, .+\n$/),
+    stderr:
+      'interlude: the token in INTERLUDE_TOKEN has 15 characters; use at least 16, such as the output of openssl rand -base64 32\n',
   });
 });
 

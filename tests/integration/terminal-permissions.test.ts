@@ -36,8 +36,7 @@ async function asking(within = 30, { tool, input, asked } = CLEAN) {
   const opened = await eventually(request);
   const supportedCommands = async () =>
     ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.takes as string[];
-  // A timeout of a second may pass before that.
-  if (within > 1) await eventually(async () => (await supportedCommands()).includes('permission.decision'));
+  if (within > 0) await eventually(async () => (await supportedCommands()).includes('permission.decision'));
   /** The tool call's result. */
   const returned = (isDenied = false) => {
     const content = [{ type: 'tool_result', tool_use_id: id, content: 'ok', is_error: isDenied }];
@@ -88,7 +87,7 @@ describe('a permission with a waiting hook', () => {
   });
 
   test('a permission falls back to the terminal only when nobody answered in time, and stays open there', async () => {
-    const { printed, request, supportedCommands, returned } = await asking(1);
+    const { printed, request, supportedCommands, returned } = await asking(3);
     expect(await printed).toBe('');
     const left = await eventually(async () => {
       const now = await request();

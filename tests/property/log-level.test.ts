@@ -115,7 +115,7 @@ class World extends CommandWorld {
     const { id, body } = command as Extract<Command, { type: 'log-level.set' }>;
     if (!this.#seen.has(id)) {
       this.#seen.add(id);
-      if (this.#level.memory.requestId !== body.requestId) this.takenUp.push(this.#placeOf(body));
+      if (this.#level.stored.requestId !== body.requestId) this.takenUp.push(this.#placeOf(body));
       await this.#kept.apply(body);
     }
     await this.acknowledge(id, 'done');

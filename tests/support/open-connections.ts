@@ -68,7 +68,7 @@ export const ENDINGS: Record<string, Ending> = {
   },
   'it expires': async (first, role) => {
     const scope = role === 'runner' ? ({ kind: 'agents', ids: ['agent-a'], prefixes: [] } as const) : EVERYTHING;
-    // Its connections open before.
+    // Leaves time to open connections.
     const expiresAt = Date.now() + 2_000 * slowdown();
     const { secret } = await first.credential({ role, scope, expiresAt });
     const untilExpiry = () => new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt - Date.now())));

@@ -3,7 +3,7 @@ import { RunProjector, type RunProjectorOptions } from '@/lib/server/agui/run-pr
 import { TaskActivities } from '@/lib/server/agui/task-activity';
 import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 
-/** A projector of a client's run `asked`, which sent the message `u1`. */
+/** A projector for the client run `asked`, which sent the message `u1`. */
 export function projectAskedRun(options: Partial<RunProjectorOptions>) {
   const parts = new ClientParts();
   const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });

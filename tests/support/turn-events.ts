@@ -38,7 +38,7 @@ export function userTurn(runId: string, question: string, work: AgUiEvent[] | st
   ];
 }
 
-/** An open turn of which every kind of motion is on the page: a running task and call, and half a reply. */
+/** An open turn with everything that moves on the page: a running task, a running call, and half a reply. */
 export function movingTurn(): AgUiEvent[] {
   return [
     ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),

@@ -22,7 +22,7 @@ export interface Visit<Server = SharedDashboard> {
   open(path: string): Promise<Page>;
   /** Loads the path in a new tab, as a bookmark does. */
   load(path: string): Promise<Page>;
-  /** Returns a tab for the next `open`, without its window size, media, routes and focus; closes it if its list is filtered. */
+  /** Resets a tab (size, media, routes, focus) for the next `open`; closes it if its session list is filtered. */
   leave(page: Page): Promise<void>;
   /** GETs a read model below /api/v1 with the bearer token. */
   read<Body>(path: string): Promise<Body>;

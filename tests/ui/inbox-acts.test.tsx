@@ -87,7 +87,7 @@ it('shows how many items stayed unmarked because new items arrived', async () =>
   answers['/inbox/marks'] = { items: [], changed: ['p0'], position: '20' } satisfies InboxMarked;
   open(permissions);
   press('Seen: “Permission 0”');
-  expect(await screen.findByText(/^Could not update the items: the items have changed/)).toBeDefined();
+  expect(await screen.findByText(/^Could not update the items: 1 item changed meanwhile/)).toBeDefined();
 });
 
 it('retries a failed session with its last message, and shows the delivery', async () => {

@@ -28,7 +28,7 @@ it('marks items as they were read', async () => {
 
 it('reports new items that stay unseen', async () => {
   inboxOf([item('x'), item('y')], ['y']);
-  expect(await markSeen(agent)).toBe('1 item marked as seen; the items have changed. Review them and try again.');
+  expect(await markSeen(agent)).toBe('1 item marked as seen; 1 item changed meanwhile. Review and try again.');
   inboxOf([item('y')], ['y']);
-  expect(await markSeen(agent)).toBe('no items marked as seen; the items have changed. Review them and try again.');
+  expect(await markSeen(agent)).toBe('no items marked as seen; 1 item changed meanwhile. Review and try again.');
 });

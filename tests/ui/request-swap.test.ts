@@ -7,24 +7,24 @@ import { aRequest, aTurn } from './rows';
 
 const a = aRequest();
 const b = aRequest({ id: 'b', position: '2', digest: 'd2' });
-const reader = { hasFocus: false, isSettled: true, isClosedElsewhere: false };
+const reader = { hasFocus: false, isSettled: true, hasNotice: false };
 
 describe('the pinned request', () => {
-  it('is the oldest one out of sight, and isClosedElsewhere once it is settled', () => {
+  it('is the oldest one out of sight, and stays once it is settled', () => {
     expect(nextPinned({ ...reader, current: b, hidden: [a, b], isSettled: false })).toBe(a);
     expect(nextPinned({ ...reader, current: null, hidden: [a, b] })).toBe(a);
     expect(nextPinned({ ...reader, current: b, hidden: [a, b] })).toBe(b);
   });
 
-  it('isClosedElsewhere while it has the focus, even if its card is in sight', () => {
+  it('stays while it has the focus, even if its card is in sight', () => {
     expect(nextPinned({ ...reader, current: a, hidden: [b], hasFocus: true })).toBe(a);
     expect(nextPinned({ ...reader, current: b, hidden: [a, b], hasFocus: true, isSettled: false })).toBe(b);
     expect(nextPinned({ ...reader, current: a, hidden: [b] })).toBe(b);
   });
 
-  it('isClosedElsewhere when closed elsewhere, and disappears when answered here', () => {
+  it('stays when closed elsewhere, and disappears when answered here', () => {
     const gone = { ...a, outcome: 'cancelled' as const };
-    expect(nextPinned({ ...reader, current: gone, hidden: [b], isClosedElsewhere: true })).toBe(gone);
+    expect(nextPinned({ ...reader, current: gone, hidden: [b], hasNotice: true })).toBe(gone);
     expect(nextPinned({ ...reader, current: gone, hidden: [b], hasFocus: true })).toBe(b);
     expect(nextPinned({ ...reader, current: gone, hidden: [] })).toBeNull();
   });

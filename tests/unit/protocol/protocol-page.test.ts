@@ -8,12 +8,16 @@ import { describe, expect, test } from 'vitest';
 const page = await readFile(new URL('../../../lib/protocol/PROTOCOL.md', import.meta.url), 'utf8');
 const root = new URL('../../../', import.meta.url);
 
-/** True if a source has a test of this title. The page says parameters such as `%s` in words. */
+/** Fewest letters of a title besides its parameters: shorter texts would match almost any title. */
+const MIN_TITLE = 6;
+
+/** True if the source has a test with this title. The page replaces parameters such as `%s` by words. */
 function hasTitle(source: string, title: string): boolean {
   const patterns = [...source.matchAll(/'([^'\n]* [^'\n]* [^'\n]*)'/g)].map(([, pattern = '']) => pattern);
   return patterns.some((pattern) => {
     const literals = pattern.split(/%[a-z#]|\$[a-z]+/).map((text) => text.replace(/[^\w ]/g, '\\$&'));
-    return new RegExp(`^${literals.join('.+')}$`).test(title);
+    const isTitle = literals.join('').replace(/\W/g, '').length >= MIN_TITLE;
+    return isTitle && new RegExp(`^${literals.join('.+')}$`).test(title);
   });
 }
 

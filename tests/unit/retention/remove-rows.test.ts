@@ -161,7 +161,7 @@ describe('attachments', () => {
       VALUES ('s1', '${hash}', 0, CAST('${text}' AS BLOB))`);
     return hash;
   };
-  /** Sends it with a message that the agent answers in a separate turn. */
+  /** Sends the attachments with a message that the agent answers in its own turn. */
   const says = async (runId: string, hashes: readonly string[], isAnswered = true) => {
     const attachments = hashes.map((hash) => ({ hash, name: 'a' }));
     const { answer } = await server.ask('POST', '/sessions/s1/messages', {

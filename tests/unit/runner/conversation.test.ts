@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { recordingLines } from '@/tests/support/recordings';
 import { MemorySourceContext } from '@/tests/support/source-contract';
 
-/** A live conversation whose snapshot says that every delivered message still has a pending reply, as a slow one would. */
+/** A live conversation whose stale snapshot still lists a pending reply for every delivered message. */
 function conversation() {
   const given: string[] = [];
   const around = new MemorySourceContext(() =>

@@ -10,17 +10,28 @@ test('keeps the cursor names that outboxes of earlier versions store', () => {
     .map((name) => readFileSync(join(folder, name), 'utf8'))
     .filter((text) => /cursors?\b/.test(text));
   const names = sources.flatMap((text) => [
-    ...text.matchAll(/^(?:export )?const (?:[A-Z_]+ = '([a-z-]+:)'|(?:\w+_)?CURSOR = '([a-z-]+)');$/gm),
+    ...text.matchAll(
+      /^(?:export )?const (?:\w+_)?(?:CURSOR|SESSION|POSITION) = '([a-z-]+)';$|(?<=(?:=|,|return) \[?)['`]([a-z-]+:)(?:'|\$\{sessionId\}`)/gm,
+    ),
   ]);
-  expect(names.map(([, prefix, name]) => prefix ?? name).sort()).toEqual([
+  expect(names.map(([, name, prefix]) => name ?? prefix).sort()).toEqual([
     'acp-session:',
     'agentapi-place:',
+    'agentapi-session',
     'agui-ended:',
     'agui-history:',
+    'agui-session',
+    'claude-in-hand:',
     'claude-session:',
+    'codex-ended:',
     'codex-thread:',
+    'codex-wake-rule:',
+    'codex-wakes-in-a-row:',
     'command:',
+    'commands-position',
     'demo',
+    'first-message:',
+    'in-hand:',
     'log-level',
     'open-work:',
     'opencode-begun:',

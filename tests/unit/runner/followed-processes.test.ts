@@ -7,7 +7,7 @@ function followed() {
   const ended: [pid: number, wasSeen: boolean][] = [];
   const processes = new ProcessExitWatcher((...one) => void ended.push(one), 10);
   onTestFinished(() => processes.close());
-  /** Resolves once the watcher has seen the processes: it checks them in order, and a missing one last. */
+  /** Resolves once the watcher has checked the processes. It checks in order; a missing one is last. */
   const watchSeen = async (pids: number[]) => {
     const { pid, end } = await started();
     await end();

@@ -425,7 +425,7 @@ describe('events without a transcript line', () => {
       mirror.end('the terminal session was closed');
       now += 600;
       await mirror.step();
-      expect(mirror.isClosed).toBe(false);
+      expect(mirror.isFinal).toBe(false);
       write(answer('Done, late.', 'a1'));
       await mirror.step();
       mirror.stopped();
@@ -439,7 +439,7 @@ describe('events without a transcript line', () => {
       ]);
       now += 10_000;
       await mirror.step();
-      expect(mirror.isClosed).toBe(true);
+      expect(mirror.isFinal).toBe(true);
     });
   });
 

@@ -10,7 +10,7 @@ const VALID = { INTERLUDE_TOKEN: 'a-token-for-tests-0123456789' };
 const WEBHOOK = { INTERLUDE_WEBHOOK_URL: 'https://hooks.example/1' };
 const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
 
-/** An invalid value of each setting, and the settings without which it is not read. */
+/** An invalid value of each setting, and other settings it needs to be read. */
 const REFUSED: Record<string, [value: string, others?: Env]> = {
   INTERLUDE_PUBLIC_URL: ['interlude.example.com'],
   INTERLUDE_ALLOWED_HOSTS: ['console.example:8443'],
