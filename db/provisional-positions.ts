@@ -73,10 +73,10 @@ export class ProvisionalPositions {
   }
 
   moveTo(position: number): void {
-    const count = position - this.#lead * PER_COMMIT;
-    if (count < this.#count || count >= MAX_BLOCKS * PER_COMMIT)
+    const offset = position - this.#lead * PER_COMMIT;
+    if (offset < this.#count || offset >= MAX_BLOCKS * PER_COMMIT)
       throw new RangeError(`not a position of this transaction: ${position}`);
-    this.#count = count;
+    this.#count = offset;
   }
 
   /** Advances the counter to the provisional positions, for a trial. */
@@ -180,14 +180,14 @@ export class ProvisionalPositions {
   }
 
   #isProvisional(number: number): boolean {
-    const count = number - this.#lead * PER_COMMIT;
-    return count >= 0 && count < MAX_BLOCKS * PER_COMMIT;
+    const offset = number - this.#lead * PER_COMMIT;
+    return offset >= 0 && offset < MAX_BLOCKS * PER_COMMIT;
   }
 
   /** Includes the position after the last one, which some columns store. */
   #isOwn(number: number): boolean {
-    const count = number - this.#lead * PER_COMMIT;
-    return count >= 0 && count <= this.#count + 1;
+    const offset = number - this.#lead * PER_COMMIT;
+    return offset >= 0 && offset <= this.#count + 1;
   }
 }
 

@@ -7,7 +7,7 @@ import { useMayAct } from '@/components/access/may-act';
 import { postJson } from '@/components/live/fetch-json';
 import { VisibleRows, VisibleRowsContext } from '@/components/ui/visible-rows';
 
-/** Interval between checks. A failure that is visible at two consecutive checks counts as seen. */
+/** Interval between checks. A failure that stays visible this long counts as seen. */
 const CHECK_MS = 1_000;
 
 /**

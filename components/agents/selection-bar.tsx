@@ -8,7 +8,7 @@ import { useMayAct } from '@/components/access/may-act';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
 import { forEachLimited } from '@/components/live/for-each-limited';
 import { IdempotentPost } from '@/components/live/idempotent-post';
-import { asShown, CHANGED_MEANWHILE } from '@/components/live/mark-items';
+import { asShown, changedText } from '@/components/live/mark-items';
 import { BulkLevel } from '@/components/logs/bulk-level';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
@@ -168,7 +168,7 @@ export const markSeen: AgentJob = async ({ id }) => {
     seen += shown.length - changed.length;
   }
   const marked = `${seen === 0 ? 'no items' : plural(seen, 'item')} marked as seen`;
-  if (changedCount > 0) return `${marked}; ${CHANGED_MEANWHILE}`;
+  if (changedCount > 0) return `${marked}; ${changedText(changedCount)}`;
   return seen === 0 ? 'nothing new' : marked;
 };
 const SEEN_KINDS = ['failure', 'lost-contact', 'hook-failure', 'delivery-gap'];

@@ -96,7 +96,7 @@ function outcomeOf(status: number, text: string): UploadOutcome {
   const { code, message } = (fieldsOf(body) as Partial<ErrorBody>).error ?? {};
   if (code === 'other_principal') leavePage();
   const canRetry = status >= 500 || status === 401 || status === 408 || status === 429;
-  return { kind: 'failed', reason: message ?? `The server returned ${status}. Try again.`, canRetry };
+  return { kind: 'failed', reason: message ?? `The server returned ${status}.`, canRetry };
 }
 
 /** Sends unknown types as text, which the server verifies: browsers know few text types and report TypeScript as video. */

@@ -7,7 +7,7 @@ import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { useState } from 'react';
 import { postJson } from '@/components/live/fetch-json';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
-import { CHANGED_MEANWHILE } from '@/components/live/mark-items';
+import { changedText } from '@/components/live/mark-items';
 import { RowCounts } from '@/components/live/row-counts';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useLiveList } from '@/components/live/use-list';
@@ -184,8 +184,8 @@ export function useMarks() {
     try {
       const marked = await postJson<InboxMarked>('/inbox/marks', body);
       itemsOf(fleet).putMarked(marked);
-      const [changedCount, of] = [marked.changed.length, body.items?.length ?? 0];
-      if (changedCount > 0) setFailure(of === 1 ? CHANGED_MEANWHILE : `${changedCount} of ${of}: ${CHANGED_MEANWHILE}`);
+      const changedCount = marked.changed.length;
+      if (changedCount > 0) setFailure(changedText(changedCount));
     } catch (error) {
       setFailure((error as Error).message);
     }

@@ -39,16 +39,16 @@ export const InboxRow = memo(function InboxRow(props: {
   isSelected: boolean;
   isUnfolded: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
-  acts: RowActions;
+  actions: RowActions;
 }) {
-  const { item, person, isSelected, isUnfolded, requestCode, acts } = props;
+  const { item, person, isSelected, isUnfolded, requestCode, actions } = props;
   const { sessionId, claim, seenAt, doneAt, kind } = item;
   const isDone = doneAt !== null;
   const title = itemTitle(item);
   const { row, handlers } = useRowFocus();
   const mayAct = useMayAct();
   const unfolds = unfoldLabel(item, mayAct);
-  const onSent = ({ reason }: Sending) => acts.notify(`Sent to ${quoted(item.agentId)}. ${reason ?? ''}`);
+  const onSent = ({ reason }: Sending) => actions.notify(`Sent to ${quoted(item.agentId)}. ${reason ?? ''}`);
   return (
     <li
       ref={row}
@@ -70,7 +70,7 @@ export const InboxRow = memo(function InboxRow(props: {
             aria-label={`Select ${nameText(title)}`}
             checked={isSelected && !isDone}
             disabled={isDone}
-            onChange={(event) => acts.select(item.id, event.target.checked)}
+            onChange={(event) => actions.select(item.id, event.target.checked)}
             className="accent-ink"
           />
         </label>
@@ -102,9 +102,11 @@ export const InboxRow = memo(function InboxRow(props: {
                 item={item}
                 person={person}
                 unfold={
-                  unfolds === null ? null : { label: unfolds, isUnfolded, onUnfold: (is) => acts.unfold(item.id, is) }
+                  unfolds === null
+                    ? null
+                    : { label: unfolds, isUnfolded, onUnfold: (is) => actions.unfold(item.id, is) }
                 }
-                onMark={(made) => acts.mark(item, made)}
+                onMark={(made) => actions.mark(item, made)}
               />
             )}
             <Ago at={item.since} className="tabular whitespace-nowrap text-right sm:min-w-10 text-2xs text-ink-3" />

@@ -61,7 +61,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     find: (id) => byId.get(id),
     open: ({ id }) => unfolded.select(id, true),
     answer: ({ request }, key) => request !== null && pressCard(request.digest, key),
-    acts: {
+    actions: {
       unfold: ({ id }) => unfolded.select(id, !unfolded.selected.has(id)),
       select: ({ id }) => select(id, !selected.has(id)),
       seen: (item) => one(item, item.seenAt === null ? 'seen' : 'unseen'),
@@ -134,7 +134,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
                   isSelected={selected.has(item.id)}
                   isUnfolded={unfolded.selected.has(item.id)}
                   requestCode={requestCode}
-                  acts={actions}
+                  actions={actions}
                 />
               ))}
             </InboxGroup>

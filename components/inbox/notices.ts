@@ -179,7 +179,7 @@ interface LastCheck {
   told: readonly string[];
 }
 
-/** Maximum delay between the time and the appearance of a notification without a position: it settles first. */
+/** Maximum delay until a notification without a position appears: it settles first. */
 const SETTLING_MS = 15_000;
 /** Maximum number of keys kept. Position and time identify older notifications. */
 const MAX_KEYS = 500;
@@ -198,8 +198,8 @@ export function nextCheck(
 ): { check: LastCheck; fresh: Notice[] } {
   const told = new Set(before?.told);
   const since = before !== null && comparePositions(before.upTo, upTo) <= 0 ? before : null;
-  const isAfter = ({ at, position }: Notice, { upTo, at: lookedAt }: LastCheck) =>
-    (position !== null && comparePositions(position, upTo) > 0) || at > lookedAt - SETTLING_MS;
+  const isAfter = ({ at, position }: Notice, { upTo, at: checkedAt }: LastCheck) =>
+    (position !== null && comparePositions(position, upTo) > 0) || at > checkedAt - SETTLING_MS;
   const isFresh = (notice: Notice) => since !== null && !told.has(notice.key) && isAfter(notice, since);
   const newestFirst = current.length <= MAX_KEYS ? current : current.toSorted((a, b) => b.at - a.at);
   const kept = newestFirst.filter(({ at }, place) => place < MAX_KEYS || at > now - 2 * SETTLING_MS);
@@ -207,7 +207,7 @@ export function nextCheck(
   return { check: { at: now, upTo, told: keys }, fresh: current.filter(isFresh) };
 }
 
-/** @param stored JSON of a `Look`; anything else counts as null */
+/** @param stored JSON of a `LastCheck`; anything else counts as null */
 export function parseCheck(stored: string | null): LastCheck | null {
   try {
     const { at, upTo, told } = JSON.parse(stored ?? '') as LastCheck;

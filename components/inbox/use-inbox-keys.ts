@@ -8,7 +8,7 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 const ROW = '[data-inbox-row]';
 
 /** Actions of keys on the focused row. */
-interface RowActions {
+interface KeyActions {
   unfold: (item: InboxItem) => void;
   select: (item: InboxItem) => void;
   seen: (item: InboxItem) => void;
@@ -22,13 +22,13 @@ interface RowActions {
 export function useInboxKeys(options: {
   list: RefObject<HTMLElement | null>;
   find: (id: string) => InboxItem | undefined;
-  acts: RowActions;
+  actions: KeyActions;
   /** Unfolds the item. */
   open: (item: InboxItem) => void;
   /** Presses a button of the item's card. @returns false if there is no card */
   answer: (item: InboxItem, key: keyof CardKeys) => boolean;
 }): void {
-  const { list, find, acts, open, answer } = options;
+  const { list, find, actions, open, answer } = options;
   const rows = () => [...(list.current?.querySelectorAll<HTMLElement>(ROW) ?? [])];
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
   const go = (row: HTMLElement | undefined) => {
@@ -41,10 +41,10 @@ export function useInboxKeys(options: {
     const index = all.indexOf(focusedRow() as HTMLElement);
     return go(index < 0 ? (step > 0 ? all[0] : all.at(-1)) : all[Math.min(all.length - 1, Math.max(0, index + step))]);
   };
-  const act = (what: keyof RowActions) => () => {
+  const act = (what: keyof KeyActions) => () => {
     const item = find(focusedRow()?.dataset.inboxRow ?? '');
     if (item === undefined || item.doneAt !== null) return false;
-    acts[what](item);
+    actions[what](item);
   };
   const answerWith = (key: keyof CardKeys) => () => {
     const item = find(focusedRow()?.dataset.inboxRow ?? '');

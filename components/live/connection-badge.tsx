@@ -15,7 +15,7 @@ const WORD: Record<ConnectionStatus, string> = {
 };
 
 const MEANING: Record<ConnectionStatus, string> = {
-  connecting: 'Connecting for live updates',
+  connecting: 'Connecting to live updates',
   live: 'This page is up to date',
   reconnecting: 'Offline. The page will update when the server is back',
   gap: 'Reloaded after a long outage. This page is up to date',

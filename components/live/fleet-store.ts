@@ -249,7 +249,7 @@ export class FleetStore extends Store {
     return this.#serverStates.get(row) ?? row.state;
   }
 
-  /** @param name of the list, or null for a single row. `apply` stores the rows */
+  /** @param name the list; null for rows outside a list. @param apply stores the rows */
   put(table: TableName, name: string | null, position: Position, apply: () => void): void {
     const since = (name === null ? null : this[table].retain(name, this.#position)) ?? this.#start?.after ?? null;
     apply();

@@ -61,7 +61,7 @@ export class LiveConnection {
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
   /** Time at which the page was last complete, on the wall clock and on the monotonic clock. */
-  #asOf: { at: number; steady: number } | null = null;
+  #completeAt: { at: number; steady: number } | null = null;
   readonly #silence = new SilenceWatch(() => {
     this.#stream?.abort.abort();
     this.#stream = null;
@@ -204,7 +204,8 @@ export class LiveConnection {
   #noteActivity(): void {
     this.#silence.reset();
     const { status } = this.#state;
-    if (status === 'live' || status === 'gap') this.#asOf = { at: this.#options.now(), steady: performance.now() };
+    if (status === 'live' || status === 'gap')
+      this.#completeAt = { at: this.#options.now(), steady: performance.now() };
   }
 
   #receive(received: readonly ReceivedFrame[]): void {
@@ -245,7 +246,8 @@ export class LiveConnection {
   #transition(event: ConnectionEvent): void {
     const now = this.#options.now();
     // Keeps the age if the wall clock was set back.
-    const completeAt = this.#asOf && Math.min(this.#asOf.at, now - (performance.now() - this.#asOf.steady));
+    const completeAt =
+      this.#completeAt && Math.min(this.#completeAt.at, now - (performance.now() - this.#completeAt.steady));
     const next = nextConnectionState(this.#state, event, now, completeAt);
     if (next === this.#state) return;
     this.#state = next;

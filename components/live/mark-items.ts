@@ -1,10 +1,13 @@
 import type { MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
+import { plural } from '@/components/ui/duration';
 
 /** The items with their positions on the page, so that the server marks only the versions that the user has seen. */
 export function asShown(items: readonly InboxItem[]): NonNullable<MarkInbox['items']> {
   return items.map(({ id, updatedPosition }) => ({ id, updatedPosition }));
 }
 
-/** Shown when items stayed unmarked. */
-export const CHANGED_MEANWHILE = 'the items have changed. Review them and try again.';
+/** @param count items that stayed unmarked */
+export function changedText(count: number): string {
+  return `${plural(count, 'item')} changed meanwhile. Review and try again.`;
+}

@@ -84,7 +84,7 @@ export class LogStore {
   /** Changes with every update. */
   readonly version = (): number => this.#version;
 
-  /** @param line number of the reader's line; null at the followed end. Lines far from it are evicted */
+  /** @param line number of the reader's line; null while following the end. Evicts lines far from it */
   readAt(line: number | null): void {
     this.#reader = line;
   }

@@ -290,7 +290,7 @@ export class LogWindow {
     }
   }
 
-  /** @returns the index after up to `max` lines; fewer lines if they are long */
+  /** @returns the index `max` lines on; fewer if they are long */
   #reached(lines: readonly LogLine[], from: number, direction: 1 | -1, max: number): number {
     let [at, chars] = [from, 0];
     for (let count = 0; count < max; count++) {

@@ -33,10 +33,10 @@ export function PinnedRequests(props: {
     withExpiry(item, overKeys.has(requestKey(item)), actions?.get(requestKey(item)) ?? null);
   const hidden = requests.filter((item) => now(item).outcome === null && !visible.has(requestKey(item)));
   const current = found === null ? null : now(found);
-  const isClosedElsewhere = current !== null && closedText(current, actions?.get(requestKey(current)) ?? null) !== null;
+  const hasNotice = current !== null && closedText(current, actions?.get(requestKey(current)) ?? null) !== null;
   const [settledKey, setSettledKey] = useState<string | null>(null);
   const isSettled = current !== null && settledKey === requestKey(current);
-  const shown = nextPinned({ current, hidden, hasFocus, isSettled, isClosedElsewhere });
+  const shown = nextPinned({ current, hidden, hasFocus, isSettled, hasNotice });
   if (shown !== pinned) setPinned(shown);
   const isClosed = shown !== null && shown.outcome !== null;
   const key = shown === null ? null : requestKey(shown);
@@ -93,19 +93,19 @@ function keysOver(items: readonly RequestItem[], now: number): string {
  * @param current the pinned request in its current state; null if there is none
  * @param hidden open requests that are out of sight, oldest first
  * @param isSettled `current` has been pinned long enough to accept presses
- * @param stays `current` was closed, but not by this page's answer
+ * @param hasNotice `current` was closed, but not by this page's answer
  */
 export function nextPinned(state: {
   current: RequestItem | null;
   hidden: readonly RequestItem[];
   hasFocus: boolean;
   isSettled: boolean;
-  isClosedElsewhere: boolean;
+  hasNotice: boolean;
 }): RequestItem | null {
-  const { current, hidden, hasFocus, isSettled, isClosedElsewhere } = state;
+  const { current, hidden, hasFocus, isSettled, hasNotice } = state;
   if (current !== null) {
     const isHidden = hidden.some((item) => requestKey(item) === requestKey(current));
-    if (current.outcome === null ? hasFocus || (isHidden && isSettled) : isClosedElsewhere) return current;
+    if (current.outcome === null ? hasFocus || (isHidden && isSettled) : hasNotice) return current;
   }
   return hidden[0] ?? null;
 }

@@ -87,7 +87,7 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onCheck: (isAllSeen
     if (element === null) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     // No event fires when an overlay disappears.
-    const lookSoon = () => {
+    const checkSoon = () => {
       clearTimeout(timer);
       timer = setTimeout(check, RECHECK_MS);
     };
@@ -104,7 +104,7 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onCheck: (isAllSeen
           seen.see(from - box.top, Math.min(to - box.top, fold - top), width);
           hidden -= to - from;
         }
-        if (hidden > 1) lookSoon();
+        if (hidden > 1) checkSoon();
       }
       onCheck(seen.isAllSeen(height));
     };

@@ -149,7 +149,7 @@ export function describeState(
 /** The reason for silence, in two words. */
 export function awayLabel({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
   if (isUnreachable) return UNREACHABLE;
-  if (agentGoesOn) return 'Not watched';
+  if (agentGoesOn) return 'Not followed';
   return isSilent ? 'Silent' : 'Runner gone';
 }
 

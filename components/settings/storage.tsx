@@ -254,7 +254,7 @@ export function RetentionTable({ rules, initial }: { rules: RetentionRules; init
       about={
         <>
           The oldest data is removed first, with a note in the transcript. Open turns, running tasks, requests and
-          pending replies are kept regardless of age. Environment variables of the server set the limits. See{' '}
+          pending replies are kept regardless of age. The server’s environment variables set the limits. See{' '}
           <code className="text-ink-2">docs/database.md</code> for details.
         </>
       }

@@ -31,8 +31,8 @@ export const EMPTY_TOKEN: TokenDraft = { role: 'runner', reach: 'agent', agent: 
 /** Most common first. */
 export const TOKEN_ROLES: readonly { role: TokenRole; word: string }[] = [
   { role: 'runner', word: 'Runner: sends records for its agents' },
-  { role: 'viewer', word: 'Viewer: reads everything' },
-  { role: 'operator', word: 'Operator: reads everything, writes to agents' },
+  { role: 'viewer', word: 'Viewer: read-only' },
+  { role: 'operator', word: 'Operator: reads and writes to agents' },
   { role: 'issuer', word: 'Issuer: creates tokens for embeds' },
   { role: 'admin', word: 'Admin: everything' },
 ];

@@ -53,7 +53,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   // TaskWake covers runners that can start a turn with the result.
   const isWoken = useSupportsCommand('task.wake') && task.kind !== 'subagent';
   const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
-  const held = useIsLocked(taskAnchor(task));
+  const isLocked = useIsLocked(taskAnchor(task));
   const { stopped } = useLiveness();
   const isSilent = stopped !== null && task.status === 'running';
   return (
@@ -66,7 +66,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       className={clsx(
         'group/task my-2.5 border-l-2 pl-3 outline-none',
         RULE[isSilent ? 'lost' : task.status],
-        held && 'bg-raised/60',
+        isLocked && 'bg-raised/60',
       )}
     >
       <div className="flex items-center gap-2">
@@ -79,7 +79,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
           anchor={taskAnchor(task)}
           name={`task ${inQuotes(task.description)}`}
           className={clsx(
-            !held && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/task:opacity-100',
+            !isLocked && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/task:opacity-100',
           )}
         />
       </div>

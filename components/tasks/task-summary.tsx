@@ -21,7 +21,7 @@ import { taskAnchor } from './task-words';
 const PREVIEW_CHARACTERS = 220;
 const PREVIEW_LINES = 3;
 /** Longest preview. A page may show hundreds. */
-const PREVIEW_MOST = 1_000;
+const MAX_PREVIEW = 1_000;
 const PREVIEW_SIGNS = 100;
 
 /** A task's summary: a plain-text preview. Shows the whole summary as Markdown on demand. */
@@ -36,7 +36,7 @@ export function TaskSummary({ text }: { text: string }) {
         <Markdown text={text} className="text-xs!" />
       ) : (
         <p dir="auto" className={clsx('line-clamp-3 [overflow-wrap:anywhere]', longRunClass(words))}>
-          <Words text={words} max={PREVIEW_MOST} signs={PREVIEW_SIGNS} />
+          <Words text={words} max={MAX_PREVIEW} signs={PREVIEW_SIGNS} />
         </p>
       )}
       {isLong && (

@@ -32,7 +32,7 @@ export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
   return (
     <div className="group/code">
       <div className="relative overflow-hidden rounded border border-line bg-ground py-1 text-ink">
-        {only !== undefined && <Copies edit={only} isWhole={edits.isWholeFile} />}
+        {only !== undefined && <Copies edit={only} isWholeFile={edits.isWholeFile} />}
         {segments.length === 0 && <p className="px-2 text-ink-3 text-xs">{edits.isWholeFile ? 'empty' : 'nothing'}</p>}
         {pages.map((rows, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: pages never move
@@ -70,12 +70,12 @@ function usePages(segments: readonly DiffSegment[], count: number): { pages: Dif
   }, [segments, first, count]);
 }
 
-function Copies({ edit, isWhole }: { edit: Edit; isWhole: boolean }) {
+function Copies({ edit, isWholeFile }: { edit: Edit; isWholeFile: boolean }) {
   const className =
     'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-focus-within/code:opacity-100 group-hover/code:opacity-100';
   return (
     <div className="pointer-coarse:static absolute top-1 right-1.5 flex justify-end gap-2 px-1">
-      {isWhole ? (
+      {isWholeFile ? (
         <CopyButton label="Copy content" text={() => edit.after} className={className} />
       ) : (
         <>

@@ -214,7 +214,7 @@ function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) 
 /** Number of removed turns, and the day of the last removal in the reader's time zone. */
 function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
   const isDayKnown = useHydrated();
-  // `turns` excludes items outside of turns.
+  // Items outside turns aren't counted, so `turns` may be 0.
   return (
     <>
       {turns === 0 ? 'Older entries were' : plural(turns, 'older turn was', 'older turns were')} removed

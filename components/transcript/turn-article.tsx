@@ -40,7 +40,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
     },
     [slots, triggered],
   );
-  const held = useIsLocked(`turn-${turn.id}`);
+  const isLocked = useIsLocked(`turn-${turn.id}`);
   const startedBy = useCallback((item: TaskItem) => slots.findTask(item)?.toolCallId ?? null, [slots]);
 
   return (
@@ -52,14 +52,14 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
       className={clsx(
         'group/turn grid scroll-mt-4 grid-cols-[minmax(0,1fr)] outline-none sm:grid-cols-[60px_minmax(0,1fr)]',
         flash && 'animate-flash',
-        held && 'shadow-[inset_2px_0_var(--ink-2)]',
+        isLocked && 'shadow-[inset_2px_0_var(--ink-2)]',
       )}
     >
       <TimeOfDay
         at={turn.startedAt}
         className={clsx(
           'hidden pt-3 pr-3 text-right text-2xs leading-[18px]! sm:col-start-1 sm:row-start-1 sm:block',
-          held ? 'text-ink' : 'text-ink-3',
+          isLocked ? 'text-ink' : 'text-ink-3',
         )}
       />
       <div
@@ -92,7 +92,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         name={turnTitle(turn, slots)}
         className={clsx(
           'mt-[34px] mr-3 self-start justify-self-end max-sm:hidden sm:col-start-1 sm:row-start-1',
-          !held && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/turn:opacity-100',
+          !isLocked && 'pointer-coarse:opacity-100 opacity-0 focus-visible:opacity-100 group-hover/turn:opacity-100',
         )}
       />
     </article>

@@ -30,8 +30,7 @@ export function CopyButton(props: {
   }, [outcome]);
 
   const sign = outcome === 'copied' ? Check : outcome === 'refused' ? X : icon === 'link' ? Link2 : Copy;
-  const status =
-    outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Copying is blocked. Select the text instead.' : label;
+  const status = outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Copying is blocked' : label;
   return (
     <button
       type="button"

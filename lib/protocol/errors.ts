@@ -76,10 +76,14 @@ export function toResponse(error: unknown, request?: Request): Response {
 function unexpected(error: unknown, request: Request | undefined): AppError {
   const requestId = request === undefined ? crypto.randomUUID() : requestIdOf(request);
   serverLog('error', 'unexpected error', { error, requestId });
-  return new AppError('internal', 'Interlude failed to handle this request. Try again. Its log has the cause.', {
-    cause: error,
-    details: { requestId },
-  });
+  return new AppError(
+    'internal',
+    'Interlude failed to handle this request. Try again. The server’s log has the cause.',
+    {
+      cause: error,
+      details: { requestId },
+    },
+  );
 }
 
 function responseOf(known: AppError): Response {

@@ -75,7 +75,7 @@ async function responseOf(
 function cannotRedact(): AppError {
   return new AppError(
     'forbidden',
-    'This response can’t be redacted, and this credential gets only those. Use a credential that may see secrets.',
+    'This response can’t be redacted, and this credential gets only redacted ones. Use a credential that may see secrets.',
   );
 }
 

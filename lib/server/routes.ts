@@ -107,7 +107,7 @@ const acts = (action: string) => api('act', 200, action);
 type Row = (typeof COMMANDS)[keyof typeof COMMANDS] | (typeof DECISIONS)[keyof typeof DECISIONS];
 
 /** Routes from the command table. Kinds with the same path are one route, which accepts the body of each. */
-const accepts =
+const fromTable =
   <Table extends Record<string, Row>>(table: Table, status: 200 | 202) =>
   <Kind extends keyof Table>(
     kinds: readonly Kind[],
@@ -119,9 +119,9 @@ const accepts =
     return { ...route, accepts: { bodies: rows.map(({ body }) => body) } };
   };
 /** Commands for an agent. The response confirms that they are queued. */
-const queues = accepts(COMMANDS, 202);
+const queues = fromTable(COMMANDS, 202);
 /** Takes effect before the response. */
-const decides = accepts(DECISIONS, 200);
+const decides = fromTable(DECISIONS, 200);
 
 /** Every route except pages. PROTOCOL.md documents each. */
 export const ROUTES: readonly Route[] = [
@@ -135,6 +135,7 @@ export const ROUTES: readonly Route[] = [
     (['GET', 'HEAD'] as const).flatMap((method) => [
       open(method, `${base}/healthz`, healthz),
       open(method, `${base}/readyz`, (_request, { settings, parts, readiness }) => {
+        // an invalid setting is not the database's failure
         settings();
         return readyz(parts, readiness);
       }),

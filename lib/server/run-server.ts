@@ -25,7 +25,7 @@ export async function runServer(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void server.close());
 }
 
-/** Every request is answered with the same error. */
+/** Logs the invalid setting that fails every request. */
 function logRefusedSetting(server: Server): void {
   try {
     server.checkSettings();

@@ -42,7 +42,7 @@ export function compileLogRegex(source: string): RegexOutcome {
   const size = compiled.programSize();
   if (size > MAX_REGEX_PROGRAM) {
     return refused(
-      `it is too big: ${size} steps of at most ${MAX_REGEX_PROGRAM}. Use smaller repetitions, or search for a part of it`,
+      `it is too big: ${size} steps, and at most ${MAX_REGEX_PROGRAM} are allowed. Use smaller repetitions, or search for a part of it`,
     );
   }
   const { dfa } = compiled.re2();

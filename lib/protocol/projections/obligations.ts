@@ -26,12 +26,12 @@ import { snapshotParts } from './snapshot-parts';
  * - a text that names it in `replyTo` ends, in a turn that finishes, or
  * - a person waives it.
  * A failed or interrupted turn does not answer any message. A turn triggered by a task answers only the messages it
- * names. In other turns, a text answers only messages the agent had received at the start of the turn (outside a turn: of the
- * text), because earlier text cannot answer a message the agent had not seen.
+ * names. In other turns, a text answers only messages the agent had received at the start of the turn (outside a turn:
+ * of the text), because earlier text cannot answer a message the agent had not seen.
  *
- * Candidates: the last text of a finished turn may answer a message without a reply, if the agent had received the message
- * when the text started and neither text nor turn names other messages. A person can accept it until a later turn
- * provides another.
+ * Candidates: the last text of a finished turn may answer a message without a reply, if the agent had received the
+ * message when the text started and neither text nor turn names other messages. A person can accept it until a later
+ * turn provides another.
  */
 
 /** Maximum number of unfinished messages, and of replies of one turn, tracked at a time. */

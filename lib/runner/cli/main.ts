@@ -1,6 +1,6 @@
 import { dataFolder, interludeCommand, RUNNER_VERSION } from '../host/own-program.mjs';
 import { formatError } from '../host/system-error.mjs';
-import { listKinds } from '../sources/kind-titles';
+import { listKinds, listRows } from '../sources/kind-titles';
 import { CliError, type Command, EXIT, type ExitCode } from './command';
 
 /** Commands of `interlude-runner`. Each is the `command` export of the file of its name, loaded on demand. */
@@ -26,14 +26,9 @@ const DASHBOARD_COMMANDS = {
 
 type Commands = Readonly<Record<string, string>>;
 
-const listCommands = (commands: Commands) =>
-  Object.entries(commands)
-    .map(([name, purpose]) => `  ${name.padEnd(15)}${purpose}`)
-    .join('\n');
-
 const dashboardOverview = () => `Usage: ${interludeCommand([])} <command> [options]
 
-${listCommands(DASHBOARD_COMMANDS)}
+${listRows(DASHBOARD_COMMANDS)}
 ${OVERVIEW_END}`;
 
 function runnerOverview(): string {
@@ -46,14 +41,14 @@ Kinds of agents to run or follow, and to connect to the dashboard:
 ${listKinds()}
 
 Commands:
-${listCommands({ 'hooks install': hooks, ...commands })}
+${listRows({ 'hooks install': hooks, ...commands })}
 
 The dashboard's package has more commands (${others.join(', ')}): npx interlude --help
 ${OVERVIEW_END}`;
 }
 
 const OVERVIEW_END = `
-  --version    print the version
+  --version      print the version
 
 Run a command with --help for its options. On the dashboard's own machine no address or token is needed; elsewhere use
 --url or INTERLUDE_URL, and --token-file, INTERLUDE_TOKEN_FILE or INTERLUDE_TOKEN.
@@ -110,7 +105,7 @@ async function run({ name: program, commands, overview }: Program, argv: string[
 function unknownCommand(name: string): string {
   if (!Object.hasOwn(DASHBOARD_COMMANDS, name))
     return `unknown command "${name}"; see "${interludeCommand(['--help'])}"`;
-  return `"${name}" is a command of the dashboard's package; where that is installed, run "npx interlude ${name}"`;
+  return `"${name}" is a command of the dashboard's package; where that is installed, run "${interludeCommand([name])}"`;
 }
 
 /** Runs `interlude-runner`: `interlude-runner claude` is `interlude runner claude`. Parameters as for `main`. */

@@ -10,7 +10,7 @@ export type OpenObligation = Pick<
   'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt'
 >;
 
-type FetchReplies = (signal: AbortSignal) => Promise<unknown>;
+type FetchObligations = (signal: AbortSignal) => Promise<unknown>;
 
 const EVERY_MS = 10_000;
 /** Delay that batches changes. */
@@ -33,15 +33,15 @@ const openObligation = z.looseObject({
  * Failure: keeps the last result and logs at debug. A response that is not a list counts as empty.
  */
 export class ObligationCache {
-  readonly #fetch: FetchReplies;
+  readonly #fetch: FetchObligations;
   readonly #onError: (message: string) => void;
   readonly #stopped = new AbortController();
-  #replies: readonly OpenObligation[] = [];
+  #obligations: readonly OpenObligation[] = [];
   #running: Promise<void> | null = null;
   #every: NodeJS.Timeout | null = null;
   #dirty: NodeJS.Timeout | null = null;
 
-  constructor(fetch: FetchReplies, onError: (message: string) => void) {
+  constructor(fetch: FetchObligations, onError: (message: string) => void) {
     this.#fetch = fetch;
     this.#onError = onError;
   }
@@ -55,7 +55,7 @@ export class ObligationCache {
 
   /** A new list of frozen entries. Never throws or waits. */
   get(): OpenObligation[] {
-    return this.#replies.slice();
+    return this.#obligations.slice();
   }
 
   /** Joins a running request. Never rejects. */
@@ -89,7 +89,7 @@ export class ObligationCache {
     try {
       const answer = await withDeadline(TIMEOUT_MS, signal, this.#fetch);
       // The list itself is not frozen, because copying a frozen one is twenty times slower.
-      this.#replies = (Array.isArray(answer) ? answer : []).flatMap((item) => {
+      this.#obligations = (Array.isArray(answer) ? answer : []).flatMap((item) => {
         const { data } = openObligation.safeParse(item);
         return data === undefined ? [] : [Object.freeze(data as OpenObligation)];
       });

@@ -38,7 +38,7 @@ export class RecordSink {
     this.#options = options;
   }
 
-  /** Resolves once stored, so not before a full disk has space again. */
+  /** Resolves once stored; on a full disk, once space is free. */
   accept(records: OutgoingRecord[], cursors: Cursor[] = []): Promise<void> {
     return new Promise((stored) => {
       this.#waiting.push({ records: this.#bounded(records), cursors, stored });

@@ -123,7 +123,7 @@ export interface SessionFacts {
 export interface SourceContext {
   /**
    * Emits events in order and stores them with the cursors in one transaction.
-   * @returns once stored, so not before a full disk has space again
+   * @returns once stored; on a full disk, once space is free
    */
   emit(sessionId: string, events: readonly TimedEvent[], cursors?: readonly Cursor[]): Promise<void>;
   /**

@@ -179,8 +179,11 @@ export class TroubleNotices {
     else this.#troubled.set(channel, trouble.kind);
     // A fenced runner reports its fence when it ends.
     if (trouble !== null && !isKnown && kind !== 'fenced') {
-      const advice = { unauthorized: `; ${this.#tokenAdvice}`, unavailable: '; start it, or set INTERLUDE_URL' };
-      const next = advice[kind as keyof typeof advice] ?? '';
+      const advice: Partial<Record<Trouble['kind'], string>> = {
+        unauthorized: `; ${this.#tokenAdvice}`,
+        unavailable: '; start it, or set INTERLUDE_URL',
+      };
+      const next = advice[trouble.kind] ?? '';
       process.stderr.write(`interlude: ${formatTrouble(trouble)}${next}; ${this.#meanwhile}\n`);
     }
     if (this.#troubled.size === 0) process.stderr.write('interlude: reconnected to the dashboard\n');

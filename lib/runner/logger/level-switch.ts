@@ -64,8 +64,8 @@ export class LevelSwitch {
   readonly warning: string | null;
   readonly #clock: LevelClock;
   readonly #changeListeners = new Set<(change: LevelChange) => void>();
-  readonly #setListeners = new Set<(memory: StoredLevel) => void>();
-  #memory: StoredLevel = { level: null, until: null, by: '', requestId: null };
+  readonly #setListeners = new Set<(stored: StoredLevel) => void>();
+  #stored: StoredLevel = { level: null, until: null, by: '', requestId: null };
   #cancelTimer = () => {};
 
   constructor(env: string | undefined, clock: LevelClock = wallClock) {
@@ -75,19 +75,19 @@ export class LevelSwitch {
   }
 
   get(): LogLevel {
-    return this.#memory.level ?? this.base;
+    return this.#stored.level ?? this.base;
   }
 
-  get memory(): StoredLevel {
-    return this.#memory;
+  get stored(): StoredLevel {
+    return this.#stored;
   }
 
   /** @param level null resets it */
   set(level: LogLevel | null, { ttlMs, by, requestId }: LevelRequest): LevelChange {
     const until = level === null || ttlMs === undefined ? null : this.#clock.now() + ttlMs;
     const previous = this.get();
-    this.#memory = { level, until, by, requestId: requestId ?? this.#memory.requestId };
-    for (const listener of this.#setListeners) listener(this.#memory);
+    this.#stored = { level, until, by, requestId: requestId ?? this.#stored.requestId };
+    for (const listener of this.#setListeners) listener(this.#stored);
     this.#startTimer();
     const change = { level: this.get(), previous, by };
     if (change.level !== previous) this.#notify(change);
@@ -95,11 +95,11 @@ export class LevelSwitch {
   }
 
   /** Applies the state of an earlier process, unless it has expired. */
-  restore(memory: StoredLevel): void {
+  restore(stored: StoredLevel): void {
     const previous = this.get();
-    this.#memory = memory;
+    this.#stored = stored;
     const level = this.get();
-    if (level !== previous) this.#notify({ level, previous, by: memory.by, isRestored: true });
+    if (level !== previous) this.#notify({ level, previous, by: stored.by, isRestored: true });
     this.#checkExpiry();
   }
 
@@ -108,7 +108,7 @@ export class LevelSwitch {
   }
 
   /** @param listener called on every `set`, even without a change */
-  onSet(listener: (memory: StoredLevel) => void): void {
+  onSet(listener: (stored: StoredLevel) => void): void {
     this.#setListeners.add(listener);
   }
 
@@ -117,7 +117,7 @@ export class LevelSwitch {
   }
 
   #checkExpiry(): void {
-    const { until } = this.#memory;
+    const { until } = this.#stored;
     if (until !== null && until <= this.#clock.now()) this.set(null, { by: TIME_LIMIT });
     else this.#startTimer();
   }
@@ -125,7 +125,7 @@ export class LevelSwitch {
   #startTimer(): void {
     this.#cancelTimer();
     this.#cancelTimer = () => {};
-    const { until } = this.#memory;
+    const { until } = this.#stored;
     if (until === null) return;
     const leftMs = Math.max(0, until - this.#clock.now());
     this.#cancelTimer = this.#clock.after(Math.min(leftMs, MAX_TIMER_MS), () => this.#checkExpiry());
@@ -179,9 +179,9 @@ export class PersistentLevel {
     onTrouble: (message: string) => void,
   ): Promise<PersistentLevel> {
     const persistent = new PersistentLevel(level, outbox, onTrouble);
-    const memory = parseMemory(await outbox.cursor(CURSOR));
+    const stored = parseStoredLevel(await outbox.cursor(CURSOR));
     level.onSet((set) => persistent.#store(set));
-    if (memory !== null) level.restore(memory);
+    if (stored !== null) level.restore(stored);
     if (level.warning !== null) onTrouble(level.warning);
     return persistent;
   }
@@ -191,7 +191,7 @@ export class PersistentLevel {
     if (level !== null && parseLevel(level) === null) {
       return { state: 'failed', reason: `unknown level ${level}; use ${LOG_LEVELS.join(', ')}` };
     }
-    if (requestId === undefined || requestId !== this.#level.memory.requestId) {
+    if (requestId === undefined || requestId !== this.#level.stored.requestId) {
       const ttl = ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 };
       this.#level.set(level, { ...ttl, by: by ?? 'the dashboard', requestId });
     }
@@ -201,26 +201,26 @@ export class PersistentLevel {
 
   /** Fields for the status record. */
   get report() {
-    const { level, by, until } = this.#level.memory;
+    const { level, by, until } = this.#level.stored;
     return { by: level === null ? null : by, until, base: this.#level.base };
   }
 
-  #store(memory: StoredLevel): void {
-    this.#stored = this.#enqueue(memory).catch((error) => {
+  #store(stored: StoredLevel): void {
+    this.#stored = this.#enqueue(stored).catch((error) => {
       const why = error instanceof Error ? error.message : String(error);
       this.#onTrouble(`could not store the log level for the next process (${why})`);
     });
   }
 
   /** Async, so that it rejects when a stopped outbox throws. */
-  async #enqueue(memory: StoredLevel): Promise<void> {
-    await this.#outbox.enqueue([], { name: CURSOR, value: JSON.stringify(memory) });
+  async #enqueue(stored: StoredLevel): Promise<void> {
+    await this.#outbox.enqueue([], { name: CURSOR, value: JSON.stringify(stored) });
   }
 }
 
 const CURSOR = 'log-level';
 
-const memorySchema: z.ZodType<StoredLevel> = z.object({
+const storedLevelSchema: z.ZodType<StoredLevel> = z.object({
   level: z.enum(LOG_LEVELS).nullable().catch(null),
   until: z.number().nullable().catch(null),
   by: z.string().catch(''),
@@ -228,6 +228,6 @@ const memorySchema: z.ZodType<StoredLevel> = z.object({
 });
 
 /** @returns null if nothing valid is stored */
-function parseMemory(text: string | null): StoredLevel | null {
-  return memorySchema.safeParse(parseJson(text ?? '')).data ?? null;
+function parseStoredLevel(text: string | null): StoredLevel | null {
+  return storedLevelSchema.safeParse(parseJson(text ?? '')).data ?? null;
 }

@@ -13,7 +13,12 @@ export type KindName = keyof typeof KIND_TITLES;
 
 /** One line for each kind, for help texts. */
 export function listKinds(): string {
-  return Object.entries(KIND_TITLES)
-    .map(([name, title]) => `  ${name.padEnd(15)}${title}`)
+  return listRows(KIND_TITLES);
+}
+
+/** Names and their meanings as lines of a help text. */
+export function listRows(rows: Readonly<Record<string, string>>): string {
+  return Object.entries(rows)
+    .map(([name, meaning]) => `  ${name.padEnd(15)}${meaning}`)
     .join('\n');
 }

@@ -8,6 +8,6 @@ import type { KindName } from './kind-titles';
 import { kind as opencode } from './opencode/kind';
 import type { RunnerKind } from './runner-kind';
 
-const kinds: Record<KindName, RunnerKind> = { acp, agentapi, agui, claude, codex, hooks, opencode };
-
-export const KINDS: Readonly<Record<string, RunnerKind>> = kinds;
+export const KINDS: Readonly<Record<string, RunnerKind>> = {
+  ...{ acp, agentapi, agui, claude, codex, hooks, opencode },
+} satisfies Record<KindName, RunnerKind>;

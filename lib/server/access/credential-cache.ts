@@ -38,7 +38,7 @@ interface Entry {
  * Caches the credentials in use, so recognizing one needs no query.
  *
  * Ordering: within two seconds of a revocation by any process, the credential is refused and its streams have ended.
- * Streams that a changed credential no longer permits end as fast.
+ * So have streams that a changed credential no longer permits.
  * Failure: while the database doesn't respond, cached results expire after FRESH_MS and every request is refused.
  */
 export class CredentialCache {

@@ -83,7 +83,8 @@ function sentAtEnd(messages: readonly Fields[]): SentMessage[] {
   if (sent.length > MAX_SENT) throw invalid(`The input ends with more than ${MAX_SENT} user messages. Send fewer.`);
   return sent.map((message) => {
     const text = contentText(message.content);
-    if (text.trim() === '') throw invalid('The last messages of the input must contain text. Add it.');
+    if (text.trim() === '')
+      throw invalid('The last messages of the input must contain text: nothing else can be sent.');
     return { clientId: clientIdOf(idOf(message, 'id')), text };
   });
 }

@@ -391,7 +391,7 @@ export class DerivedRequests {
     this.#isUserTurn = false;
   }
 
-  /** Derived request that the agent's own replaces; undefined if the agent's is already open. */
+  /** Derived request that the agent's own request replaces; undefined if that one is already open. */
   #replacedBy(event: AgUiEvent): Open | undefined {
     const { id } = namesOf(event);
     const isKnown = this.#open.some((request) => !request.isDerived && request.id === id);

@@ -40,7 +40,7 @@ export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<P
   }
   const { list } = scan;
   if (scan.valuesOutside > MAX_RECORD_VALUES) {
-    throw malformed(`The body may have at most ${MAX_RECORD_VALUES} values outside its records. Remove the others.`);
+    throw malformed(`The body may have at most ${MAX_RECORD_VALUES} values outside its records. Remove some.`);
   }
   if (list === null) return read(decodeStart(bytes));
   const frame = read(decodeStart(bytes.subarray(0, list.start)) + decodeUtf8(bytes.subarray(list.end)));

@@ -233,7 +233,7 @@ function withoutReporters(event: AgUiEvent): AgUiEvent {
 
 /** An event's reference to a task. */
 export interface TaskMention extends TaskRef {
-  /** `emits`: true for a subagent's own event, whose task may never have been reported. */
+  /** `emits`: a subagent's own event, whose task may never have been reported. */
   how: 'starts' | 'reports' | 'emits';
 }
 

@@ -129,7 +129,7 @@ export class ClaudeExtras {
     }
   }
 
-  /** Deadline of the oldest unconfirmed end. It then counts, because the process inside the adapter may have died. */
+  /** Time at which the oldest unconfirmed end counts anyway, because the process inside the adapter may have died. */
   get dueAt(): number | null {
     const [next] = this.#unconfirmed.values();
     return next === undefined ? null : next.at + SETTLE_MS;

@@ -80,7 +80,7 @@ export class CodexAdapter implements WireAdapter {
     this.#now = now;
     for (const thread of this.#threads.values()) {
       this.#at(thread, now);
-      thread.serverEnded();
+      thread.ended();
     }
     for (const writer of this.#writers.values()) writer.end(end);
     this.#requests.clear();
@@ -287,7 +287,7 @@ export class CodexAdapter implements WireAdapter {
     if (item.kind === 'completed') child?.turns.finished();
   }
 
-  /** Only its first root turn shows which thread is the parent of a subagent's thread. */
+  /** A subagent's thread shows its parent only in its first root turn. */
   #parentOf(threadId: string, turnId: string | null, rootTurnId: string | null): string | null {
     if (rootTurnId === null || rootTurnId === turnId || this.#threads.has(threadId)) return null;
     const parent = this.#turns.get(rootTurnId) ?? null;
@@ -351,7 +351,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #closed(thread: CodexThread, how: string): void {
-    thread.serverEnded();
+    thread.ended();
     if (thread.parent === null) thread.writer.end({ reason: `the thread was ${how} in Codex`, isAsked: true });
   }
 

@@ -164,9 +164,9 @@ export class CodexThread {
     this.turns.elapsed(now);
   }
 
-  /** Handles the end of the server. The writer ends open work. */
-  serverEnded(): void {
-    this.turns.serverEnded();
+  /** Handles the end of the server or the thread. The writer ends open work. */
+  ended(): void {
+    this.turns.ended();
     this.items.turnGone();
     this.items.reconnected();
     this.#commands.clear();

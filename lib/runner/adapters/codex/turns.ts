@@ -196,8 +196,8 @@ export class Turns {
     }
   }
 
-  /** Handles the end of the server. The writer ends the open turn. */
-  serverEnded(): void {
+  /** Handles the end of the server or the thread. The writer ends the open turn. */
+  ended(): void {
     if (this.#pending !== null) this.#begin(this.#pending, null);
     if (this.#open !== null) this.#forget(this.#open.turnId);
   }

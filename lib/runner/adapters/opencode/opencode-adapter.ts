@@ -177,7 +177,7 @@ export class OpencodeAdapter implements WireAdapter {
     for (const conversation of this.#of(directory, now)) conversation.requests.listed(kind, body);
   }
 
-  /** Yields a directory's conversations; none without a directory, because the response covers an unknown one. */
+  /** Yields a directory's conversations; without a directory, none: the response may be about any. */
   *#of(directory: string | null, now: number): Iterable<Conversation> {
     if (directory === null) return;
     for (const conversation of this.#conversations.values()) {

@@ -44,7 +44,7 @@ const KEYS_REFUSED = 'AgentAPI refused the keys; answer in the terminal';
 const POLL_MS = 30_000;
 /** Below the two seconds after which AgentAPI calls a screen stable, so that no short answer is missed. */
 const BROKEN_POLL_MS = 1_000;
-const POSITION = 'agentapi-place:';
+const PROGRESS = 'agentapi-place:';
 const MAX_DELIVERIES = 1_000;
 const QUOTED = 400;
 
@@ -75,7 +75,7 @@ export class AgentApiSource implements Source {
   #inFlight: InFlightMessages | null = null;
   /** Messages of the previous process whose delivery is unknown. */
   readonly #uncertain = new Map<string, Waiting>();
-  #position: string | null = null;
+  #storedProgress: string | null = null;
   #typing: Waiting | null = null;
   #workspaceNote: string | null;
   #streamTrouble: string | null = null;
@@ -116,7 +116,7 @@ export class AgentApiSource implements Source {
     const open = this.#context.openWork(sessionId);
     const inFlight = await InFlightMessages.restore(this.#context, sessionId);
     this.#inFlight = inFlight;
-    const progress = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
+    const progress = (await this.#context.cursors(PROGRESS)).get(PROGRESS + sessionId) ?? null;
     if (progress !== null) this.#workspaceNote = null;
     inFlight.remove(open.turn?.userMessageIds ?? []);
     for (const { messageId, text, words = text, files = [] } of inFlight.all) {
@@ -129,8 +129,8 @@ export class AgentApiSource implements Source {
       });
       setBounded(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     }
-    const adapter = { progress, inFlight: inFlight.all, sessionOf: () => sessionId, newRunId: randomUUID, waits };
-    this.#adapter = new AgentApiAdapter(adapter);
+    const options = { progress, inFlight: inFlight.all, sessionOf: () => sessionId, newRunId: randomUUID, waits };
+    this.#adapter = new AgentApiAdapter(options);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
       context: this.#context,
@@ -410,9 +410,9 @@ export class AgentApiSource implements Source {
     const before = adapter.isStable;
     const cursors = () => {
       const { progress } = adapter;
-      if (progress === this.#position) return [];
-      this.#position = progress;
-      return [{ name: POSITION + sessionId, value: progress }];
+      if (progress === this.#storedProgress) return [];
+      this.#storedProgress = progress;
+      return [{ name: PROGRESS + sessionId, value: progress }];
     };
     const stored = feed.pass({ dir, msg }, cursors, sessionId);
     if (adapter.isStable !== before) this.#context.changed();

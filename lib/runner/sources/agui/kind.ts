@@ -67,7 +67,7 @@ export const kind: RunnerKind = {
     const history = flag('history') ?? 'all';
     if (history !== 'all' && history !== 'none') throw usage('--history is all or none');
     const eventsPath = flag('events-path');
-    if (eventsPath !== undefined && !URL.canParse(eventsPath, url)) throw usage('--events-path is no path or URL');
+    if (eventsPath !== undefined && !URL.canParse(eventsPath, url)) throw usage('--events-path must be a path or URL');
     const endWithinMs = seconds('end-within', 30, 3_600);
     const authorization = env.INTERLUDE_AGENT_AUTHORIZATION;
     // A server may have several agents, each with its own address.

@@ -285,7 +285,9 @@ export class ClaudeSource implements Source {
       ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#canUseTool }),
       spawnClaudeCodeProcess: (request: ConstructorParameters<typeof AgentProcess>[0]) => {
         if (this.#options.owns?.(request.command) === false) {
-          throw new Error(`the Agent SDK lacks its Claude Code; reinstall it (${request.command} is not used instead)`);
+          throw new Error(
+            `the Agent SDK has no Claude Code program; reinstall it (${request.command} is not used instead)`,
+          );
         }
         const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;

@@ -80,7 +80,7 @@ export const kind: RunnerKind = {
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
     const sdkFolder = flag('sdk');
-    // The flag is relative to the working folder, the variable, which applies everywhere, to Interlude's folder.
+    // A path in the flag is relative to the working folder; in the variable, to Interlude's folder.
     const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveOwnFolder(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     preloadMcpSdk();

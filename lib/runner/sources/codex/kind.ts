@@ -43,7 +43,7 @@ immediately. Records that have not reached the dashboard are sent by the next ru
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 
-/** Options of a started Codex, meaningless for the operator's. */
+/** Options that apply only to a Codex that the runner starts. */
 const START_OPTIONS = ['command', 'session', 'prompt', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
 
 export const kind: RunnerKind = {

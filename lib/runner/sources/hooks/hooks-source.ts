@@ -249,7 +249,7 @@ export class HooksSource implements Source {
     for (const [sessionId, mirror] of this.#mirrors) {
       // The stored state is enough to resume the session later.
       if (mirror.isLeft) this.#idle.sessionLeft(sessionId);
-      if (mirror.isClosed) this.#mirrors.delete(sessionId);
+      if (mirror.isFinal) this.#mirrors.delete(sessionId);
       else void mirror.step();
     }
   }

@@ -98,7 +98,7 @@ export class IdleDelivery {
     return isFor && !this.isListening(mirror.sessionId) ? LISTEN : null;
   }
 
-  /** Ends the wait of a session that was left, which has no agent to wake. */
+  /** Ends the wait of a closed terminal session: no agent is left to wake. */
   sessionLeft(sessionId: string): void {
     this.#waits.end(sessionId, 'the terminal session was closed');
   }

@@ -17,8 +17,8 @@ nothing without it. Install the hooks once: ${interludeCommand(['hooks', 'instal
   --token-file F       ${TOKEN_HELP}
 
 A message from the dashboard reaches the agent when its turn ends. An idle agent gets messages while it listens with a
-command in the background. It gets a hint about that command when it becomes idle, once, and again after a message could
-not be delivered; each hint costs one model call. --no-offer disables the hint. About the command:
+command in the background. It gets a hint about that command when it first becomes idle, and again after a failed
+delivery; each hint costs one model call. --no-offer disables the hint. About the command:
   ${interludeCommand(['wait', '--help'])}
 Permissions, questions and plans can be answered in the dashboard if the hooks were installed with --permissions.
 Interrupt in the terminal. At the end of a session the log has the share of tool calls that only gathered information

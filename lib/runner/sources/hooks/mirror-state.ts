@@ -5,7 +5,7 @@ import type { HookMoment, PendingStop } from '../../adapters/claude/stop-hooks';
 import type { ProcessIdentity } from '../../host/process-lookup';
 import type { FilePosition } from './transcript-files';
 
-/** The end of a session. `isAsked`: a person left the session on purpose. */
+/** The end of a session. `isAsked`: a person closed the session on purpose. */
 export interface SessionEnding {
   reason: string;
   isAsked: boolean;
@@ -91,7 +91,7 @@ const mirrorState = z.object({
   closed: orNull(closed),
   /** The last command settled without a following line. */
   settled: textOrNull,
-  /** Set while a session that was left may still write. */
+  /** Set while a closed terminal session may still write. */
   ending: orNull(ending),
   /** Last start of the session. Earlier hooks do not end a turn. */
   began: time.catch(0),
@@ -167,7 +167,7 @@ export interface QuietPeriods {
   handedAt: number;
 }
 
-/** True if a session that was left has finished writing. */
+/** True if a closed terminal session has finished writing. */
 export function isEndingOver({ now, lastLineAt, leftAt, lacksFinalText, heldSince }: QuietPeriods): boolean {
   if (leftAt === null) return false;
   const isQuiet = now - Math.max(lastLineAt, leftAt) >= LAST_WRITES_MS.quiet;

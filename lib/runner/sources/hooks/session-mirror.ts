@@ -120,7 +120,7 @@ export class SessionMirror {
   }
 
   /** True if the session has ended and the time for late hooks and writes has passed. */
-  get isClosed(): boolean {
+  get isFinal(): boolean {
     return this.#state.ended && (this.#ended === null || this.#now() - this.#ended.at >= LATE_MS);
   }
 
@@ -204,7 +204,7 @@ export class SessionMirror {
   }
 
   /**
-   * Handles a process without open work that starts or resumes the session. An out-of-order hook changes nothing.
+   * Handles the start or resumption of the session by a process without open work. An out-of-order hook changes nothing.
    */
   began(claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
@@ -328,7 +328,7 @@ export class SessionMirror {
     });
   }
 
-  /** Ends a session that was left on purpose: its open work is cancelled rather than failed. */
+  /** Ends a session closed on purpose: its open work is cancelled, not failed. */
   end(reason: string, claim?: HookClaim): void {
     this.#end({ reason, isAsked: true }, claim);
   }
@@ -362,7 +362,7 @@ export class SessionMirror {
     this.#replace(now);
     this.#emit(this.#adapter.unlisted(now));
     const quiet = this.#quietPeriods(now);
-    // Checked first: if the terminal is left right after a turn, the stop hook ends the turn, without an interruption.
+    // Checked first: if the terminal is closed right after a turn, the stop hook ends the turn, without an interruption.
     const isOver = isEndingOver(quiet);
     const { ofOpenTurn: own, ahead } = this.#adapter.stops;
     if (own !== null && isTurnOver(own, quiet)) {

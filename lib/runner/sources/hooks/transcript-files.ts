@@ -100,7 +100,7 @@ export class TranscriptFiles {
     if (!read?.restarted || this.#knownKeys.size < this.#mostKeys) return read;
     // Real ids only: bookkeeping may repeat the same text.
     const { found, end } = await scan(file, ({ fields }) => this.#knownKeys.has(textOf(fields?.uuid) ?? ''));
-    // A file that was truncated, and has none of the known lines left, has nothing new.
+    // A truncated file without any known line has nothing new.
     const behind = found ?? (read.position.ino === position?.ino ? end : null);
     if (behind === null) return read;
     return { ...read, lines: [], position: { ino: read.position.ino, offset: behind }, more: true };

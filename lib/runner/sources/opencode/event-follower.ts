@@ -71,8 +71,8 @@ export class EventFollower {
 
   async reach(): Promise<string | null> {
     const { server, shownUrl } = this.#options;
-    const post = (withinMs: number) => server.request('GET', '/global/health', undefined, withinMs);
-    return await unreachableReason(shownUrl, await statusBehindGateway(this.#lastStatus, post));
+    const request = (withinMs: number) => server.request('GET', '/global/health', undefined, withinMs);
+    return await unreachableReason(shownUrl, await statusBehindGateway(this.#lastStatus, request));
   }
 
   async lost(reason: string): Promise<void> {
@@ -378,8 +378,8 @@ const ANSWER_WITHIN_MS = 60_000;
 /**
  * Reads the history of sessions after known positions.
  *
- * Failure: the server returns the full history of sessions that the request does not name. With too many sessions to
- * name, or without a history, nothing is read.
+ * Failure: for sessions that a request does not name, the server returns the full history. So nothing is read if there
+ * are too many sessions to name, or no history.
  *
  * @param after last known position by session; -1 for the whole history
  * @returns null without a history

@@ -86,7 +86,7 @@ export function errorText({ status, body }: Answer): string {
     : `OpenCode answered ${status}`;
 }
 
-/** @param directory names the server instance: each directory has its own, which knows only its sessions */
+/** @param directory selects the server instance; each knows only the sessions of its directory */
 export function inDirectory(path: string, directory: string | null): string {
   return directory === null ? path : `${path}?directory=${encodeURIComponent(directory)}`;
 }
