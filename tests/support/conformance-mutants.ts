@@ -39,7 +39,7 @@ const RUNNER_MUTANTS: RunnerMutant[] = [
   {
     title: 'forgets executed commands when killed',
     only: ['commands'],
-    changes: [['delivered = {id for record in records for id in record["messageIds"]}', 'delivered = set()']],
+    changes: [['delivered = {id for record in records for id in record["begins"]}', 'delivered = set()']],
     fails: ['a command carried out before a kill is acknowledged again and not repeated'],
   },
   {
