@@ -9,6 +9,11 @@ const LINE = shapeOf(logLines, 'position', 'line', 'occurredAt', 'level', 'compo
 
 export const LOG_COLUMNS = `agent_id, ${LINE.columns()}`;
 
+/** @param as alias of the table */
+export function logColumns(as: string): string {
+  return `${as}.agent_id, ${LINE.columns(as)}`;
+}
+
 export function logLineFromRow(row: Row): LogLine {
   const { position, redacted, marker, ...line } = LINE.read(row);
   return {

@@ -22,7 +22,7 @@ export const AGENT_ROW = shapeOf(agents, ...AGENT_COLUMNS, 'body');
 export const SESSION_ROW = shapeOf(sessions, ...SESSION_COLUMNS, 'body');
 export const TASK_ROW = shapeOf(tasks, ...TASK_COLUMNS, 'body');
 export const OBLIGATION_ROW = shapeOf(obligations, ...OBLIGATION_COLUMNS, 'body');
-export const INBOX_ROW = shapeOf(
+const INBOX_ROW = shapeOf(
   inbox,
   'id',
   'kind',
@@ -90,10 +90,17 @@ export function obligationToRow(obligation: Obligation, updatedPosition: number)
   return { ...columns, body, position: Number(position), updatedPosition };
 }
 
+/** Columns of an inbox item, with the session's current title and name. @param as alias of the table */
+export function inboxColumns(as: string): string {
+  const session = `SELECT json_array(body->>'$.title', body->>'$.arrangement.name') FROM sessions`;
+  return `${INBOX_ROW.columns(as)}, (${session} WHERE sessions.id = ${as}.session_id) AS session`;
+}
+
 export function inboxItemFromRow(row: Row): InboxItem {
   const { body, openedPosition, updatedPosition, ...columns } = INBOX_ROW.read(row);
   const positions = { openedPosition: String(openedPosition), updatedPosition: String(updatedPosition) };
-  return { ...columns, ...body, ...positions };
+  const [title = null, name = null] = row.session == null ? [] : JSON.parse(String(row.session));
+  return { ...columns, session: row.session == null ? null : { title, name }, ...body, ...positions };
 }
 
 export function producerFromRow(row: Row): ProducerSummary {

@@ -576,6 +576,7 @@ export const inbox = sqliteTable(
   (table) => [
     index('inbox_by_change').on(table.updatedPosition, table.doneAt, table.position, table.sessionId),
     index('inbox_open').on(table.kind, table.since, table.id).where(sql`done_at IS NULL`),
+    index('inbox_open_by_owner').on(table.sessionId, table.agentId).where(sql`done_at IS NULL`),
     // finds items opened since a position
     index('inbox_by_opening').on(table.openedPosition).where(sql`done_at IS NULL`),
     // finds items to remove by age; other kinds have one item per session or agent
@@ -797,6 +798,6 @@ type SessionBody = Omit<SessionSummary, (typeof SESSION_COLUMNS)[number]>;
 type TaskBody = Omit<Task, (typeof TASK_COLUMNS)[number]>;
 type InboxBody = Omit<
   InboxItem,
-  keyof InboxMarks | 'id' | 'kind' | 'agentId' | 'sessionId' | 'since' | 'updatedPosition'
+  keyof InboxMarks | 'id' | 'kind' | 'agentId' | 'sessionId' | 'session' | 'since' | 'updatedPosition'
 >;
 type ObligationBody = Omit<Obligation, (typeof OBLIGATION_COLUMNS)[number]>;

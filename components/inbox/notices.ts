@@ -1,5 +1,5 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
+import { inboxItemPath, needsPerson } from '@interlude/protocol/inbox-rules';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
@@ -103,7 +103,7 @@ export function currentNotices(
   for (const item of rows.items) {
     const { id, kind, since, agentId, claim } = item;
     const isSettled = IMMEDIATE.has(kind) || now - since >= SETTLE_MS;
-    if (settings.off.includes(kind) || !isUnread(item, now) || claim !== null || !isSettled) continue;
+    if (settings.off.includes(kind) || !needsPerson(item, now, null) || !isSettled) continue;
     const title = titled(TITLE_WORD[kind], agentId);
     found.push({
       key: `${id} ${since}`,

@@ -1,5 +1,5 @@
 import type { Sender } from './commands';
-import type { InboxItem, InboxRequest, InboxTask } from './inbox';
+import type { InboxItem, InboxMarks, InboxRequest, InboxTask } from './inbox';
 import type { InboxKind } from './vocabulary';
 
 /** A condition that needs a person, derived from fleet rows. It ends as soon as the rows no longer show it. */
@@ -16,9 +16,19 @@ export interface Attention {
   version: number;
 }
 
-/** True if an item counts as new: not done, not seen, not snoozed at `now`. */
-export function isUnread({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
-  return doneAt === null && seenAt === null && !isSnoozed({ snoozedUntil }, now);
+/**
+ * True if an item needs a person: not done, not seen, not snoozed at `now`, and not claimed by someone else. Counts,
+ * badges, notifications and the webhook all use this definition; `NEEDS_PERSON` in the database is the same as SQL.
+ *
+ * @param person `InboxPerson.id` of the reader; null if it concerns no one in particular
+ */
+export function needsPerson(
+  { doneAt, seenAt, snoozedUntil, claim }: InboxMarks,
+  now: number,
+  person: string | null,
+): boolean {
+  const isOpen = doneAt === null && seenAt === null && !isSnoozed({ snoozedUntil }, now);
+  return isOpen && (claim === null || claim.by.id === person);
 }
 
 export function isSnoozed({ snoozedUntil }: Pick<InboxItem, 'snoozedUntil'>, now: number): boolean {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { RequestOption } from './ag-ui';
 import { Sender } from './commands';
-import { Position } from './field-schemas';
+import { Position, SessionState } from './field-schemas';
 import { INBOX_KINDS } from './vocabulary';
 
 /** The inbox: what needs a person, over the whole fleet. Times are epoch milliseconds on the server's clock. */
@@ -22,11 +23,24 @@ export type InboxPerson = z.infer<typeof InboxPerson>;
 export const InboxClaim = z.object({ by: InboxPerson, at: z.number() });
 export type InboxClaim = z.infer<typeof InboxClaim>;
 
+export const RequestPreview = z
+  .object({
+    line: z
+      .string()
+      .nullable()
+      .describe('The start of the command, file or question, on one line; null if the request has none.'),
+    input: z.unknown().optional().describe('The whole input of a permission, if it is short.'),
+    options: z.array(RequestOption).optional().describe('The offered answers, if `input` is present.'),
+  })
+  .describe('Enough of a request for one line of a list.');
+export type RequestPreview = z.infer<typeof RequestPreview>;
+
 export const InboxRequest = z.object({
   id: z.string(),
   digest: z.string().nullable().describe('As `RequestItem.digest`. Null for readers who may not answer.'),
   openedPosition: Position,
   answerBy: z.number().nullable().describe('Last moment for an answer; null: no expiry.'),
+  preview: RequestPreview.optional(),
 });
 export type InboxRequest = z.infer<typeof InboxRequest>;
 
@@ -48,6 +62,10 @@ export const InboxItem = InboxMarks.extend({
   kind: InboxKind,
   agentId: z.string(),
   sessionId: z.string().nullable().describe('Null if it is about the agent.'),
+  session: z
+    .object({ title: z.string().nullable(), name: z.string().nullable() })
+    .nullable()
+    .describe('Title and name of the session; null if it is about the agent. May be older than the session’s own row.'),
   title: z
     .string()
     .nullable()
@@ -74,6 +92,25 @@ export const InboxList = z.object({
   counts: z.record(InboxKind, z.number()).describe('Matching items by kind, listed or not, up to 100,000.'),
 });
 export type InboxList = z.infer<typeof InboxList>;
+
+export const FleetCounts = z
+  .object({
+    position: Position,
+    needsYou: z
+      .number()
+      .describe(
+        'Sessions and agents with an inbox item that is open and not seen, snoozed, or claimed by someone else.',
+      ),
+    inbox: z.object({
+      all: z.number().describe('Sessions and agents with open items.'),
+      kinds: z.record(InboxKind, z.number()).describe('Those with an open item of the kind.'),
+    }),
+    sessions: z.record(SessionState, z.number()),
+    agents: z.number(),
+    changesAt: z.number().nullable().describe('When the next snooze ends; null if none does.'),
+  })
+  .describe('All counts of the dashboard, from one snapshot.');
+export type FleetCounts = z.infer<typeof FleetCounts>;
 
 export const InboxMarked = z.object({
   items: z.array(InboxItem).describe('The items as they are now, in the requested order, without unknown ones.'),

@@ -104,6 +104,8 @@ export const MAX_FAN_OUT = 1_000;
 export const MAX_PENDING_REQUESTS = 200;
 /** Maximum number of open requests that a session counts. */
 export const MAX_OPEN_REQUESTS = 1_000;
+/** Longest line and longest whole input of a request in a list. */
+export const MAX_REQUEST_LINE = 300;
 /** Longest title of a request that the inbox does not list yet. */
 export const MAX_LATE_TITLE = 200;
 /** Maximum number of answers that a request offers. */
@@ -161,7 +163,7 @@ const ADAPTER_LIMITS = [200, 300, 500, 8 * 1024, 16 * 1024, 64 * 1024, 128 * 102
 /** All lengths to which texts are truncated: a text of one of these lengths may end within a secret. */
 export const TEXT_LIMITS: readonly number[] = [
   ...ADAPTER_LIMITS,
-  ...[MAX_TITLE, MAX_PREVIEW, MAX_REPORT_SUMMARY, MAX_LATE_TITLE, MAX_OPTION_LABEL],
+  ...[MAX_TITLE, MAX_PREVIEW, MAX_REPORT_SUMMARY, MAX_REQUEST_LINE, MAX_LATE_TITLE, MAX_OPTION_LABEL],
   ...[MAX_REFUSAL_REASON, MAX_SENTENCE, MAX_CAPTION, MAX_INSIGHT_DETAIL, MAX_OBLIGATION_TEXT, MAX_OTHER_TEXT],
   MAX_ITEM_TEXT,
 ];

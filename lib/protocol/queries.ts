@@ -98,6 +98,10 @@ export const inboxQuery = agentsQuery.extend({
     'Only items of one of these kinds.',
     z.array(z.enum(INBOX_KINDS, { message: `one of ${INBOX_KINDS.join(', ')}` })).default([]),
   ),
+  by: means(
+    '`owner`: `limit` sessions and agents, each once and with all of its items, in the order of its first matching item.',
+    one(z.enum(['item', 'owner'], { message: 'item or owner' })).default('item'),
+  ),
 });
 export type InboxQuery = z.infer<typeof inboxQuery>;
 export type AgentsQuery = z.infer<typeof agentsQuery>;

@@ -175,6 +175,7 @@ export const ROUTES: readonly Route[] = [
   reads('GET', '/sessions/:sessionId/tasks/:taskId/output', read.getTaskOutput, { query: query.taskQuery }),
   reads('GET', '/sessions/:sessionId/requests/:requestId', read.getRequest),
   reads('GET', '/inbox', read.getInbox, { query: query.inboxQuery }),
+  reads('GET', '/counts', read.getCounts),
   reads('GET', '/activity', read.getActivity, { query: query.activityQuery }),
   reads('GET', '/agents', read.getAgents, { query: query.agentsQuery }),
   reads('GET', '/agents/:agentId', read.getAgent),

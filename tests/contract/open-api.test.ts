@@ -128,7 +128,7 @@ describe('the server', () => {
     const lists: Record<string, string[]> = {
       '/sessions': ['limit=1', 'after=0&limit=1', `agent=${agent}&limit=1`, `agent=${agent}&q=a`, 'state=idle', 'q=zz'],
       '/agents': ['limit=1', 'after=0&limit=1', 'q=a&limit=1'],
-      '/inbox': ['limit=1', `agent=${agent}&limit=1`, `session=${session}&kind=question`, 'q=zz'],
+      '/inbox': ['limit=1', `agent=${agent}&limit=1`, `session=${session}&kind=question`, 'q=zz', 'by=owner'],
       '/webhook/deliveries': ['limit=1'],
       '/audit': ['limit=1'],
       '/activity': ['minutes=1'],

@@ -38,6 +38,7 @@ export function anInboxItem(fields: Partial<InboxItem> = {}): InboxItem {
     kind: 'permission',
     agentId: 'builder',
     sessionId: 's',
+    session: null,
     title: 'Run **make**?',
     count: 1,
     request: null,

@@ -1,8 +1,20 @@
 import { outageOf } from '../agent-status-view';
-import { CUSTOM, caption, customName, customValue, pickId, pickText, pickTime } from '../event-fields';
+import {
+  CUSTOM,
+  caption,
+  customName,
+  customValue,
+  pickId,
+  pickText,
+  pickTime,
+  readRequestOptions,
+} from '../event-fields';
+import { fieldsOf } from '../fields';
+import type { RequestPreview } from '../inbox';
 import type { Attention } from '../inbox-rules';
 import { readInterlude } from '../interlude-metadata';
-import { MAX_CAPTION, MAX_LATE_TITLE, MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '../limits';
+import { exceeds } from '../json';
+import { MAX_CAPTION, MAX_LATE_TITLE, MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS, MAX_REQUEST_LINE } from '../limits';
 import type { Position } from '../position';
 import type { AgentSummary, Obligation, SessionSummary, Task } from '../read-models';
 import { failedSince, failureReason, isSeen, wentSilent } from '../session-predicates';
@@ -20,6 +32,8 @@ export interface OpenRequest {
   openedPosition: Position;
   /** Deadline for answers, epoch milliseconds on the server's clock. Absent without expiry. */
   answerBy?: number;
+  /** Absent for a request that the inbox does not list yet. */
+  preview?: RequestPreview;
 }
 
 /**
@@ -92,7 +106,9 @@ export class OpenRequests {
     if (!isSame) this.#open.delete(request.id);
     const isLate = this.#open.size - Number(isSame) >= MAX_PENDING_REQUESTS;
     const kept = isLate ? Math.max(isSame ? known.title.length : 0, MAX_LATE_TITLE) : MAX_CAPTION;
-    this.#open.set(request.id, { ...request, title: truncateText(request.title, kept) });
+    const { preview, ...listed } = request;
+    const shown = isLate || preview === undefined ? listed : request;
+    this.#open.set(request.id, { ...shown, title: truncateText(request.title, kept) });
   }
 
   #replace(replaced: string | undefined, id: string): void {
@@ -110,6 +126,38 @@ export function requestTitle(value: Record<string, unknown>): string {
   return caption(pickText(value, 'title', 'tool_name', 'toolName')) ?? 'The agent asks';
 }
 
+/** Fields of an input that identify it, most telling first. */
+const MAIN_FIELDS = ['command', 'file_path', 'path', 'url', 'query', 'pattern', 'prompt', 'question'];
+/** Maximum number of values in a short input. */
+const MAX_SHORT_VALUES = 12;
+
+/** @param value of `request:opened` */
+export function requestPreview(value: Record<string, unknown>): RequestPreview {
+  const { input, kind } = value;
+  const line = mainText(input);
+  if (kind === 'question' || input == null || exceeds(input, MAX_REQUEST_LINE, MAX_SHORT_VALUES)) return { line };
+  const options = readRequestOptions(value.options);
+  return { line, input, ...(options.length === 0 ? {} : { options }) };
+}
+
+/** The main text of an input, on one line. */
+function mainText(input: unknown): string | null {
+  if (typeof input === 'string') return oneLine(input);
+  const fields = fieldsOf(input);
+  const [question] = Array.isArray(fields.questions) ? fields.questions : [];
+  const texts = [...MAIN_FIELDS.map((name) => fields[name]), fieldsOf(question).question, ...Object.values(fields)];
+  const text = texts.find((one) => typeof one === 'string' && one.trim() !== '');
+  return typeof text === 'string' ? oneLine(text) : null;
+}
+
+/** Reads only as much of a text as it returns. */
+function oneLine(text: string): string | null {
+  const start = truncateText(text, 2 * MAX_REQUEST_LINE)
+    .replace(/\s+/g, ' ')
+    .trim();
+  return truncateText(start, MAX_REQUEST_LINE) || null;
+}
+
 function opened(id: string, value: Record<string, unknown>, entry: EventEntry): OpenRequest {
   const until = answerDeadline(pickTime(value, 'expires_at', 'expiresAt'), entry);
   return {
@@ -120,6 +168,7 @@ function opened(id: string, value: Record<string, unknown>, entry: EventEntry): 
     digest: pickText(value, 'digest') ?? '',
     openedPosition: pickText(value, 'opened_position') ?? entry.position,
     ...(until === null ? {} : { answerBy: until }),
+    preview: requestPreview(value),
   };
 }
 
@@ -171,9 +220,10 @@ export function attentionOfTask(task: Task): Attention[] {
   ];
 }
 
-function ofRequest(sessionId: string, { id, title, kind, digest, openedPosition, answerBy }: OpenRequest): Attention {
-  const request = { id, digest, openedPosition, answerBy: answerBy ?? null };
-  return about(kind, [sessionId, id, openedPosition], { title, request });
+function ofRequest(sessionId: string, request: OpenRequest): Attention {
+  const { id, title, kind, openedPosition, digest, answerBy = null, preview } = request;
+  const of = { id, digest, openedPosition, answerBy, ...(preview && { preview }) };
+  return about(kind, [sessionId, id, openedPosition], { title, request: of });
 }
 
 function about(kind: InboxKind, of: readonly string[], more: Partial<Attention>): Attention {

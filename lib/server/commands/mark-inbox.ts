@@ -7,7 +7,7 @@ import type { Scope } from '@interlude/protocol/scope';
 import { seenStateOf } from '@interlude/protocol/session-predicates';
 import { DONE_ONCE_SEEN } from '@interlude/protocol/vocabulary';
 import type { Row } from '@libsql/client';
-import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
+import { inboxColumns, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import type { Writes, WriteTransaction } from '@/db/writes';
@@ -149,7 +149,7 @@ async function seenFailures(transaction: WriteTransaction, failed: readonly Inbo
 
 async function readItems(transaction: WriteTransaction, ids: Iterable<string>, scope: Scope): Promise<InboxItem[]> {
   const { rows } = await transaction.execute({
-    sql: `SELECT ${INBOX_ROW.columns('i')} FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
+    sql: `SELECT ${inboxColumns('i')} FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
             AND ${sessionsIn(scope, 'i.session_id', 'i.agent_id')}
           ORDER BY wanted.key`,
     args: [JSON.stringify([...ids].map(columnText))],

@@ -3,8 +3,8 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
 import type { Row as Columns, InValue } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
-import { AGENT_ROW, INBOX_ROW, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/read-model-rows';
+import { logColumns, logLineFromRow } from '@/db/log-rows';
+import { AGENT_ROW, inboxColumns, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/read-model-rows';
 import { events } from '@/db/schema';
 import { agentsIn, listedSessionsIn, positionIn, sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
@@ -183,12 +183,17 @@ const EVENT = shapeOf(
 );
 const TOPICS = {
   session: {
-    source: { table: 'events', columns: `${EVENT.columns()}, payload`, text: 'payload', order: 'position' },
+    source: {
+      table: 'events',
+      columns: (as: string) => `${EVENT.columns(as)}, ${as}.payload`,
+      text: 'payload',
+      order: 'position',
+    },
     key: 'session_id',
     toRow: toEvent,
   },
   logs: {
-    source: { table: 'log_lines', columns: LOG_COLUMNS, text: 'message', order: 'position' },
+    source: { table: 'log_lines', columns: logColumns, text: 'message', order: 'position' },
     key: 'agent_id',
     toRow: toLine,
   },
@@ -213,11 +218,14 @@ function rowsOfTopics(
 
 /** Omits the projection state, which readers don't need. */
 const FLEET = {
-  session: { table: 'sessions', columns: SESSION_ROW.columns() },
-  agent: { table: 'agents', columns: AGENT_ROW.columns() },
-  task: { table: 'tasks', columns: `${TASK_ROW.columns()}, updated_position` },
-  obligation: { table: 'obligations', columns: `${OBLIGATION_ROW.columns()}, updated_position` },
-  inbox: { table: 'inbox', columns: INBOX_ROW.columns() },
+  session: { table: 'sessions', columns: SESSION_ROW.columns },
+  agent: { table: 'agents', columns: AGENT_ROW.columns },
+  task: { table: 'tasks', columns: (as: string) => `${TASK_ROW.columns(as)}, ${as}.updated_position` },
+  obligation: {
+    table: 'obligations',
+    columns: (as: string) => `${OBLIGATION_ROW.columns(as)}, ${as}.updated_position`,
+  },
+  inbox: { table: 'inbox', columns: inboxColumns },
 } as const;
 
 const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', order: 'updated_position' });
@@ -302,7 +310,8 @@ function fleetRow(kind: FleetRow['kind']): (columns: Columns) => FleetRow {
 /** A table, its reading order, and the column with the text to measure. */
 interface RowSource {
   table: string;
-  columns: string;
+  /** @param as alias of the table */
+  columns: (as: string) => string;
   text: string;
   order: string;
   index?: string;
@@ -318,9 +327,8 @@ function bounded(
   limits: RowLimits,
   toRow: (columns: Columns) => Row,
 ): RowStatement {
-  const listed = columns.split(', ').map((column) => `found.${column}`);
   return {
-    sql: `SELECT ${listed.join(', ')}, size_so_far FROM (
+    sql: `SELECT ${columns('found')}, size_so_far FROM (
       SELECT id_of_row, size, SUM(size) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
         SELECT rowid AS id_of_row, ${order} AS place, octet_length(${text}) AS size
         FROM ${table}${index === undefined ? '' : ` INDEXED BY ${index}`} WHERE ${where} ORDER BY ${order} LIMIT ?

@@ -5,7 +5,7 @@ import * as command from '@interlude/protocol/commands';
 import * as envelope from '@interlude/protocol/envelope';
 import { Attachment, Position } from '@interlude/protocol/field-schemas';
 import { FrameData } from '@interlude/protocol/frames';
-import { InboxList, InboxMarked, WebhookDeliveries, WebhookStatus, WebhookTest } from '@interlude/protocol/inbox';
+import { FleetCounts, InboxList, InboxMarked, WebhookDeliveries, WebhookStatus, WebhookTest } from '@interlude/protocol/inbox';
 import { MAX_TOPICS } from '@interlude/protocol/limits';
 import * as model from '@interlude/protocol/read-models';
 import { Storage } from '@interlude/protocol/storage';
@@ -116,6 +116,7 @@ export const GROUPS: readonly Group[] = [
       'GET /sessions/:sessionId/obligations': json('List pending and settled replies', model.SessionObligations),
       'GET /sessions/:sessionId/delivery': json('Check for missing records', model.SessionDelivery),
       'GET /attachments/:hash': { summary: 'Download an attachment', content: { '*/*': '' } },
+      'GET /counts': json('Get all counts of the dashboard', FleetCounts),
       'GET /activity': json('Get recent activity: events per minute, durations of tasks and replies', model.Activity),
     },
   },

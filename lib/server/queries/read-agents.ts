@@ -54,11 +54,7 @@ export async function readAgents(
   const looked = words.map(columnText);
   const place = after === null ? '' : 'AND id > ?';
   const { position, found: answers } = await readSnapshot(view, [
-    query(
-      (row) => Number(row.count),
-      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MAX_COUNTED})`,
-      ...looked,
-    ),
+    countListed(found, looked),
     query(
       rawRow,
       `SELECT ${AGENT_ROW.columns('a')}, size_so_far FROM (
@@ -75,6 +71,12 @@ export async function readAgents(
   const listed = await new Yielder().map(rows.slice(0, limit), agentFromRow);
   const last = isCut ? listed.at(-1) : undefined;
   return { position, agents: listed, next: last === undefined ? null : cursorBehind(last), count };
+}
+
+/** The number of agents that match a condition. */
+export function countListed(condition: string, args: readonly string[] = []): Query<number> {
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE last_seen_at >= 0 AND ${condition} LIMIT ${MAX_COUNTED})`;
+  return query((row) => Number(row.count), text, ...args);
 }
 
 function cursorBehind({ id }: AgentSummary): string {

@@ -3,6 +3,7 @@ import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery }
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
 import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
+import { inboxPerson } from '@/lib/server/access/principal';
 import {
   type ReadScope,
   type RequestContext,
@@ -12,6 +13,7 @@ import {
 import { abortableBody } from '@/lib/server/access/streamed-response';
 import { readActivity } from './read-activity';
 import { AGENTS_GROUP, type ParkedPage, readAgent, readParked, searchAgents } from './read-agents';
+import { readCounts } from './read-counts';
 import { readDelivery } from './read-delivery';
 import { searchInbox } from './read-inbox';
 import { downloadLog, logFilterOf, logPlaceOf, readLogComponents, readLogLevel, readLogLines } from './read-logs';
@@ -103,10 +105,13 @@ export const getRequest = queued(({ ids: { sessionId, requestId } }: RequestCont
 export const getSessionObligations = direct(({ ids }: OfSession, view) => readSessionObligations(view, ids.sessionId));
 
 export const getInbox = queued(async ({ query }: RequestContext<never, { query: InboxQuery }>, view) => {
-  const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = query;
-  const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
+  const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after, by } = query;
+  const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit, by };
   return searchInbox(view, page, { kinds, agentId, sessionId, words });
 });
+export const getCounts = queued(({ principal }: RequestContext, view, server) =>
+  readCounts(view, inboxPerson(principal).id, server.now()),
+);
 export const getActivity = queued(({ query }: RequestContext<never, { query: { minutes: number } }>, view, server) =>
   readActivity(view, server.now(), query.minutes),
 );

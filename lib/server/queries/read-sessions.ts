@@ -96,7 +96,15 @@ export async function readAgentSessions(
   return { position, counts, ...agentPageOf(await new Yielder().map(listed, sessionFromRow), limit) };
 }
 
-type StateCount = [state: SessionState, count: number];
+export type StateCount = [state: SessionState, count: number];
+
+/** Counts of the listed sessions, one query per state. */
+export function countsByState(view: ReadScope): Query<StateCount>[] {
+  return SESSION_STATES.map((state) => {
+    const { toRow, ...counted } = countOf([inState(state), ...scopeOf(view)], []);
+    return { ...counted, toRow: (row): StateCount => [state, toRow(row)] };
+  });
+}
 
 /** Counts by state: from the agent's row for readers of the whole agent, otherwise from the sessions in scope. */
 function countsOfAgent(view: ReadScope, agentId: string): Query<StateCount>[] {

@@ -3,7 +3,7 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import { positionFromNumber } from '@interlude/protocol/position';
 import type { InStatement } from '@libsql/client';
-import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
+import { inboxColumns, inboxItemFromRow } from '@/db/read-model-rows';
 import { type ResultRows, runInOrder } from '@/db/reader';
 import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
@@ -91,7 +91,7 @@ const IS_OVER = `NOT ${MAY_RUN} AND (${IS_UNCHANGED} OR EXISTS (
 
 const OLD_TASKS = `session_id = ?1 AND position <= ?2 AND ${IS_OVER}`;
 /** Open inbox items of removed tasks, which are completed because no result is left to deliver. */
-const UNDELIVERED = `SELECT ${INBOX_ROW.columns('i')} FROM inbox AS i
+const UNDELIVERED = `SELECT ${inboxColumns('i')} FROM inbox AS i
   WHERE i.kind = 'undelivered' AND i.done_at IS NULL AND i.session_id = ?1
     AND i.body->>'$.task.position' IN (SELECT CAST(position AS TEXT) FROM tasks WHERE ${OLD_TASKS})`;
 const OLD_REPLIES = `session_id = ?1 AND position <= ?2 AND state <> 'owed' AND ${IS_UNCHANGED}`;

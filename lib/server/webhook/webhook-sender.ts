@@ -1,5 +1,5 @@
 import { deliveryId, type InboxItem } from '@interlude/protocol/inbox';
-import { isUnread } from '@interlude/protocol/inbox-rules';
+import { needsPerson } from '@interlude/protocol/inbox-rules';
 import {
   WEBHOOK_FIRST_RETRY_MS,
   WEBHOOK_LEASE_MS,
@@ -10,7 +10,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InboxKind } from '@interlude/protocol/vocabulary';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
+import { inboxColumns, inboxItemFromRow } from '@/db/read-model-rows';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
@@ -124,7 +124,7 @@ export class WebhookSender {
     const now = this.#now();
     const leaseUntil = now + WEBHOOK_LEASE_MS;
     const { rows } = await transaction.execute({
-      sql: `SELECT ${DELIVERY.columns('d')}, ${INBOX_ROW.columns('i')}, i.opened_position AS opened
+      sql: `SELECT ${DELIVERY.columns('d')}, ${inboxColumns('i')}, i.opened_position AS opened
             FROM webhook_deliveries AS d LEFT JOIN inbox AS i ON i.id = d.item_id
             WHERE d.state = 'waiting' AND d.due_at <= ?1 AND ifnull(d.lease_until, 0) <= ?1
             ORDER BY d.due_at LIMIT ${MAX_EXAMINED}`,
@@ -137,7 +137,7 @@ export class WebhookSender {
       const { position, attempts } = DELIVERY.read(row);
       const item = row.opened === null ? null : inboxItemFromRow(row);
       // a newer opening has its own delivery
-      const isCurrent = item !== null && Number(row.opened) === position && isUnread(item, now) && item.claim === null;
+      const isCurrent = item !== null && Number(row.opened) === position && needsPerson(item, now, null);
       if (isCurrent) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
       else withdrawn.push(position);
     }

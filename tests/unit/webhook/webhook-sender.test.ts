@@ -285,6 +285,7 @@ it('puts an agent’s name on one line', () => {
     id: 'i',
     kind: 'failure' as const,
     agentId: '<a|b>',
+    session: null,
     since: 1,
     openedPosition: '1',
     updatedPosition: '1',

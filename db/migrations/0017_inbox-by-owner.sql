@@ -1,0 +1,1 @@
+CREATE INDEX `inbox_open_by_owner` ON `inbox` (`session_id`,`agent_id`) WHERE done_at IS NULL;
