@@ -1,8 +1,10 @@
 import type { ReactNode } from 'react';
 import { MayActProvider } from '@/components/access/may-act';
 import { PagePerson } from '@/components/access/page-person';
+import { CurrentCounts } from '@/components/live/use-counts';
 import { commandPlace } from '@/lib/server/access/command-place';
-import { may } from '@/lib/server/access/principal';
+import { inboxPerson, may } from '@/lib/server/access/principal';
+import { readCounts } from '@/lib/server/queries/read-counts';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/server/queries/read-sessions';
 import { readInTurn, readPrincipal } from './read-in-turn';
 import { Shell } from './shell';
@@ -15,9 +17,13 @@ const MAY_READ = 'You have read access. To write, ask an admin for the operator 
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
   const principal = await readPrincipal();
   const mayAct = may(principal, 'act');
-  const sessions = await readInTurn((scope) => readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }));
+  const { sessions, counts } = await readInTurn(async (scope) => ({
+    sessions: await readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }),
+    counts: await readCounts(scope, inboxPerson(principal).id, Date.now()),
+  }));
   return (
     <PagePerson id={principal.id}>
+      <CurrentCounts initial={counts} />
       <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>
         <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
           {children}

@@ -2,11 +2,11 @@
 
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
+import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
-import { useServerNow } from '@/components/ui/clock';
+import { useCounts } from '@/components/live/use-counts';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { DesktopNotices } from './desktop-notices';
 import { useInbox } from './inbox-items';
@@ -14,14 +14,14 @@ import { useInbox } from './inbox-items';
 const NOTHING: readonly InboxItem[] = [];
 
 /**
- * The number of unseen items beside the inbox link, in the page title and on its icon. "r" goes to the next request from
- * any page.
+ * The number of sessions and agents that need the reader, beside the inbox link, in the page title and on its icon. "r"
+ * goes to the next request from any page.
  */
 export function InboxBadge() {
   const { list } = useInbox();
   const rows = list?.rows ?? NOTHING;
-  const count = useServerNow((now) => rows.filter((item) => isUnread(item, now)).length);
-  const text = `${count}${count > 0 && list?.next != null ? '+' : ''}`;
+  const count = useCounts()?.needsYou ?? 0;
+  const text = count.toLocaleString('en');
   useEffect(() => (count === 0 ? undefined : markTab(text)), [count, text]);
   useNextRequest(rows);
   const notices = <DesktopNotices />;
@@ -69,7 +69,7 @@ const NEWS_ICON = withBasePath('/icon-news.svg');
  * Adds a count to the page's title and a dot to its icon, until the returned function is called. Survives navigation,
  * which sets a new title.
  *
- * @param count `3`, `100+`
+ * @param count `3`, `1,203`
  */
 function markTab(count: string): () => void {
   let title = document.title;

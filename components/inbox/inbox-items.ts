@@ -3,78 +3,42 @@
 import type { MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
-import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { postJson } from '@/components/live/fetch-json';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
-import { changedText } from '@/components/live/mark-items';
-import { RowCounts } from '@/components/live/row-counts';
+import { asShown, changedText } from '@/components/live/mark-items';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useLiveList } from '@/components/live/use-list';
-
-/** The loaded items, including done ones, and the counts of all. */
-export interface ListedItems {
-  rows: readonly InboxItem[];
-  /** Cursor of the next page; null if all items are loaded. */
-  next: string | null;
-  /** Open items by kind, including those not loaded. */
-  counts: Record<InboxKind, number>;
-  count: number;
-  /** `counts` may be outdated, because an item that is not loaded has changed. */
-  countsAreOld: boolean;
-}
+import { plural } from '@/components/ui/duration';
+import type { Mark } from './item-actions';
 
 /** Dropped items remembered, so that a slow response can't restore them. */
 const MAX_DROPPED = 10_000;
 
 /**
- * The inbox of a page: the loaded items, and the counts of all.
+ * The loaded items of a page.
  *
  * Done items that no list shows are dropped, so a page that is open for days doesn't grow.
  */
 class InboxItems {
   readonly #fleet: FleetStore;
-  readonly #counts = new RowCounts(noItems);
   readonly #held = new Set<ReadonlySet<string>>();
   /** Dropped items with their last known position. Older responses don't restore them. */
   readonly #dropped = new Map<string, Position>();
-  #listed: ListedItems | undefined;
   #resets = 0;
 
   constructor(fleet: FleetStore) {
     this.#fleet = fleet;
-    fleet.onItem = (row, known) => {
-      this.#count(row, known);
-      if (row.doneAt !== null) queueMicrotask(() => this.#dropDone([row.id]));
+    fleet.onItem = ({ id, doneAt }) => {
+      if (doneAt !== null) queueMicrotask(() => this.#dropDone([id]));
     };
   }
 
-  /** Undefined until a page is loaded. Stable until it changes. */
-  get listed(): ListedItems | undefined {
-    const list = this.#fleet.inbox.list(ALL);
-    if (list === undefined) return undefined;
-    const { rows, next } = list;
-    const countsAreOld = next !== null && this.#counts.isOld;
-    if (this.#listed?.rows !== rows || this.#listed.countsAreOld !== countsAreOld) {
-      const counts = next === null ? countByKind(rows) : this.#counts.now;
-      this.#listed = { rows, next, counts, count: sumOfItems(counts), countsAreOld };
-    }
-    return this.#listed;
-  }
-
-  /** Applies a page with its counts. */
-  putList({ items, position, next, counts }: InboxList, after?: string): void {
+  /** Applies a page. */
+  putList({ items, position, next }: InboxList, after?: string): void {
     const { inbox } = this.#fleet;
     const rows = this.#withoutDropped(items, position);
     this.#fleet.put('inbox', ALL, position, () => inbox.putList(ALL, { rows, position, next, after }));
-    this.setCounts({ counts, position });
-  }
-
-  /** Applies counts. */
-  setCounts({ counts, position }: Pick<InboxList, 'counts' | 'position'>): void {
-    this.#handleResets();
-    this.#fleet.put('inbox', null, position, () => this.#counts.set(counts, position));
-    this.#listed = undefined;
   }
 
   /** Applies items from anywhere in the inbox; its cursor stays. */
@@ -117,22 +81,10 @@ class InboxItems {
     return items.filter(({ id }) => comparePositions(position, this.#dropped.get(id) ?? ORIGIN) > 0);
   }
 
-  /** The server may have counted a new item before this page loaded it. In that case the server counts again. */
-  #count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
-    this.#handleResets();
-    const { countedAt } = this.#counts;
-    const isSure = [known?.at, this.#fleet.start?.after].some(
-      (at) => at !== undefined && comparePositions(countedAt, at) <= 0,
-    );
-    const from = isSure && known !== undefined ? countedAs(known.row) : undefined;
-    this.#counts.change({ at: row.updatedPosition, from, to: countedAs(row) });
-  }
-
-  /** After a gap, counts and dropped items are outdated. */
+  /** After a gap, positions of dropped items mean nothing. */
   #handleResets(): void {
     if (this.#resets === this.#fleet.resets) return;
     this.#resets = this.#fleet.resets;
-    this.#counts.reset();
     this.#dropped.clear();
   }
 }
@@ -146,49 +98,73 @@ export function itemsOf(fleet: FleetStore): InboxItems {
   return items;
 }
 
-/** The kind an item counts for; null if it is done. */
-function countedAs({ kind, doneAt }: InboxItem): InboxKind | null {
-  return doneAt === null ? kind : null;
-}
-
-function countByKind(items: readonly InboxItem[]): Record<InboxKind, number> {
-  const counts = noItems();
-  for (const { kind, doneAt } of items) if (doneAt === null) counts[kind] += 1;
-  return counts;
-}
-
-/** @param kinds counted kinds; none for all */
-export function sumOfItems(counts: Record<InboxKind, number>, kinds: readonly InboxKind[] = []): number {
-  const counted = kinds.length === 0 ? Object.values(counts) : kinds.map((kind) => counts[kind]);
-  return counted.reduce((sum, count) => sum + count, 0);
-}
-
 /** The loaded items, including those completed during this visit, and the request for more. */
 export function useInbox() {
-  const list = useFleet((fleet) => itemsOf(fleet).listed);
+  const list = useFleet(({ inbox }) => inbox.list(ALL));
   const state = useLiveList<InboxList>({
     table: 'inbox',
     path: '/inbox',
+    query: BY_OWNER,
     next: list?.next,
     put: (fleet, page, after) => itemsOf(fleet).putList(page, after),
   });
   return { list, state };
 }
 
-/** Marks items as shown. Reports failures, and items that have changed since. */
+/** A page holds all items of each session or agent. */
+export const BY_OWNER = 'by=owner';
+
+/** Time to undo a mark. */
+const UNDO_MS = 10_000;
+
+/** The mark that reverts one, and what was done, in words. */
+const REVERTED: Record<Exclude<MarkInbox['mark'], 'snoozed'>, { by: MarkInbox['mark']; words: string }> = {
+  seen: { by: 'unseen', words: 'marked as seen' },
+  unseen: { by: 'seen', words: 'marked as unseen' },
+  claimed: { by: 'released', words: 'claimed' },
+  released: { by: 'claimed', words: 'released' },
+  unsnoozed: { by: 'snoozed', words: 'unsnoozed' },
+};
+
+const SILENT = { text: '', isFailure: false };
+
+/** Marks items as shown, reports the result, and can undo the last mark of items that are still open. */
 export function useMarks() {
   const { fleet } = useFleetStores();
-  const [failure, setFailure] = useState<string | null>(null);
-  const mark = async (body: MarkInbox) => {
-    setFailure(null);
+  const [message, setMessage] = useState(SILENT);
+  const [undoable, setUndoable] = useState<{ items: readonly InboxItem[]; mark: MarkInbox['mark'] } | null>(null);
+  useEffect(() => {
+    if (message.text === '' || message.isFailure) return;
+    const timer = setTimeout(() => {
+      setMessage(SILENT);
+      setUndoable(null);
+    }, UNDO_MS);
+    return () => clearTimeout(timer);
+  }, [message]);
+  const mark = async (items: readonly InboxItem[], change: Mark) => {
+    setMessage(SILENT);
+    setUndoable(null);
+    const of = { items: asShown(items) };
+    const body: MarkInbox =
+      typeof change === 'object'
+        ? { ...of, mark: 'snoozed', until: change.snoozedUntil }
+        : change === 'taken-over'
+          ? { ...of, mark: 'claimed', takeOver: true }
+          : { ...of, mark: change };
     try {
       const marked = await postJson<InboxMarked>('/inbox/marks', body);
       itemsOf(fleet).putMarked(marked);
       const changedCount = marked.changed.length;
-      if (changedCount > 0) setFailure(changedText(changedCount));
+      if (changedCount > 0) throw new Error(changedText(changedCount));
+      const { by, words } =
+        body.mark === 'snoozed' ? { by: 'unsnoozed' as const, words: 'snoozed' } : REVERTED[body.mark];
+      setMessage({ text: `${plural(items.length, 'item')} ${words}.`, isFailure: false });
+      const open = marked.items.filter(({ doneAt }) => doneAt === null);
+      if (open.length > 0 && change !== 'taken-over' && by !== 'snoozed') setUndoable({ items: open, mark: by });
     } catch (error) {
-      setFailure((error as Error).message);
+      setMessage({ text: `Could not update the items: ${(error as Error).message}`, isFailure: true });
     }
   };
-  return { mark, failure };
+  const undo = undoable === null ? null : () => void mark(undoable.items, undoable.mark as Mark);
+  return { mark, undo, message };
 }

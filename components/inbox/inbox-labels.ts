@@ -1,11 +1,13 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import type { InboxKind } from '@interlude/protocol/vocabulary';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { toPlainText } from '@/components/ui/plain-text';
 import { inQuotes } from '@/components/ui/verbatim';
 
-/** Headings of the inbox. */
+/** Filters of the inbox. */
 export const KIND_WORD: Record<InboxKind, string> = {
   permission: 'Permissions',
   question: 'Questions',
@@ -16,6 +18,19 @@ export const KIND_WORD: Record<InboxKind, string> = {
   'hook-failure': 'Failed hooks',
   'delivery-gap': 'Missing records',
   parked: 'Unassigned records',
+};
+
+/** A further reason in the row of a session or agent. */
+export const REASON_WORD: Record<InboxKind, string> = {
+  permission: 'a permission request',
+  question: 'a question',
+  'overdue-reply': 'an overdue reply',
+  failure: 'a failure',
+  undelivered: 'a result not delivered',
+  'lost-contact': 'lost contact',
+  'hook-failure': 'failed hooks',
+  'delivery-gap': 'missing records',
+  parked: 'unassigned records',
 };
 
 export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
@@ -29,6 +44,21 @@ export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
   'delivery-gap': 'lost',
   parked: 'unknown',
 };
+
+/**
+ * Title of an item's session; null if it is about the agent.
+ *
+ * @param session the session's row, if it is loaded
+ */
+export function ownerTitle(
+  { sessionId, session: known }: InboxItem,
+  session: SessionSummary | undefined,
+): string | null {
+  if (sessionId === null) return null;
+  return session === undefined
+    ? (known?.name ?? sessionTitle({ id: sessionId, title: known?.title ?? null }))
+    : sessionTitle(session);
+}
 
 /** Title of an item. Only the agent's words are quoted. */
 export function itemTitle({ kind, title, count, sessionId }: InboxItem): string {

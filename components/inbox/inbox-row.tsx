@@ -1,64 +1,65 @@
 'use client';
 
-import type { Sending } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
-import type { InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
-import { memo, useLayoutEffect, useRef } from 'react';
+import { memo, useLayoutEffect, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useFleet } from '@/components/live/use-fleet';
-import { sessionTitle } from '@/components/sessions/session-labels';
 import { Ago } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Quoted, Words } from '@/components/ui/name';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { nameText, quoted } from '@/components/ui/verbatim';
-import { itemTitle, KIND_GLYPH } from './inbox-labels';
-import { ItemActions, type Mark } from './item-actions';
+import type { CodeOnDemand } from '@/components/ui/on-demand';
+import { nameText } from '@/components/ui/verbatim';
+import { itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
+import { ActionButton, ItemActions, type Mark } from './item-actions';
+import { ItemDetails, unfoldLabel } from './item-details';
 import { hasRequest, type RequestedItem } from './item-request';
-
-const obligationCode = new CodeOnDemand(async () => (await import('./retry-here')).ObligationHere);
-const wakeCode = new CodeOnDemand(async () => (await import('@/components/tasks/wake-here')).WakeHere);
-const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
+import { RequestLine } from './request-line';
+import { RowAnswer } from './row-answer';
+import type { InboxOwner } from './use-inbox-owners';
 
 /** Callbacks of a row. Stable, so rows stay memoized. */
 export interface RowActions {
   select: (id: string, isSelected: boolean) => void;
   unfold: (id: string, isUnfolded: boolean) => void;
-  mark: (item: InboxItem, mark: Mark) => void;
+  mark: (items: readonly InboxItem[], mark: Mark) => void;
   /** Confirms an action that removed an item. */
   notify: (words: string) => void;
 }
 
-/** An item: its title, agent, age, claim and actions. */
+/** A session or an agent: its most urgent item, title, age and actions. Unfolds to all of its items. */
 export const InboxRow = memo(function InboxRow(props: {
-  item: InboxItem;
+  owner: InboxOwner;
   person: string | null;
   isSelected: boolean;
   isUnfolded: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
   actions: RowActions;
 }) {
-  const { item, person, isSelected, isUnfolded, requestCode, actions } = props;
-  const { sessionId, claim, seenAt, doneAt, kind } = item;
-  const isDone = doneAt !== null;
-  const title = itemTitle(item);
+  const { owner, person, isSelected, isUnfolded, requestCode, actions } = props;
+  const { id, lead, open, needsYou } = owner;
+  const { kind } = lead;
+  const isDone = open.length === 0;
+  const about = itemTitle(lead);
   const { row, handlers } = useRowFocus();
+  const line = useRef<HTMLSpanElement>(null);
+  const [isSeen, setSeen] = useState(false);
   const mayAct = useMayAct();
-  const unfolds = unfoldLabel(item, mayAct);
-  const onSent = ({ reason }: Sending) => actions.notify(`Sent to ${quoted(item.agentId)}. ${reason ?? ''}`);
+  const unfolds = isDone ? null : unfoldLabel(open, mayAct);
+  const isAnswered = !isDone && mayAct && kind === 'permission' && hasRequest(lead);
   return (
     <li
       ref={row}
       {...handlers}
       tabIndex={-1}
-      data-inbox-row={item.id}
+      data-inbox-row={id}
       className={clsx(
         // room for the focus ring
-        'group/answer -mx-2 border-line border-b px-2 py-2 -outline-offset-2',
-        (seenAt !== null || isDone) && 'text-ink-3',
+        'group/row group/answer -mx-2 border-line border-b px-2 py-2 -outline-offset-2',
+        !needsYou && 'text-ink-3',
         // rows out of sight skip layout, except unfolded ones
         !isUnfolded && '[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
       )}
@@ -67,113 +68,96 @@ export const InboxRow = memo(function InboxRow(props: {
         <label className="-m-1.5 flex p-1.5 pt-2">
           <input
             type="checkbox"
-            aria-label={`Select ${nameText(title)}`}
+            aria-label={`Select ${nameText(about)}`}
             checked={isSelected && !isDone}
             disabled={isDone}
-            onChange={(event) => actions.select(item.id, event.target.checked)}
+            onChange={(event) => actions.select(id, event.target.checked)}
             className="accent-ink"
           />
         </label>
-        <div className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-5 gap-y-1">
-          <Link href={inboxItemPath(item)} className="min-w-0 flex-[1_1_16rem] rounded-sm hover:bg-raised/60">
-            <span className="flex items-baseline gap-2">
+        <div className="min-w-0 flex-1">
+          <div className="flex items-baseline gap-3">
+            <Link
+              href={inboxItemPath(lead)}
+              className="flex min-w-0 flex-1 items-baseline gap-2 rounded-sm hover:bg-raised/60"
+            >
               <Glyph name={KIND_GLYPH[kind]} className="relative top-[1.5px]" />
-              <span dir="auto" className="wrap-break-word min-w-0 flex-1 font-medium">
-                <Words text={title} />
-              </span>
+              {hasRequest(lead) ? (
+                <RequestLine item={lead} line={line} onSeen={setSeen} />
+              ) : (
+                <span dir="auto" className="wrap-break-word line-clamp-2 min-w-0 flex-1 font-medium">
+                  <Words text={about} />
+                </span>
+              )}
+            </Link>
+            <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
+          </div>
+          <div className="flex flex-wrap items-center gap-x-5 gap-y-1 pl-5 text-xs">
+            <RowOwner owner={owner} person={person} />
+            <span className="flex min-h-7 flex-wrap-reverse items-center gap-x-3 gap-y-1 sm:gap-x-4">
+              {isDone && <span className="text-ink-2">Done</span>}
+              {!isDone && <ItemActions item={lead} person={person} onMark={(made) => actions.mark(open, made)} />}
+              {isAnswered && !isUnfolded ? (
+                <RowAnswer item={lead} isSeen={isSeen} onUnfold={() => actions.unfold(id, true)} />
+              ) : (
+                unfolds !== null && (
+                  <ActionButton
+                    about={nameText(about)}
+                    label={unfolds}
+                    isExpanded={isUnfolded}
+                    onPress={() => actions.unfold(id, !isUnfolded)}
+                  />
+                )
+              )}
             </span>
-            <ItemOwner item={item} />
-          </Link>
-          <span className="flex flex-wrap items-baseline gap-x-3 gap-y-1 pl-5 text-xs sm:gap-x-4">
-            {isDone && <span className="text-ink-2">Done</span>}
-            {!isDone && claim !== null && (
-              <span className="text-ink-2">
-                {claim.by.id === person ? (
-                  'Claimed by you'
-                ) : (
-                  <>
-                    Claimed by <Name text={claim.by.name} />
-                  </>
-                )}
-              </span>
-            )}
-            {!isDone && (
-              <ItemActions
-                item={item}
-                person={person}
-                unfold={
-                  unfolds === null
-                    ? null
-                    : { label: unfolds, isUnfolded, onUnfold: (is) => actions.unfold(item.id, is) }
-                }
-                onMark={(made) => actions.mark(item, made)}
-              />
-            )}
-            <Ago at={item.since} className="tabular whitespace-nowrap text-right sm:min-w-10 text-2xs text-ink-3" />
-          </span>
+          </div>
         </div>
       </div>
-      {isUnfolded && unfolds !== null && (
-        <div className="pl-7 text-ink">
-          {hasRequest(item) ? (
-            <OnDemand code={requestCode} name="The request" props={{ item }} />
-          ) : kind === 'overdue-reply' ? (
-            <OnDemand
-              code={obligationCode}
-              name="The reply"
-              props={{
-                sessionId: sessionId ?? '',
-                messageId: item.messageId ?? '',
-                updatedPosition: item.updatedPosition,
-              }}
-            />
-          ) : item.task !== undefined ? (
-            <OnDemand
-              code={wakeCode}
-              name="The result"
-              props={{ agentId: item.agentId, sessionId: sessionId ?? '', task: item.task, onSent }}
-            />
-          ) : (
-            <OnDemand code={retryCode} name="Retrying" props={{ sessionId: sessionId ?? '', onSent }} />
-          )}
-        </div>
-      )}
+      {isUnfolded && unfolds !== null && <ItemDetails items={open} requestCode={requestCode} notify={actions.notify} />}
     </li>
   );
 });
 
-/** Label of the action that unfolds an item; null if it has none. */
-function unfoldLabel(item: InboxItem, mayAct: boolean): string | null {
-  if (hasRequest(item)) return mayAct ? 'Answer' : 'Show';
-  if (item.sessionId === null || !mayAct) return null;
-  return UNFOLD_LABEL[item.kind] ?? null;
-}
-
-const UNFOLD_LABEL: Partial<Record<InboxKind, string>> = {
-  failure: 'Retry',
-  undelivered: 'Wake the agent',
-  'overdue-reply': 'Settle',
-};
-
-/** The item's agent and session. */
-function ItemOwner({ item: { agentId, sessionId, from } }: { item: InboxItem }) {
+/** The row's session and agent, further reasons, and the person who has claimed it. */
+function RowOwner({ owner: { lead, open }, person }: { owner: InboxOwner; person: string | null }) {
+  const { agentId, sessionId, from, claim } = lead;
   const session = useFleet(({ sessions }) => (sessionId === null ? undefined : sessions.get(sessionId)));
+  const title = ownerTitle(lead, session);
+  const [more] = open.slice(1);
   return (
-    <span className="wrap-break-word block pl-5 text-ink-3 text-xs">
-      <Name text={agentId} />
-      {sessionId !== null && (
-        <>
-          {' · '}
-          <bdi>
-            <Words text={sessionTitle(session ?? { id: sessionId, title: null })} />
-          </bdi>
-        </>
+    <span className="flex min-w-0 flex-[1_1_16rem] items-baseline gap-x-2 whitespace-nowrap text-ink-3">
+      {title !== null && sessionId !== null && (
+        <Link
+          href={`/sessions/${encodeURIComponent(sessionId)}`}
+          dir="auto"
+          className="min-w-0 truncate rounded-sm text-ink-2 hover:text-accent"
+        >
+          <Words text={title} />
+        </Link>
       )}
+      <span className="min-w-[6rem] max-w-[45%] shrink-0 truncate">
+        <Name text={agentId} />
+      </span>
       {from !== null && (
-        <>
-          {' · '}
+        <span className="min-w-0 truncate">
           <Quoted text={from.id} /> is waiting
-        </>
+        </span>
+      )}
+      {more !== undefined && (
+        <span className="tabular shrink-0 text-ink-2">
+          {open.length === 2 ? `also ${REASON_WORD[more.kind]}` : plural(open.length - 1, 'more reason')}
+        </span>
+      )}
+      {claim !== null && (
+        <span className="min-w-0 truncate text-ink-2">
+          {claim.by.id === person ? (
+            'Claimed by you'
+          ) : (
+            <>
+              Claimed by <Name text={claim.by.name} />
+            </>
+          )}
+        </span>
       )}
     </span>
   );

@@ -2,137 +2,152 @@
 
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
-import { INBOX_KINDS, type InboxKind, noItems } from '@interlude/protocol/vocabulary';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
 import { List } from '@/components/live/list';
-import { asShown } from '@/components/live/mark-items';
+import { useCounts } from '@/components/live/use-counts';
 import { pressCard } from '@/components/requests/request-board';
 import { useStored } from '@/components/ui/browser-storage';
 import { useServerNow } from '@/components/ui/clock';
 import { HeldChanges, NEW_ROWS } from '@/components/ui/held-order';
 import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
-import type { CodeOnDemand } from '@/components/ui/on-demand';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useLatest } from '@/components/ui/use-latest';
 import { useSelection } from '@/components/ui/use-selection';
-import { sumOfItems, useMarks } from './inbox-items';
+import { useMarks } from './inbox-items';
 import { KIND_WORD } from './inbox-labels';
 import { InboxRow, type RowActions } from './inbox-row';
 import { InboxBulk, type Mark, snoozeForAnHour } from './item-actions';
-import type { RequestedItem } from './item-request';
+import { hasRequest, type RequestedItem } from './item-request';
 import { useInboxKeys } from './use-inbox-keys';
-import { useShownItems } from './use-shown-items';
+import { type InboxOwner, useInboxOwners } from './use-inbox-owners';
 
-/** The inbox: items by kind, longest waiting first. */
+const reviewCode = new CodeOnDemand(async () => (await import('./review-deck')).ReviewDeck);
+
+/** The inbox: one row per session or agent, most urgent first. */
 export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const { list, state, open, byId, groups, held, wanted, search, text, setText, isSearched, isPart } =
-    useShownItems(box);
-  const ofKinds = wanted.length === 0 ? open : open.filter(({ kind }) => wanted.includes(kind));
+  const { state, owners, groups, held, wanted, search, text, setText, isSearched, isPart } = useInboxOwners(box);
+  const counts = useCounts();
   const mayAct = useMayAct();
   const person = usePagePerson();
-  const { mark, failure } = useMarks();
+  const { mark, undo, message } = useMarks();
   const { selected, select, selectAll, selectOnly } = useSelection();
   const unfolded = useSelection();
   const [notice, setNotice] = useState('');
+  const [isReviewing, setReviewing] = useState(false);
+  const requests = groups.flatMap(({ owners }) => owners.flatMap(({ open }) => open.filter(hasRequest)));
   const minute = useServerNow((now) => now - (now % 60_000));
-  const chosen = open.filter(({ id }) => selected.has(id));
-  const markItems = (of: readonly InboxItem[], change: Mark) => {
-    const items = asShown(of);
-    if (typeof change === 'object') return mark({ items, mark: 'snoozed', until: change.snoozedUntil });
-    if (change === 'taken-over') return mark({ items, mark: 'claimed', takeOver: true });
-    return mark({ items, mark: change });
-  };
+  const chosen = [...owners.values()].filter(({ id, open }) => open.length > 0 && selected.has(id));
   // also called by keys, which don't check permission
-  const one = (item: InboxItem, change: Mark) => void (mayAct && markItems([item], change));
-  const newest = useLatest({ select, unfold: unfolded.select, mark: one });
+  const markItems = (items: readonly InboxItem[], change: Mark) => void (mayAct && mark(items, change));
+  const newest = useLatest({ select, unfold: unfolded.select, mark: markItems });
   const [actions] = useState<RowActions>(() => ({
     select: (...of) => newest.current.select(...of),
     unfold: (...of) => newest.current.unfold(...of),
     mark: (...of) => newest.current.mark(...of),
     notify: setNotice,
   }));
+  const idOf = (item: InboxItem) => [...owners.values()].find(({ open }) => open.includes(item))?.id ?? '';
   useInboxKeys({
     list: box,
-    find: (id) => byId.get(id),
+    find: (id) => owners.get(id),
     open: ({ id }) => unfolded.select(id, true),
-    answer: ({ request }, key) => request !== null && pressCard(request.digest, key),
+    review: () => mayAct && requests.length > 0 && setReviewing(true),
+    answer: ({ lead: { request } }, key) => request !== null && pressCard(request.digest, key),
     actions: {
       unfold: ({ id }) => unfolded.select(id, !unfolded.selected.has(id)),
       select: ({ id }) => select(id, !selected.has(id)),
-      seen: (item) => one(item, item.seenAt === null ? 'seen' : 'unseen'),
-      claim: (item) =>
-        one(item, item.claim === null ? 'claimed' : item.claim.by.id === person ? 'released' : 'taken-over'),
-      snooze: (item) => one(item, isSnoozed(item, minute) ? 'unsnoozed' : snoozeForAnHour(minute)),
+      seen: ({ open, lead }) => markItems(open, lead.seenAt === null ? 'seen' : 'unseen'),
+      claim: ({ open, lead: { claim } }) =>
+        markItems(open, claim === null ? 'claimed' : claim.by.id === person ? 'released' : 'taken-over'),
+      snooze: ({ open, lead }) => markItems(open, isSnoozed(lead, minute) ? 'unsnoozed' : snoozeForAnHour(minute)),
     },
   });
-  /** Number of items of a kind if not all are loaded, else null. */
-  const totalOf = (name: string) => {
-    const kind = INBOX_KINDS.find((one) => one === name);
-    if (list === undefined || kind === undefined || isSearched) return null;
-    const loaded = open.filter((item) => item.kind === kind);
-    if (loaded.length >= list.counts[kind]) return null;
-    return list.counts[kind] - loaded.filter((item) => isSnoozed(item, minute)).length;
-  };
-  const selectionOf = (items: readonly InboxItem[]) => {
-    const ids = items.flatMap(({ id, doneAt }) => (doneAt === null ? id : []));
+  const selectionOf = (rows: readonly InboxOwner[]) => {
+    const ids = rows.flatMap(({ id, open }) => (open.length > 0 ? id : []));
     const count = ids.filter((id) => selected.has(id)).length;
     return {
       selected: count === 0 ? ('none' as const) : count < ids.length ? ('some' as const) : ('all' as const),
       onSelect: ids.length === 0 ? null : (isSelected: boolean) => selectAll(ids, isSelected),
     };
   };
+  const listed = groups.reduce((sum, { owners }) => sum + owners.length, 0);
+  const all = wanted.length === 1 ? counts?.inbox.kinds[wanted[0] as InboxKind] : counts?.inbox.all;
+  /** The server’s number of rows in a group; null if it counts something else. */
+  const countOf = (name: string) => {
+    if (isSearched || wanted.length > 0 || counts === undefined) return null;
+    if (name === 'needs-you') return counts.needsYou;
+    return name === 'later' ? counts.inbox.all - counts.needsYou : null;
+  };
   return (
     <div ref={box} className="group/inbox">
-      <KindFilter counts={list?.counts ?? noItems()} wanted={wanted} />
-      {(open.length > 0 || isSearched) && (
-        <div className="flex max-w-sm pb-2">
-          <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
+      {counts !== undefined && <KindFilter counts={counts.inbox.kinds} wanted={wanted} />}
+      {(listed > 0 || isSearched) && (
+        <div className="flex flex-wrap items-center gap-x-6 gap-y-2 pb-2">
+          <div className="flex max-w-sm flex-[1_1_12rem]">
+            <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
+          </div>
+          {mayAct && requests.length > 1 && (
+            <button
+              type="button"
+              aria-keyshortcuts="R"
+              onClick={() => setReviewing(true)}
+              className="min-h-8 rounded bg-ink px-3 font-medium text-ground text-xs hover:bg-ink-2"
+            >
+              Review {requests.length.toLocaleString('en')} requests
+            </button>
+          )}
         </div>
       )}
       <p className="flex min-h-[1lh] flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
         <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
-        <span role="status" className={failure === null ? 'text-ink-2' : 'text-failed'}>
-          {failure === null ? notice : `Could not update the items: ${failure}`}
+        <span role="status" className={message.isFailure ? 'text-failed' : 'text-ink-2'}>
+          {message.text || notice}
         </span>
+        {undo !== null && (
+          <button type="button" onClick={undo} className="font-medium underline underline-offset-2 hover:text-accent">
+            Undo
+          </button>
+        )}
         <KeysOfRows />
       </p>
       <List
         rows={groups}
-        listed={isSearched ? groups.reduce((sum, { items }) => sum + items.length, 0) : ofKinds.length}
-        count={isSearched ? search.found && sumOfItems(search.found.counts) : list && sumOfItems(list.counts, wanted)}
-        what="items"
+        listed={listed}
+        count={isSearched ? undefined : all}
+        what="rows"
         state={isSearched || isPart ? search : state}
         search={isSearched ? { text, onClear: () => setText('') } : undefined}
         empty={
           <p className="max-w-prose py-3 text-ink-2">
-            {wanted.length > 0 && (list?.count ?? 0) > 0
+            {wanted.length > 0 && (counts?.inbox.all ?? 0) > 0
               ? 'No items of this kind.'
               : 'You’re all caught up. Requests, failures and overdue replies will appear here.'}
           </p>
         }
       >
         {() =>
-          groups.map(({ name, items }) => (
+          groups.map(({ name, owners }) => (
             <InboxGroup
               key={name}
               name={name as GroupName}
-              count={items.length}
-              all={totalOf(name)}
+              count={countOf(name) ?? owners.length}
               unfolds={isSearched}
-              {...selectionOf(items)}
+              {...selectionOf(owners)}
             >
-              {items.map((item) => (
+              {owners.map((owner) => (
                 <InboxRow
-                  key={item.id}
-                  item={item}
+                  key={owner.id}
+                  owner={owner}
                   person={person}
-                  isSelected={selected.has(item.id)}
-                  isUnfolded={unfolded.selected.has(item.id)}
+                  isSelected={selected.has(owner.id)}
+                  isUnfolded={unfolded.selected.has(owner.id)}
                   requestCode={requestCode}
                   actions={actions}
                 />
@@ -141,12 +156,24 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           ))
         }
       </List>
+      {isReviewing && (
+        <OnDemand
+          code={reviewCode}
+          name="The review"
+          props={{ items: requests, requestCode, onClose: () => setReviewing(false) }}
+        />
+      )}
       {chosen.length > 0 && (
         <InboxBulk
-          items={chosen}
-          isUnfolded={(id) => unfolded.selected.has(id)}
-          onUnfold={(ids) => unfolded.selectOnly([...unfolded.selected, ...ids])}
-          onMark={(change) => void markItems(chosen, change)}
+          items={chosen.flatMap(({ open }) => open)}
+          isUnfolded={(item) => unfolded.selected.has(idOf(item))}
+          onUnfold={(items) => unfolded.selectAll(items.map(idOf), true)}
+          onMark={(change) =>
+            markItems(
+              chosen.flatMap(({ open }) => open),
+              change,
+            )
+          }
           onNone={() => selectOnly([])}
         />
       )}
@@ -176,28 +203,27 @@ function KeysOfRows() {
   );
 }
 
-type GroupName = InboxKind | 'snoozed' | typeof NEW_ROWS;
+type GroupName = 'needs-you' | 'later' | typeof NEW_ROWS;
 
-const GROUP_WORD: Record<GroupName, string> = { ...KIND_WORD, snoozed: 'Snoozed', [NEW_ROWS]: 'New' };
+const GROUP_WORD: Record<GroupName, string> = {
+  'needs-you': 'Needs you',
+  later: 'Seen, snoozed or claimed',
+  [NEW_ROWS]: 'New',
+};
 
-/**
- * Items of a kind. The browser remembers if it is folded.
- *
- * @param all number of items if not all are loaded, else null
- */
+/** A group of rows. The browser remembers if it is folded. */
 function InboxGroup(props: {
   name: GroupName;
   count: number;
-  all: number | null;
   unfolds: boolean;
   selected: 'none' | 'some' | 'all';
   /** Null if there is nothing to select. */
   onSelect: ((isSelected: boolean) => void) | null;
   children: ReactNode;
 }) {
-  const { name, count, all, unfolds, selected, onSelect, children } = props;
+  const { name, count, unfolds, selected, onSelect, children } = props;
   const [chosen, choose] = useStored(`fold-inbox:${name}`);
-  const isFolded = !unfolds && (chosen ?? (name === 'snoozed' ? 'folded' : 'open')) === 'folded';
+  const isFolded = !unfolds && (chosen ?? (name === 'later' ? 'folded' : 'open')) === 'folded';
   const id = `inbox-${name}`;
   return (
     <section aria-labelledby={id} className="pb-5">
@@ -223,11 +249,7 @@ function InboxGroup(props: {
             className="tabular hover:text-accent disabled:text-inherit"
           >
             {GROUP_WORD[name]}
-            <span className="font-normal text-ink-3">
-              {' '}
-              {count.toLocaleString('en')}
-              {all !== null && ` of ${all.toLocaleString('en')}`}
-            </span>
+            <span className="font-normal text-ink-3"> {count.toLocaleString('en')}</span>
           </FoldButton>
         </h2>
       </div>
@@ -238,7 +260,7 @@ function InboxGroup(props: {
 
 /** Filters by kind. The URL contains the filter. */
 function KindFilter(props: {
-  /** Items of each kind, including those not loaded. */
+  /** Rows with an item of each kind, including those not loaded. */
   counts: Record<InboxKind, number>;
   wanted: readonly InboxKind[];
 }) {
@@ -247,7 +269,7 @@ function KindFilter(props: {
   if (shown.length < 2) return null;
   return (
     <nav aria-label="Kinds" className="flex flex-wrap gap-x-4 gap-y-1 pb-2 text-xs">
-      <KindLink href="/inbox" label="All" count={sumOfItems(counts)} isCurrent={wanted.length === 0} />
+      <KindLink href="/inbox" label="All" isCurrent={wanted.length === 0} />
       {shown.map((kind) => (
         <KindLink
           key={kind}
@@ -261,7 +283,7 @@ function KindFilter(props: {
   );
 }
 
-function KindLink(props: { href: string; label: string; count: number; isCurrent: boolean }) {
+function KindLink(props: { href: string; label: string; count?: number; isCurrent: boolean }) {
   const { href, label, count, isCurrent } = props;
   return (
     <Link
@@ -272,7 +294,8 @@ function KindLink(props: { href: string; label: string; count: number; isCurrent
         isCurrent ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',
       )}
     >
-      {label} <span className="tabular font-normal text-ink-3">{count.toLocaleString('en')}</span>
+      {label}
+      {count !== undefined && <span className="tabular font-normal text-ink-3">{count.toLocaleString('en')}</span>}
     </Link>
   );
 }

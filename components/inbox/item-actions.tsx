@@ -18,49 +18,35 @@ import { hasRequest, type RequestedItem } from './item-request';
 /** A mark on items. `taken-over` also claims items that someone else has claimed. */
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
 
-export function ItemActions(props: {
-  item: InboxItem;
-  person: string | null;
-  /** Unfolds the row; null if there is nothing to unfold. */
-  unfold: { label: string; isUnfolded: boolean; onUnfold: (isUnfolded: boolean) => void } | null;
-  onMark: (mark: Mark) => void;
-}) {
-  const { item, person, unfold, onMark } = props;
+/**
+ * Marks the items of a row. Shown while the pointer or the focus is in the row; on touch screens, always.
+ *
+ * @param item the row's most urgent item
+ */
+export function ItemActions(props: { item: InboxItem; person: string | null; onMark: (mark: Mark) => void }) {
+  const { item, person, onMark } = props;
   const { claim, seenAt } = item;
   const about = nameText(itemTitle(item));
-  const mayAct = useMayAct();
   const isPutOff = useServerNow((now) => isSnoozed(item, now));
+  const mayAct = useMayAct();
   const claimed = claim === null ? 'none' : claim.by.id === person ? 'mine' : 'theirs';
+  if (!mayAct) return null;
   return (
-    <>
-      {unfold !== null && (
-        <ActionButton
-          about={about}
-          label={unfold.label}
-          isExpanded={unfold.isUnfolded}
-          onPress={() => unfold.onUnfold(!unfold.isUnfolded)}
-        />
+    <span className="flex gap-x-3 pointer-fine:opacity-0 transition-opacity focus-within:opacity-100 group-focus-within/row:opacity-100 group-hover/row:opacity-100 sm:gap-x-4">
+      <ActionButton
+        about={about}
+        label={seenAt === null ? 'Seen' : 'Unseen'}
+        onPress={() => onMark(seenAt === null ? 'seen' : 'unseen')}
+      />
+      {claimed === 'none' && <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />}
+      {claimed === 'mine' && <ActionButton about={about} label="Release" onPress={() => onMark('released')} />}
+      {claimed === 'theirs' && <ActionButton about={about} label="Take over" onPress={() => onMark('taken-over')} />}
+      {isPutOff ? (
+        <ActionButton about={about} label="Wake" onPress={() => onMark('unsnoozed')} />
+      ) : (
+        <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
       )}
-      {mayAct && (
-        <>
-          <ActionButton
-            about={about}
-            label={seenAt === null ? 'Seen' : 'Unseen'}
-            onPress={() => onMark(seenAt === null ? 'seen' : 'unseen')}
-          />
-          {claimed === 'none' && <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />}
-          {claimed === 'mine' && <ActionButton about={about} label="Release" onPress={() => onMark('released')} />}
-          {claimed === 'theirs' && (
-            <ActionButton about={about} label="Take over" onPress={() => onMark('taken-over')} />
-          )}
-          {isPutOff ? (
-            <ActionButton about={about} label="Wake" onPress={() => onMark('unsnoozed')} />
-          ) : (
-            <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
-          )}
-        </>
-      )}
-    </>
+    </span>
   );
 }
 
@@ -68,7 +54,7 @@ export function ItemActions(props: {
 const ACTION =
   'inline-flex min-h-6 items-center rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 
-function ActionButton(props: { about: string; label: string; isExpanded?: boolean; onPress: () => void }) {
+export function ActionButton(props: { about: string; label: string; isExpanded?: boolean; onPress: () => void }) {
   const { about, label, isExpanded, onPress } = props;
   return (
     <button
@@ -144,8 +130,9 @@ const STRONG =
 /** Actions on all selected items. */
 export function InboxBulk(props: {
   items: readonly InboxItem[];
-  isUnfolded: (id: string) => boolean;
-  onUnfold: (ids: string[]) => void;
+  /** True if the card of an item is shown. */
+  isUnfolded: (item: InboxItem) => boolean;
+  onUnfold: (items: readonly InboxItem[]) => void;
   onMark: (mark: Mark) => void;
   onNone: () => void;
 }) {
@@ -176,27 +163,27 @@ export function InboxBulk(props: {
 }
 
 /**
- * Allows several permissions with one press, once each card is unfolded and scrolled to its end. Each answer is for what
- * its card shows.
+ * Allows several permissions with one press, once the whole input of each has been in sight, on its row or its card. Each
+ * answer is for what was shown.
  */
 function AllowThese(props: {
   items: readonly RequestedItem[];
-  isUnfolded: (id: string) => boolean;
-  onUnfold: (ids: string[]) => void;
+  isUnfolded: (item: InboxItem) => boolean;
+  onUnfold: (items: readonly InboxItem[]) => void;
 }) {
   const { items, isUnfolded, onUnfold } = props;
   const allowable = useAllowable();
   const [allowed, setAllowed] = useState<ReadonlySet<string>>(new Set());
   // A permission whose answer failed can be allowed again.
   const open = items
-    .map(({ id, request: { digest } }) => ({ id, digest: digest ?? '' }))
+    .map((item) => ({ item, id: item.id, digest: item.request.digest ?? '' }))
     .filter(({ digest }) => !allowed.has(digest) || allowable.has(digest));
   const these = open.length === 1 ? 'this one' : `these ${open.length.toLocaleString('en')}`;
-  const folded = open.filter(({ id }) => !isUnfolded(id));
+  const folded = open.filter(({ item, digest }) => !allowable.has(digest) && !isUnfolded(item)).map(({ item }) => item);
   if (open.length === 0) return <span role="status">Allowed. Sending the answers…</span>;
   if (folded.length > 0) {
     return (
-      <button type="button" onClick={() => onUnfold(folded.map(({ id }) => id))} className={STRONG}>
+      <button type="button" onClick={() => onUnfold(folded)} className={STRONG}>
         Review {these}
       </button>
     );

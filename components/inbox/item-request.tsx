@@ -33,6 +33,18 @@ export function useAnswerStore(sessionId: string): ActionStore {
   return stores.of(sessionId);
 }
 
+/** The answer to a request that was given on this page; null if there is none. */
+export function useAnswer({ sessionId, request: { id, digest, openedPosition } }: RequestedItem) {
+  const actions = useAnswerStore(sessionId);
+  const key = requestKey({ id, position: openedPosition, digest });
+  const state = useSyncExternalStore(
+    actions.subscribe,
+    () => actions.get(key),
+    () => null,
+  );
+  return { actions, key, state, isSent: state?.kind === 'sending' || state?.kind === 'accepted' };
+}
+
 /** An item with a request. */
 export type RequestedItem = InboxItem & { sessionId: string; request: InboxRequest };
 

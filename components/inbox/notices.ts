@@ -101,7 +101,7 @@ export function currentNotices(
 ): Notice[] {
   const found: Notice[] = [];
   for (const item of rows.items) {
-    const { id, kind, since, agentId, claim } = item;
+    const { id, kind, since, agentId } = item;
     const isSettled = IMMEDIATE.has(kind) || now - since >= SETTLE_MS;
     if (settings.off.includes(kind) || !needsPerson(item, now, null) || !isSettled) continue;
     const title = titled(TITLE_WORD[kind], agentId);

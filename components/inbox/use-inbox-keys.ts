@@ -1,19 +1,19 @@
 'use client';
 
-import type { InboxItem } from '@interlude/protocol/inbox';
 import type { RefObject } from 'react';
 import type { CardKeys } from '@/components/requests/request-board';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import type { InboxOwner } from './use-inbox-owners';
 
 const ROW = '[data-inbox-row]';
 
 /** Actions of keys on the focused row. */
 interface KeyActions {
-  unfold: (item: InboxItem) => void;
-  select: (item: InboxItem) => void;
-  seen: (item: InboxItem) => void;
-  claim: (item: InboxItem) => void;
-  snooze: (item: InboxItem) => void;
+  unfold: (owner: InboxOwner) => void;
+  select: (owner: InboxOwner) => void;
+  seen: (owner: InboxOwner) => void;
+  claim: (owner: InboxOwner) => void;
+  snooze: (owner: InboxOwner) => void;
 }
 
 /**
@@ -21,14 +21,16 @@ interface KeyActions {
  */
 export function useInboxKeys(options: {
   list: RefObject<HTMLElement | null>;
-  find: (id: string) => InboxItem | undefined;
+  find: (id: string) => InboxOwner | undefined;
   actions: KeyActions;
-  /** Unfolds the item. */
-  open: (item: InboxItem) => void;
-  /** Presses a button of the item's card. @returns false if there is no card */
-  answer: (item: InboxItem, key: keyof CardKeys) => boolean;
+  /** Unfolds the row. */
+  open: (owner: InboxOwner) => void;
+  /** Opens the review of all requests. @returns false if there is none */
+  review: () => unknown;
+  /** Presses a button of the row's first request. @returns false if there is none */
+  answer: (owner: InboxOwner, key: keyof CardKeys) => boolean;
 }): void {
-  const { list, find, actions, open, answer } = options;
+  const { list, find, actions, open, review, answer } = options;
   const rows = () => [...(list.current?.querySelectorAll<HTMLElement>(ROW) ?? [])];
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
   const go = (row: HTMLElement | undefined) => {
@@ -42,22 +44,22 @@ export function useInboxKeys(options: {
     return go(index < 0 ? (step > 0 ? all[0] : all.at(-1)) : all[Math.min(all.length - 1, Math.max(0, index + step))]);
   };
   const act = (what: keyof KeyActions) => () => {
-    const item = find(focusedRow()?.dataset.inboxRow ?? '');
-    if (item === undefined || item.doneAt !== null) return false;
-    actions[what](item);
+    const owner = find(focusedRow()?.dataset.inboxRow ?? '');
+    if (owner === undefined || owner.open.length === 0) return false;
+    actions[what](owner);
   };
   const answerWith = (key: keyof CardKeys) => () => {
-    const item = find(focusedRow()?.dataset.inboxRow ?? '');
-    return item !== undefined && item.doneAt === null && answer(item, key);
+    const owner = find(focusedRow()?.dataset.inboxRow ?? '');
+    return owner !== undefined && owner.open.length > 0 && answer(owner, key);
   };
   const nextRequest = () => {
     const requests = rows().filter(({ dataset }) => {
-      const item = find(dataset.inboxRow ?? '');
-      return item?.doneAt === null && item.request !== null;
+      const owner = find(dataset.inboxRow ?? '');
+      return owner?.lead.doneAt === null && owner.lead.request !== null;
     });
     const next = requests[(requests.indexOf(focusedRow() as HTMLElement) + 1) % Math.max(1, requests.length)];
-    const item = find(next?.dataset.inboxRow ?? '');
-    if (item !== undefined) open(item);
+    const owner = find(next?.dataset.inboxRow ?? '');
+    if (owner !== undefined) open(owner);
     return go(next);
   };
   useShortcuts(
@@ -70,6 +72,7 @@ export function useInboxKeys(options: {
       'inbox.claim': act('claim'),
       'inbox.snooze': act('snooze'),
       'inbox.next-request': nextRequest,
+      'inbox.review': review,
       'request.allow': answerWith('allow'),
       'request.deny': answerWith('deny'),
     },

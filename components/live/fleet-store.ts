@@ -1,5 +1,5 @@
-import type { InboxItem } from '@interlude/protocol/inbox';
-import { comparePositions, type Position } from '@interlude/protocol/position';
+import type { FleetCounts, InboxItem } from '@interlude/protocol/inbox';
+import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import type {
   AgentDetail,
   AgentList,
@@ -12,9 +12,6 @@ import type {
   Task,
   TaskList,
 } from '@interlude/protocol/read-models';
-import type { SessionState } from '@interlude/protocol/session-states';
-import { noSessions } from '@interlude/protocol/session-states';
-import { type CountsByState, countByState, RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';
 import { Store } from './store';
@@ -29,14 +26,14 @@ export type ObligationRow = Pick<
 > &
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
+export type CountsByState = SessionList['counts'];
+
 /** The loaded sessions, and the counts of all sessions by state. */
 export interface ListedSessions {
   sessions: readonly SessionSummary[];
   /** Cursor of the next page; null if all are loaded. */
   next: string | null;
   counts: CountsByState;
-  /** `counts` may be outdated, because a session that is not loaded has changed. */
-  countsAreOld: boolean;
 }
 
 /**
@@ -47,17 +44,19 @@ export interface ListedSessions {
  * Failure: after a gap everything stays visible until it has been read again.
  */
 export class FleetStore extends Store {
-  readonly #counts = new RowCounts(noSessions);
-  /** Server-reported states of sessions whose state has since changed only because time passed. */
-  readonly #serverStates = new WeakMap<SessionSummary, SessionState>();
   /** Lists: all sessions, and one per agent. */
   readonly sessions = new RowTable<SessionSummary>({
     idOf: ({ id }) => id,
     listsOf: ({ agentId }) => [ALL, agentId],
     keepsAll: true,
-    onChange: (row, known) => this.#count(row, known),
+    onChange: (row, known) => known?.row.state !== row.state && this.#changeCounts(row),
   });
-  readonly agents = new RowTable<AgentSummary>({ idOf: ({ id }) => id, listsOf: () => [ALL], keepsAll: true });
+  readonly agents = new RowTable<AgentSummary>({
+    idOf: ({ id }) => id,
+    listsOf: () => [ALL],
+    keepsAll: true,
+    onChange: (row, known) => known === undefined && this.#changeCounts(row),
+  });
   /** Lists: one per session. A task is identified by the position of its first event, because agents reuse ids. */
   readonly tasks = new RowTable<Task>({
     idOf: ({ position }) => position,
@@ -75,16 +74,22 @@ export class FleetStore extends Store {
     idOf: ({ id }) => id,
     listsOf: () => [ALL],
     keepsAll: true,
-    onChange: (row, known) => this.onItem?.(row, known),
+    onChange: (row) => {
+      this.#changeCounts(row);
+      this.onItem?.(row);
+    },
   });
   #start: { after: Position } | null = null;
   #position: Position | null = null;
   #resets = 0;
-  /** Sessions that the stream has sent since it started. */
-  readonly #streamed = new Set<string>();
-  #listed: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
-  /** Called before an item changes. `known`: the item as last read. */
-  onItem: ((row: InboxItem, known: { row: InboxItem; at: Position } | undefined) => void) | null = null;
+  #listed: ListedSessions | undefined;
+  #counts: FleetCounts | undefined;
+  /** Position of the last change that may have changed a count. */
+  #countsChangedAt: Position = ORIGIN;
+  #hasMissedCounts = false;
+  #pageCounts: CountsByState | undefined;
+  /** Called before an item changes. */
+  onItem: ((row: InboxItem) => void) | null = null;
 
   /** Start position of the subscription. A new object restarts it; null while nothing is known. */
   get start(): { after: Position } | null {
@@ -106,12 +111,34 @@ export class FleetStore extends Store {
     const list = this.sessions.list(ALL);
     if (list === undefined) return undefined;
     const { rows, next } = list;
-    const countsAreOld = next !== null && this.#counts.isOld;
-    if (this.#listed?.rows !== rows || this.#listed.countsAreOld !== countsAreOld) {
-      const counts = next === null ? countByState(rows) : this.#counts.now;
-      this.#listed = { rows, sessions: rows, next, counts, countsAreOld };
+    const counts = this.#counts?.sessions ?? this.#pageCounts;
+    if (counts !== undefined && (this.#listed?.sessions !== rows || this.#listed.counts !== counts)) {
+      this.#listed = { sessions: rows, next, counts };
     }
     return this.#listed;
+  }
+
+  /** The server's counts; undefined until they are loaded. */
+  get counts(): FleetCounts | undefined {
+    return this.#counts;
+  }
+
+  /** True after a change that `counts` may not include. */
+  get countsAreOld(): boolean {
+    return (
+      this.#counts === undefined ||
+      this.#hasMissedCounts ||
+      comparePositions(this.#countsChangedAt, this.#counts.position) > 0
+    );
+  }
+
+  putCounts(counts: FleetCounts): void {
+    const known = this.#hasMissedCounts ? undefined : this.#counts;
+    if (known !== undefined && comparePositions(counts.position, known.position) < 0) return;
+    this.put('inbox', null, counts.position, () => {
+      this.#counts = counts;
+      this.#hasMissedCounts = false;
+    });
   }
 
   applyFrames(frames: readonly RowFrame[]): void {
@@ -119,7 +146,6 @@ export class FleetStore extends Store {
       this.#position = id;
       if (event === 'session') {
         this.sessions.update(data, id);
-        this.#streamed.add(data.id);
       } else if (event === 'agent') this.agents.update(data, id);
       else if (event === 'task') this.tasks.update(data, id);
       else if (event === 'obligation') this.obligations.update(data, id);
@@ -144,11 +170,8 @@ export class FleetStore extends Store {
   passTime(now: number, stateAt: (session: SessionSummary, now: number) => SessionSummary): void {
     for (const { row } of [...this.sessions.rows()]) {
       if (row.stateDueAt === null || row.stateDueAt > now) continue;
-      const next = stateAt(row, now);
-      this.#serverStates.set(next, this.#serverStates.get(row) ?? row.state);
-      this.sessions.replace(next);
+      this.sessions.replace(stateAt(row, now));
     }
-    this.#listed = undefined;
     this.changed();
   }
 
@@ -163,7 +186,7 @@ export class FleetStore extends Store {
 
   putSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
     this.put('sessions', ALL, position, () => this.sessions.putList(ALL, { rows, position, next, after }));
-    this.setCounts(counts, position);
+    this.#pageCounts = counts;
   }
 
   /** Adds sessions from anywhere in the list; its cursor stays. */
@@ -173,12 +196,6 @@ export class FleetStore extends Store {
 
   putFoundAgents({ agents: rows, position }: AgentList): void {
     this.put('agents', ALL, position, () => this.agents.putRows(ALL, rows, position));
-  }
-
-  setCounts(counts: CountsByState, position: Position): void {
-    this.#counts.set(counts, position);
-    this.#listed = undefined;
-    this.changed();
   }
 
   putSession({ session, position }: SessionDetail): void {
@@ -224,29 +241,14 @@ export class FleetStore extends Store {
     this.#resets += 1;
     this.#start = null;
     this.#position = null;
-    this.#counts.reset();
+    this.#hasMissedCounts = true;
+    this.#countsChangedAt = ORIGIN;
     for (const table of TABLES) this[table].reset();
     this.changed();
   }
 
-  /**
-   * A new stream sends the current version of each row first. A row that the stream has not sent, or that was read
-   * ahead of it, may have been counted in a different state.
-   */
-  #count(row: SessionSummary, known: { row: SessionSummary; at: Position } | undefined): void {
-    const { countedAt } = this.#counts;
-    const isCountedBy = (at: Position | null | undefined) => at != null && comparePositions(countedAt, at) <= 0;
-    const isKnown =
-      isCountedBy(known?.at) ||
-      isCountedBy(this.#start?.after) ||
-      (this.#streamed.has(row.id) && isCountedBy(this.#position));
-    const from = isKnown && known !== undefined ? this.#serverState(known.row) : undefined;
-    this.#counts.change({ at: row.updatedPosition, from, to: row.state });
-  }
-
-  /** The state in which the server has counted the session. */
-  #serverState(row: SessionSummary): SessionState {
-    return this.#serverStates.get(row) ?? row.state;
+  #changeCounts({ updatedPosition }: { updatedPosition: Position }): void {
+    if (comparePositions(updatedPosition, this.#countsChangedAt) > 0) this.#countsChangedAt = updatedPosition;
   }
 
   /** @param name the list; null for rows outside a list. @param apply stores the rows */
@@ -256,7 +258,6 @@ export class FleetStore extends Store {
     if (since === null || comparePositions(position, since) < 0) {
       this.#start = { after: position };
       this.#position = position;
-      this.#streamed.clear();
       for (const one of TABLES) this[one].rewind(position);
     }
     this.changed();

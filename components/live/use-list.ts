@@ -1,6 +1,5 @@
 'use client';
 
-import type { Position } from '@interlude/protocol/position';
 import { type UseQueryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { fetchJson } from './fetch-json';
@@ -13,7 +12,6 @@ export const PAGE = 100;
 const MAX_PAGE = 1_000;
 /** Delay between the last key and the request. */
 const TYPED_MS = 200;
-const COUNT_AGAIN_MS = 5_000;
 
 /** State of the request for rows that are not loaded yet. A background refresh doesn’t count as loading. */
 export interface ListState {
@@ -95,6 +93,8 @@ export function useMorePage(
 export function useLiveList<Page>(options: {
   table: TableName;
   path: '/sessions' | '/agents' | '/inbox';
+  /** Query string of every page. */
+  query?: string;
   next: string | null | undefined;
   /** Number of rows in a page; by default the server's own limit. */
   limit?: number;
@@ -102,14 +102,14 @@ export function useLiveList<Page>(options: {
   listed?: number | undefined;
   put: (fleet: FleetStore, page: Page, after?: string) => void;
 }) {
-  const { table, path, next, limit, listed = 0, put } = options;
+  const { table, path, query, next, limit, listed = 0, put } = options;
   const { fleet } = useFleetStores();
   return useList<number>({
     key: fleetQueryKey('list', table, ALL),
     read: async (after, signal) => {
       if (after === null) fleet.retain(table, ALL);
       const rows = after === null && limit !== undefined ? Math.min(MAX_PAGE, Math.max(limit, listed)) : limit;
-      const page = fetchJson<Page>(pagePath(path, after, rows), signal);
+      const page = fetchJson<Page>(pagePath(path, after, rows, query), signal);
       await applyUnlessReset(fleet, page, (page) => put(fleet, page, after ?? undefined));
       return fleet.resets;
     },
@@ -153,29 +153,6 @@ export function useListSearch<Page extends { next: string | null }>(options: {
     error: query === '' ? null : search.error,
     load: search.load,
   };
-}
-
-/**
- * Refreshes the counts of a partly loaded list.
- *
- * @param areOld true after a change to a row that is not loaded, which only the server can count
- */
-export function useListCounts<Page extends { position: Position }>(
-  path: '/sessions' | '/inbox',
-  areOld: boolean,
-  put: (fleet: FleetStore, page: Page) => void,
-): void {
-  const { fleet } = useFleetStores();
-  useQuery({
-    queryKey: ['counts', path],
-    queryFn: async ({ signal }) => {
-      const page = await fetchJson<Page>(pagePath(path, null, 1), signal);
-      put(fleet, page);
-      return page.position;
-    },
-    enabled: areOld,
-    refetchInterval: COUNT_AGAIN_MS,
-  });
 }
 
 function pagePath(path: string, after: string | null, limit?: number, query = ''): string {

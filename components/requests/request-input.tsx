@@ -79,7 +79,7 @@ const RECHECK_MS = 100;
  * Reports, on every change of visibility, whether all of an element has been in sight at some time. Seeing its end is not
  * enough, because a page that follows its end shows it without its beginning.
  */
-function useSeenInFull(shown: RefObject<HTMLElement | null>, onCheck: (isAllSeen: boolean) => void): void {
+export function useSeenInFull(shown: RefObject<HTMLElement | null>, onCheck: (isAllSeen: boolean) => void): void {
   const [seen] = useState(() => new SeenRanges());
 
   useEffect(() => {
@@ -123,7 +123,7 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onCheck: (isAllSeen
     // Captures the scroll events of all ancestors, which don't bubble.
     document.addEventListener('scroll', check, { capture: true, passive: true, signal });
     window.addEventListener('resize', check, { signal });
-    for (const type of ['resize', 'scroll']) visualViewport?.addEventListener(type, check, { signal });
+    for (const type of ['resize', 'scroll']) window.visualViewport?.addEventListener(type, check, { signal });
     return () => {
       sight.disconnect();
       size.disconnect();

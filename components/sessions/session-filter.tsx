@@ -5,7 +5,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { X } from 'lucide';
 import { useEffect, useState } from 'react';
-import type { CountsByState } from '@/components/live/row-counts';
+import type { CountsByState } from '@/components/live/fleet-store';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';

@@ -6,7 +6,7 @@ import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-s
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, type RefObject, useDeferredValue, useMemo, useRef, useState } from 'react';
-import type { CountsByState } from '@/components/live/row-counts';
+import type { CountsByState } from '@/components/live/fleet-store';
 import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
 import { useStored } from '@/components/ui/browser-storage';

@@ -3,7 +3,7 @@
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { fetchJson } from '@/components/live/fetch-json';
 import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
-import { PAGE, useListCounts, useLiveList } from '@/components/live/use-list';
+import { PAGE, useLiveList } from '@/components/live/use-list';
 
 /** The loaded sessions, and the request for more. */
 export function useSessions() {
@@ -16,9 +16,6 @@ export function useSessions() {
     listed: list?.sessions.length,
     put: (fleet, page, after) => fleet.putSessions(page, after),
   });
-  useListCounts<SessionList>('/sessions', list?.countsAreOld ?? false, (fleet, { counts, position }) =>
-    fleet.setCounts(counts, position),
-  );
   return { list, state };
 }
 

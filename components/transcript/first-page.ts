@@ -1,5 +1,5 @@
-import type { Item, TranscriptPage } from '@interlude/protocol/read-models';
 import { exceeds } from '@interlude/protocol/json';
+import type { Item, TranscriptPage } from '@interlude/protocol/read-models';
 
 /** Turns of the first page. Older ones load while the reader scrolls. */
 export const FIRST_PAGE = 30;

@@ -1,7 +1,7 @@
 import { isJson } from '@interlude/protocol/fields';
+import { exceeds } from '@interlude/protocol/json';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { plural } from '@/components/ui/duration';
-import { exceeds } from '@interlude/protocol/json';
 import { countLines } from '@/components/ui/format-size';
 import { nameElements } from '@/components/ui/name';
 

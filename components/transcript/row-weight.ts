@@ -1,6 +1,6 @@
+import { exceeds } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Item, RequestItem } from '@interlude/protocol/read-models';
-import { exceeds } from '@interlude/protocol/json';
 import { NAME_CHARACTERS } from '@/components/ui/name';
 import { STEP_WEIGHT } from '@/components/ui/row-window';
 

@@ -25,6 +25,7 @@ export type InboxClaim = z.infer<typeof InboxClaim>;
 
 export const RequestPreview = z
   .object({
+    tool: z.string().nullable(),
     line: z
       .string()
       .nullable()

@@ -63,7 +63,7 @@ function open(items: InboxItem[]) {
 const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
 const failure = anInboxItem({ id: 'f', kind: 'failure', title: 'Out of credit', sessionId: 's1' });
 const permissions = [0, 1, 2, 3].map((at) =>
-  anInboxItem({ id: `p${at}`, title: `Permission ${at}`, updatedPosition: `${at + 5}` }),
+  anInboxItem({ id: `p${at}`, sessionId: `of p${at}`, title: `Permission ${at}`, updatedPosition: `${at + 5}` }),
 );
 
 it('marks all selected items as shown', async () => {
@@ -77,10 +77,40 @@ it('marks all selected items as shown', async () => {
   open([...permissions, failure]);
   for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
   press('Seen: 3 items selected');
-  expect(await screen.findByRole('button', { name: 'Unseen: “Permission 2”' })).toBeDefined();
+  fireEvent.click(await screen.findByRole('button', { name: 'Seen, snoozed or claimed 3' }));
+  expect(screen.getByRole('button', { name: 'Unseen: “Permission 2”' })).toBeDefined();
   const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
   expect(posted).toEqual([{ path: '/inbox/marks', body: { items, mark: 'seen' } }]);
   expect(screen.getByRole('button', { name: 'Seen: “Permission 3”' })).toBeDefined();
+});
+
+it('undoes a mark', async () => {
+  const [item] = permissions as [InboxItem];
+  answers['/inbox/marks'] = ({ mark }: MarkInbox): InboxMarked => {
+    const position = mark === 'seen' ? '20' : '21';
+    return {
+      items: [{ ...item, seenAt: mark === 'seen' ? 9 : null, updatedPosition: position }],
+      changed: [],
+      position,
+    };
+  };
+  open([item]);
+  press('Seen: “Permission 0”');
+  expect(await screen.findByText('1 item marked as seen.')).toBeDefined();
+  press('Undo');
+  expect(await screen.findByText('1 item marked as unseen.')).toBeDefined();
+  expect(posted.map(({ body }) => body)).toEqual([
+    { items: [{ id: 'p0', updatedPosition: '5' }], mark: 'seen' },
+    { items: [{ id: 'p0', updatedPosition: '20' }], mark: 'unseen' },
+  ]);
+});
+
+it('offers no undo for items that are done once seen', async () => {
+  answers['/inbox/marks'] = { items: [{ ...failure, doneAt: 9, updatedPosition: '20' }], changed: [], position: '20' };
+  open([failure]);
+  press('Seen: “Out of credit”');
+  expect(await screen.findByText('1 item marked as seen.')).toBeDefined();
+  expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull();
 });
 
 it('shows how many items stayed unmarked because new items arrived', async () => {
@@ -192,15 +222,15 @@ it('shows only search results until the search is cleared', async () => {
   const search = screen.getByRole('searchbox', { name: 'Search the inbox' });
   answers['/inbox'] = { items: [failure], position: '10', next: null, counts: { ...noItems(), failure: 1 } };
   fireEvent.change(search, { target: { value: 'credit out' } });
-  await waitFor(() => expect(screen.queryByRole('region', { name: /^Permissions/ })).toBeNull());
-  expect(screen.getByRole('region', { name: /^Failures/ })).toBeDefined();
+  await waitFor(() => expect(screen.queryByRole('link', { name: '“Permission 1”' })).toBeNull());
+  expect(screen.getByRole('link', { name: '“Out of credit”' })).toBeDefined();
   fireEvent.change(search, { target: { value: '' } });
-  expect(await screen.findByRole('region', { name: /^Permissions/ })).toBeDefined();
+  expect(await screen.findByRole('link', { name: '“Permission 1”' })).toBeDefined();
 });
 
-it('folds a kind, and keeps it folded on the next visit', () => {
-  const fold = () => screen.getByRole('button', { name: /^Permissions/ });
-  const links = () => within(screen.getByRole('region', { name: /^Permissions/ })).queryAllByRole('link').length;
+it('folds a group, and keeps it folded on the next visit', () => {
+  const fold = () => screen.getByRole('button', { name: /^Needs you/ });
+  const links = () => within(screen.getByRole('region', { name: /^Needs you/ })).queryAllByRole('listitem').length;
   open(permissions);
   expect(links()).toBe(4);
   fireEvent.click(fold());
@@ -226,7 +256,7 @@ it('shows who waits for an overdue reply, and settles it with the agent’s text
   } satisfies SessionObligations;
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
-  expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” is waiting$/ })).toBeDefined();
+  expect(screen.getByRole('listitem').textContent).toContain('Session s1builder“Grace” is waiting');
   press('Settle: “Which port is it?”');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
   const accept = screen.getByRole('button', { name: 'Accept as reply' });

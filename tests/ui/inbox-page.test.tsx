@@ -7,11 +7,12 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
+import { CurrentCounts } from '@/components/live/use-counts';
 import { useCardKeys } from '@/components/requests/request-board';
 import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { NextPage } from '../support/next-page';
-import { anInboxItem } from './rows';
+import { anInboxItem, someCounts } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 let asked: URLSearchParams[];
@@ -38,7 +39,13 @@ afterEach(() => {
 
 const some = (kind: InboxKind, count: number, fields: Partial<InboxItem> = {}) =>
   Array.from({ length: count }, (_, index) =>
-    anInboxItem({ id: `${kind} ${index}`, kind, title: `${kind} ${index}`, ...fields }),
+    anInboxItem({
+      id: `${kind} ${index}`,
+      kind,
+      sessionId: `of ${kind} ${index}`,
+      title: `${kind} ${index}`,
+      ...fields,
+    }),
   );
 /** A card that records its presses. */
 function Card({ item }: { item: RequestedItem }) {
@@ -59,6 +66,7 @@ function open(initial: InboxList) {
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
+          <CurrentCounts initial={someCounts({ position: '10', needsYou: 231, inbox: { all: 236, kinds: counts } })} />
           <InboxPage initial={initial} requestCode={requestCode} />
         </LiveProvider>
       </NowProvider>
@@ -70,10 +78,10 @@ const kinds = () =>
     .getAllByRole('link')
     .map(({ textContent }) => textContent);
 
-it('lists every kind with its count, and marks partly loaded kinds', () => {
+it('lists every kind with the server’s counts, whatever is loaded', () => {
   open(first);
-  expect(kinds()).toEqual(['All 236', 'Permissions 230', 'Missing records 6']);
-  expect(screen.getByRole('heading', { name: 'Permissions 3 of 230' })).toBeDefined();
+  expect(kinds()).toEqual(['All', 'Permissions230', 'Missing records6']);
+  expect(screen.getByRole('heading', { name: 'Needs you 231' })).toBeDefined();
 });
 
 it('reads the kind in the address, and shows nothing as empty before the response', async () => {
@@ -94,11 +102,11 @@ it('reads the kind in the address, and shows nothing as empty before the respons
       counts: { ...noItems(), 'delivery-gap': 6 },
     }),
   );
-  expect(await screen.findByRole('heading', { name: 'Missing records 4 of 6' })).toBeDefined();
-  expect(screen.queryByRole('heading', { name: /Permissions/ })).toBeNull();
+  expect(await screen.findByRole('heading', { name: 'Needs you 4' })).toBeDefined();
+  expect(screen.queryByRole('link', { name: /permission/ })).toBeNull();
   expect(screen.getByRole('button', { name: 'Show more' })).toBeDefined();
-  expect(screen.getByText('4 of 6 items')).toBeDefined();
-  expect(kinds()).toContain('Permissions 230');
+  expect(screen.getByText('4 of 6 rows')).toBeDefined();
+  expect(kinds()).toContain('Permissions230');
 });
 
 it('shows that a kind is empty once the server has responded', async () => {
@@ -115,9 +123,14 @@ it('doesn’t show an empty inbox while more items exist', () => {
 });
 
 const asks = (id: string) =>
-  anInboxItem({ id, title: id, request: { id, digest: `of ${id}`, openedPosition: '1', answerBy: null } });
+  anInboxItem({
+    id,
+    sessionId: `of ${id}`,
+    title: id,
+    request: { id, digest: `of ${id}`, openedPosition: '1', answerBy: null },
+  });
 
-it('keys on a request’s row act on its card only', async () => {
+it('keys on a request’s row unfold it, then act on its card only', async () => {
   open({ ...first, items: [asks('one'), asks('two')], next: null });
   const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
   key('r');
@@ -128,7 +141,6 @@ it('keys on a request’s row act on its card only', async () => {
   key('j');
   key('a');
   expect(pressed).toHaveLength(1);
-  key('o');
   await vi.waitFor(() => expect(screen.getAllByText('What it asks')).toHaveLength(2));
   await act(async () => {});
   key('a');
@@ -139,8 +151,8 @@ it('keys on a request’s row act on its card only', async () => {
 });
 
 it('the head of a group selects it and shows none, some or all', () => {
-  open({ ...first, items: [...some('permission', 2), ...some('failure', 1)], next: null });
-  const all = () => screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select all of Permissions' });
+  open({ ...first, items: some('permission', 2), next: null });
+  const all = () => screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select all of Needs you' });
   const stands = () => [all().checked, all().indeterminate];
   fireEvent.click(screen.getByRole('checkbox', { name: 'Select “permission 0”' }));
   expect(stands()).toEqual([false, true]);

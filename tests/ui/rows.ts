@@ -1,4 +1,4 @@
-import type { InboxItem } from '@interlude/protocol/inbox';
+import type { FleetCounts, InboxItem } from '@interlude/protocol/inbox';
 import type {
   AgentSummary,
   Insight,
@@ -11,6 +11,7 @@ import type {
   Turn,
 } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
+import { noItems } from '@interlude/protocol/vocabulary';
 
 /** Complete rows of the read models. A test passes only the fields it is about. */
 
@@ -221,6 +222,18 @@ export function aRequest(fields: Partial<RequestItem> = {}): RequestItem {
     digest: 'd1',
     openedPosition: '1',
     answer: null,
+    ...fields,
+  };
+}
+
+export function someCounts(fields: Partial<FleetCounts> = {}): FleetCounts {
+  return {
+    position: '1',
+    needsYou: 0,
+    inbox: { all: 0, kinds: noItems() },
+    sessions: noSessions(),
+    agents: 0,
+    changesAt: null,
     ...fields,
   };
 }

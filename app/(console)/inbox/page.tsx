@@ -7,7 +7,7 @@ import { InboxView } from './inbox-view';
 export const metadata: Metadata = { title: 'Inbox' };
 
 export default async function Inbox() {
-  const inbox = await readInTurn((scope) => readInbox(scope, { after: null, limit: ITEMS_IN_PAGE }));
+  const inbox = await readInTurn((scope) => readInbox(scope, { after: null, limit: ITEMS_IN_PAGE, by: 'owner' }));
   return (
     <PageFrame title="Inbox" back={{ href: '/', label: 'Sessions' }}>
       <InboxView initial={inbox} />

@@ -46,6 +46,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'log.unfold': ['Log', 'Unfold line'],
   'log.leave': ['Log', 'Back to the transcript'],
   'inbox.next-request': ['Everywhere', 'Next open request'],
+  'inbox.review': ['Inbox', 'Review all requests'],
   'inbox.next': ['Inbox', 'Next item'],
   'inbox.previous': ['Inbox', 'Previous item'],
   'inbox.unfold': ['Inbox', 'Answer or retry'],

@@ -58,6 +58,7 @@ export const SHORTCUTS = {
   // Leads to the transcript, not to the list of sessions.
   'log.leave': { keys: ['Escape'], once: true },
   'inbox.next-request': { keys: ['r'], everywhere: true, once: true },
+  'inbox.review': { keys: ['R'], once: true },
   'inbox.next': { keys: ['j', 'ArrowDown'] },
   'inbox.previous': { keys: ['k', 'ArrowUp'] },
   'inbox.unfold': { keys: ['o'], once: true },

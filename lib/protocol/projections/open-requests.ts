@@ -134,10 +134,11 @@ const MAX_SHORT_VALUES = 12;
 /** @param value of `request:opened` */
 export function requestPreview(value: Record<string, unknown>): RequestPreview {
   const { input, kind } = value;
-  const line = mainText(input);
-  if (kind === 'question' || input == null || exceeds(input, MAX_REQUEST_LINE, MAX_SHORT_VALUES)) return { line };
+  const tool = pickText(value, 'tool_name', 'toolName');
+  const about = { tool: tool === null ? null : truncateText(tool, MAX_LATE_TITLE), line: mainText(input) };
+  if (kind === 'question' || input == null || exceeds(input, MAX_REQUEST_LINE, MAX_SHORT_VALUES)) return about;
   const options = readRequestOptions(value.options);
-  return { line, input, ...(options.length === 0 ? {} : { options }) };
+  return { ...about, input, ...(options.length === 0 ? {} : { options }) };
 }
 
 /** The main text of an input, on one line. */

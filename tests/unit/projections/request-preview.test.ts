@@ -21,8 +21,9 @@ describe('requestPreview', () => {
   it('has a short input as a whole, with its options', () => {
     const input = { command: 'rm -rf build', timeout: 5 };
     const options = [{ id: 'o1', label: 'Allow once', kind: 'allow' }];
-    expect(permission(input)).toEqual({ line: 'rm -rf build', input });
-    expect(permission(input, { options })).toEqual({ line: 'rm -rf build', input, options });
+    const about = { tool: 'Bash', line: 'rm -rf build' };
+    expect(permission(input, { tool_name: 'Bash' })).toEqual({ ...about, input });
+    expect(permission(input, { tool_name: 'Bash', options })).toEqual({ ...about, input, options });
   });
 
   it.each([
@@ -37,6 +38,6 @@ describe('requestPreview', () => {
 
   it('has the first question, and no input, for a question', () => {
     const input = { questions: [{ question: 'Which database?', options: [] }, { question: 'When?' }] };
-    expect(requestPreview({ kind: 'question', input })).toEqual({ line: 'Which database?' });
+    expect(requestPreview({ kind: 'question', input })).toEqual({ tool: null, line: 'Which database?' });
   });
 });

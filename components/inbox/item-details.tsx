@@ -1,0 +1,97 @@
+'use client';
+
+import type { Sending } from '@interlude/protocol/commands';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { inboxItemPath } from '@interlude/protocol/inbox-rules';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
+import { useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
+import { Glyph } from '@/components/ui/glyph';
+import { Link } from '@/components/ui/link';
+import { Words } from '@/components/ui/name';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { quoted } from '@/components/ui/verbatim';
+import { itemTitle, KIND_GLYPH } from './inbox-labels';
+import { hasRequest, type RequestedItem } from './item-request';
+
+const obligationCode = new CodeOnDemand(async () => (await import('./retry-here')).ObligationHere);
+const wakeCode = new CodeOnDemand(async () => (await import('@/components/tasks/wake-here')).WakeHere);
+const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
+
+/** Items shown at first. */
+const FIRST = 5;
+
+interface DetailsProps {
+  requestCode: CodeOnDemand<{ item: RequestedItem }>;
+  notify: (words: string) => void;
+}
+
+/** All items of a row, each with what a person can do about it. */
+export function ItemDetails({ items, ...props }: DetailsProps & { items: readonly InboxItem[] }) {
+  const [count, setCount] = useState(FIRST);
+  if (items.length === 1) return <ItemDetail item={items[0] as InboxItem} {...props} />;
+  return (
+    <ul className="pl-7">
+      {items.slice(0, count).map((item) => (
+        <li key={item.id} className="pt-2 text-xs">
+          {!hasRequest(item) && (
+            <Link href={inboxItemPath(item)} className="flex items-baseline gap-2 text-ink-2 hover:text-ink">
+              <Glyph name={KIND_GLYPH[item.kind]} className="relative top-[1.5px]" />
+              <span dir="auto" className="wrap-break-word min-w-0 flex-1">
+                <Words text={itemTitle(item)} />
+              </span>
+            </Link>
+          )}
+          <ItemDetail item={item} {...props} isNested />
+        </li>
+      ))}
+      {items.length > count && (
+        <li className="pt-2 text-xs">
+          <button type="button" onClick={() => setCount(items.length)} className="underline hover:text-ink">
+            Show {(items.length - count).toLocaleString('en')} more
+          </button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function ItemDetail(props: DetailsProps & { item: InboxItem; isNested?: boolean }) {
+  const { item, requestCode, notify, isNested = false } = props;
+  const { agentId, kind, messageId, task, updatedPosition } = item;
+  const sessionId = item.sessionId ?? '';
+  const mayAct = useMayAct();
+  if (unfoldLabel([item], mayAct) === null) return null;
+  const onSent = ({ reason }: Sending) => notify(`Sent to ${quoted(agentId)}. ${reason ?? ''}`);
+  return (
+    <div className={isNested ? 'text-ink' : 'pl-7 text-ink'}>
+      {hasRequest(item) ? (
+        <OnDemand code={requestCode} name="The request" props={{ item }} />
+      ) : kind === 'overdue-reply' ? (
+        <OnDemand
+          code={obligationCode}
+          name="The reply"
+          props={{ sessionId, messageId: messageId ?? '', updatedPosition }}
+        />
+      ) : task !== undefined ? (
+        <OnDemand code={wakeCode} name="The result" props={{ agentId, sessionId, task, onSent }} />
+      ) : (
+        <OnDemand code={retryCode} name="Retrying" props={{ sessionId, onSent }} />
+      )}
+    </div>
+  );
+}
+
+/** Label of the action that unfolds items, most urgent first; null if there is nothing to unfold. */
+export function unfoldLabel([item, ...more]: readonly InboxItem[], mayAct: boolean): string | null {
+  if (item === undefined) return null;
+  if (hasRequest(item)) return mayAct ? 'Answer' : 'Show';
+  const label = item.sessionId === null || !mayAct ? undefined : UNFOLD_LABEL[item.kind];
+  return label ?? (more.length > 0 ? 'Show' : null);
+}
+
+const UNFOLD_LABEL: Partial<Record<InboxKind, string>> = {
+  failure: 'Retry',
+  undelivered: 'Wake the agent',
+  'overdue-reply': 'Settle',
+};

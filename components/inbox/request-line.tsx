@@ -1,0 +1,71 @@
+'use client';
+
+import { type RefObject, useCallback, useMemo } from 'react';
+import { useSeenInFull } from '@/components/requests/request-input';
+import { inputParts } from '@/components/transcript/input-parts';
+import { Name, Words } from '@/components/ui/name';
+import { itemTitle } from './inbox-labels';
+import type { RequestedItem } from './item-request';
+
+/**
+ * What a request asks, on one line (three on phones): the command in monospace, as the agent will run it.
+ *
+ * @param onSeen called with true once the whole input has been in sight
+ */
+export function RequestLine(props: {
+  item: RequestedItem;
+  line: RefObject<HTMLSpanElement | null>;
+  onSeen: (isSeen: boolean) => void;
+}) {
+  const { item, line, onSeen } = props;
+  const { preview } = item.request;
+  const parts = useMemo(() => wholeInput(item), [item]);
+  const onCheck = useCallback(
+    (isAllSeen: boolean) => {
+      const { scrollHeight = 1, clientHeight = 0, scrollWidth = 1, clientWidth = 0 } = line.current ?? {};
+      const isCut = scrollHeight > clientHeight + 1 || scrollWidth > clientWidth + 1;
+      onSeen(isAllSeen && parts !== null && !isCut);
+    },
+    [line, parts, onSeen],
+  );
+  useSeenInFull(line, onCheck);
+  if (preview === undefined || (parts === null && preview.line === null)) {
+    return (
+      <span ref={line} dir="auto" className="wrap-break-word line-clamp-2 min-w-0 flex-1 font-medium">
+        <Words text={itemTitle(item)} />
+      </span>
+    );
+  }
+  const [command, ...fields] = parts ?? [];
+  return (
+    <span ref={line} className="line-clamp-3 min-w-0 flex-1 [overflow-wrap:anywhere] sm:line-clamp-1">
+      {item.kind === 'permission' && preview.tool !== null && (
+        <span className="mr-2 font-medium">
+          <Name text={preview.tool} layout="tool" />
+        </span>
+      )}
+      <bdi className={item.kind === 'permission' ? 'font-mono text-xs' : 'font-medium'}>
+        {command === undefined ? <Words strict text={preview.line ?? ''} /> : <Verbatim text={command.text} />}
+      </bdi>
+      {fields.map(({ name, text }) => (
+        <span key={name} className="ml-3 text-2xs text-ink-3">
+          <Verbatim text={name} />{' '}
+          <span className="text-ink-2">
+            <Verbatim text={text} />
+          </span>
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Verbatim({ text }: { text: string }) {
+  return <Name text={text} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />;
+}
+
+/** The parts of an input that fits on a line; null if it is longer, or is not known. */
+export function wholeInput({ kind, request: { preview } }: RequestedItem) {
+  if (kind !== 'permission' || preview?.input === undefined) return null;
+  const parts = inputParts({ args: preview.input, argsText: '' });
+  return parts.length === 0 || parts.some(({ text }) => /[\n\r]/.test(text)) ? null : parts;
+}

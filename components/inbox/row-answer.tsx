@@ -1,0 +1,108 @@
+'use client';
+
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { defaultOption } from '@interlude/protocol/event-fields';
+import { ChevronDown } from 'lucide';
+import { useRef } from 'react';
+import { DENY, decisionOf, offeredOptions, optionText } from '@/components/requests/request-answer';
+import { useCardKeys, useOfferAllow } from '@/components/requests/request-board';
+import { useHasPassed } from '@/components/ui/clock';
+import { Icon } from '@/components/ui/icon';
+import { useSettled } from '@/components/ui/misclick-guard';
+import { Name } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
+import { itemTitle } from './inbox-labels';
+import { ActionButton } from './item-actions';
+import { type RequestedItem, useAnswer } from './item-request';
+import { wholeInput } from './request-line';
+
+/**
+ * Allows or denies a permission from its row, if the whole input is in sight there. Otherwise the row unfolds.
+ *
+ * @param isSeen the whole input has been in sight
+ */
+export function RowAnswer(props: { item: RequestedItem; isSeen: boolean; onUnfold: () => void }) {
+  const { item, isSeen, onUnfold } = props;
+  const { id, digest, answerBy, preview } = item.request;
+  const { actions, key, state, isSent } = useAnswer(item);
+  const box = useRef<HTMLSpanElement>(null);
+  const isOver = useHasPassed(answerBy);
+  const isWhole = wholeInput(item) !== null;
+  const isOpen = isWhole && digest !== null && !isOver && !isSent;
+  const { settled, isIntended } = useSettled(box, isOpen ? key : null);
+  const options = offeredOptions({ options: preview?.options });
+  const allow = defaultOption(options, 'allow');
+  const deny = defaultOption(options, 'deny') ?? DENY;
+  const give = (option: RequestOption) =>
+    void actions.request(key, `/requests/${encodeURIComponent(id)}`, { ...decisionOf(option), digest });
+  const choose = (option: RequestOption | null) => {
+    if (option === null || (option.kind === 'allow' && !isSeen)) return onUnfold();
+    if (isOpen && isIntended()) give(option);
+  };
+  useCardKeys(isSent ? null : digest, {
+    allow: () => (isOpen ? choose(allow) : onUnfold()),
+    deny: () => (isOpen ? choose(deny) : onUnfold()),
+  });
+  useOfferAllow(isOpen && isSeen && allow !== null ? digest : null, () => allow !== null && give(allow));
+  if (isSent) {
+    return (
+      <span role="status" className="text-ink-2">
+        Answer sent
+      </span>
+    );
+  }
+  const about = nameText(itemTitle(item));
+  return (
+    <span ref={box} className="flex flex-wrap items-center gap-2">
+      {state?.kind === 'failed' && <span className="text-failed">{state.reason}</span>}
+      {isOpen && isSeen && allow !== null && (
+        <>
+          <Choice option={allow} about={about} isOff={!settled} onPress={() => choose(allow)} isPrimary />
+          <Choice option={deny} about={about} isOff={!settled} onPress={() => choose(deny)} />
+          <button
+            type="button"
+            aria-label={`Answer: ${about}`}
+            aria-expanded={false}
+            title="Show the whole request"
+            onClick={onUnfold}
+            className="hit grid size-5 place-items-center text-ink-3 hover:text-ink"
+          >
+            <Icon of={ChevronDown} size={14} />
+          </button>
+        </>
+      )}
+      {(!isOpen || !isSeen || allow === null) && (
+        <ActionButton about={about} label="Answer" isExpanded={false} onPress={onUnfold} />
+      )}
+    </span>
+  );
+}
+
+function Choice(props: {
+  option: RequestOption;
+  about: string;
+  isOff: boolean;
+  isPrimary?: boolean;
+  onPress: () => void;
+}) {
+  const { option, about, isOff, isPrimary = false, onPress } = props;
+  const { word, label } = optionText(option);
+  const look = isPrimary ? 'bg-ink text-ground hover:bg-ink-2' : 'border border-line-strong hover:bg-raised';
+  return (
+    <button
+      type="button"
+      aria-label={`${word}: ${about}`}
+      aria-disabled={isOff}
+      aria-keyshortcuts={isPrimary ? 'a' : 'd'}
+      onClick={onPress}
+      className={`min-h-7 rounded px-2.5 font-medium transition-colors duration-300 ${isOff ? 'bg-raised text-ink-3' : look}`}
+    >
+      {word}
+      {label !== null && (
+        <span className="font-normal opacity-80">
+          : <Name text={label} max={40} />
+        </span>
+      )}
+    </button>
+  );
+}

@@ -1,0 +1,134 @@
+'use client';
+
+import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
+import { needsPerson } from '@interlude/protocol/inbox-rules';
+import { inboxText, searchWords, sessionText } from '@interlude/protocol/list-search';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
+import { useSearchParams } from 'next/navigation';
+import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';
+import { usePagePerson } from '@/components/access/page-person';
+import { useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { useListSearch } from '@/components/live/use-list';
+import { useServerNow } from '@/components/ui/clock';
+import { type RowGroup, useHeldOrder } from '@/components/ui/held-order';
+import { BY_OWNER, itemsOf, useInbox } from './inbox-items';
+import { ownerTitle } from './inbox-labels';
+
+/** A session or an agent with its items. */
+export interface InboxOwner {
+  id: string;
+  /** The item that the row shows: the newest of the most urgent kind. */
+  lead: InboxItem;
+  /** Open items, most urgent first. */
+  open: readonly InboxItem[];
+  needsYou: boolean;
+}
+
+const NOTHING: readonly InboxItem[] = [];
+const GROUPS = ['needs-you', 'later'] as const;
+
+/** The sessions and agents to show: filtered by the URL and the typed text, in a held order. */
+export function useInboxOwners(box: RefObject<HTMLElement | null>) {
+  const { fleet } = useFleetStores();
+  const { list, state } = useInbox();
+  const person = usePagePerson();
+  const params = useSearchParams();
+  const wanted = INBOX_KINDS.filter((kind) => params.getAll('kind').includes(kind));
+  const [text, setText] = useState('');
+  const isSearched = text.trim() !== '';
+  // The server searches any typed text, because it knows the session of every item. It also reads a kind that may not be
+  // fully loaded.
+  const isPart = wanted.length > 0 && list?.next != null;
+  const search = useListSearch<InboxList>({
+    path: '/inbox',
+    query: isSearched || isPart ? paramsOf(wanted, text.trim()).toString() : '',
+    put: (fleet, page) => itemsOf(fleet).putFound(page),
+    join: (found, page) => ({ ...found, items: [...found.items, ...page.items], next: page.next }),
+  });
+  const foundIds = useMemo(() => new Set(search.found?.items.map(({ id }) => id)), [search.found]);
+  const rows = list?.rows ?? NOTHING;
+  const shown = wanted.join(' ');
+  const query = useDeferredValue(text);
+  const sessions = useFleet(({ sessions }) => sessions);
+  // A string, so that the list renders only when an item starts or stops needing the reader.
+  const needing = useServerNow((now) =>
+    JSON.stringify(rows.filter((item) => needsPerson(item, now, person)).map(({ id }) => id)),
+  );
+  const owners = useMemo(() => ownersOf(rows, new Set(JSON.parse(needing)), shown), [rows, needing, shown]);
+  const order = useMemo(() => {
+    const words = searchWords(query);
+    const isFound = ({ open }: InboxOwner) =>
+      open.some((item) => foundIds.has(item.id) || matches(words, item, sessions.get(item.sessionId ?? '')));
+    const matching = [...owners.values()].filter(({ lead }) => shown === '' || shown.split(' ').includes(lead.kind));
+    return inboxOrder(matching.filter((owner) => owner.open.length > 0 && isFound(owner)));
+  }, [owners, shown, query, sessions, foundIds]);
+  // Rows whose items are done stay until the reader has left, so the next row doesn't move under the pointer.
+  const held = useHeldOrder(box, order, `${shown} ${query}`, (id) => owners.has(id));
+  const shownIds = useMemo(
+    () => new Set(rows.flatMap((item) => (held.order.some(({ ids }) => ids.includes(ownerId(item))) ? item.id : []))),
+    [held.order, rows],
+  );
+  useEffect(() => itemsOf(fleet).retain(shownIds), [fleet, shownIds]);
+  const groups = held.order
+    .map(({ name, ids }) => ({ name, owners: ids.flatMap((id) => owners.get(id) ?? []) }))
+    .filter(({ owners }) => owners.length > 0);
+  return { state, owners, groups, held, wanted, search, text, setText, isSearched, isPart };
+}
+
+function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {
+  const params = new URLSearchParams(BY_OWNER);
+  for (const kind of kinds) params.append('kind', kind);
+  if (text !== '') params.set('q', text);
+  return params;
+}
+
+function ownerId({ agentId, sessionId }: InboxItem): string {
+  return sessionId === null ? `agent ${agentId}` : `session ${sessionId}`;
+}
+
+/** @param kinds shown kinds, separated by blanks; items of other kinds follow */
+export function ownersOf(
+  items: readonly InboxItem[],
+  needing: ReadonlySet<string>,
+  kinds: string,
+): Map<string, InboxOwner> {
+  const byOwner = new Map<string, InboxItem[]>();
+  for (const item of items) byOwner.set(ownerId(item), [...(byOwner.get(ownerId(item)) ?? []), item]);
+  const wanted = new Set(kinds === '' ? INBOX_KINDS : kinds.split(' '));
+  const urgency = ({ id, kind }: InboxItem) => (wanted.has(kind) ? 0 : 2) + (needing.has(id) ? 0 : 1);
+  const compare = (a: InboxItem, b: InboxItem) =>
+    urgency(a) - urgency(b) || rank(a) - rank(b) || b.since - a.since || (a.id < b.id ? -1 : 1);
+  return new Map(
+    [...byOwner].map(([id, own]) => {
+      const open = own.filter(({ doneAt }) => doneAt === null).sort(compare);
+      const lead = (open[0] ?? own.toSorted((a, b) => (b.doneAt ?? 0) - (a.doneAt ?? 0))[0]) as InboxItem;
+      return [id, { id, lead, open, needsYou: open.some((item) => needing.has(item.id)) }];
+    }),
+  );
+}
+
+function rank({ kind }: InboxItem): number {
+  return INBOX_KINDS.indexOf(kind);
+}
+
+/** Most urgent first, and of the same urgency those that have waited longest. */
+function inboxOrder(owners: readonly InboxOwner[]): RowGroup[] {
+  const waiting = ({ open, lead }: InboxOwner) =>
+    Math.min(...open.filter(({ kind }) => kind === lead.kind).map(({ since }) => since));
+  const sorted = owners
+    .map((owner) => ({ owner, since: waiting(owner) }))
+    .sort((a, b) => rank(a.owner.lead) - rank(b.owner.lead) || a.since - b.since || (a.owner.id < b.owner.id ? -1 : 1));
+  return GROUPS.map((name) => ({
+    name,
+    ids: sorted.flatMap(({ owner }) => (owner.needsYou === (name === 'needs-you') ? owner.id : [])),
+  }));
+}
+
+/** True if an item or its session matches all words. */
+function matches(words: readonly string[], item: InboxItem, session: SessionSummary | undefined): boolean {
+  if (words.length === 0) return true;
+  const names = `${ownerTitle(item, session) ?? ''}\n${item.request?.preview?.line ?? ''}`.toLowerCase();
+  const text = `${inboxText(item)}\n${session === undefined ? '' : sessionText(session)}\n${names}`;
+  return words.every((word) => text.includes(word));
+}
