@@ -37,26 +37,40 @@ export function RequestLine(props: {
     );
   }
   const [command, ...fields] = parts ?? [];
+  const isPermission = item.kind === 'permission';
   return (
-    <span ref={line} className="line-clamp-3 min-w-0 flex-1 [overflow-wrap:anywhere] sm:line-clamp-1">
-      {item.kind === 'permission' && preview.tool !== null && (
-        <span className="mr-2 font-medium">
-          <Name text={preview.tool} layout="tool" />
+    <span className="flex min-w-0 flex-1 items-baseline gap-3">
+      <span ref={line} className="line-clamp-3 min-w-0 [overflow-wrap:anywhere] sm:line-clamp-1">
+        {isPermission && preview.tool !== null && (
+          <span className="font-medium">
+            <Name text={preview.tool} layout="tool" />
+          </span>
+        )}{' '}
+        <bdi className={isPermission ? 'font-mono text-xs' : 'font-medium'}>
+          {command === undefined ? <Words strict text={preview.line ?? ''} /> : <Verbatim text={command.text} />}
+        </bdi>
+        {fields.map(({ name, text }) => (
+          <span key={name} className="text-2xs text-ink-3">
+            {' \u2002'}
+            <Verbatim text={name} />{' '}
+            <span className="text-ink-2">
+              <Verbatim text={text} />
+            </span>
+          </span>
+        ))}
+      </span>
+      {isPermission && hasOwnTitle(item) && (
+        <span dir="auto" className="min-w-0 flex-1 shrink-[999] truncate text-ink-2 max-sm:sr-only">
+          <Words text={itemTitle(item)} />
         </span>
       )}
-      <bdi className={item.kind === 'permission' ? 'font-mono text-xs' : 'font-medium'}>
-        {command === undefined ? <Words strict text={preview.line ?? ''} /> : <Verbatim text={command.text} />}
-      </bdi>
-      {fields.map(({ name, text }) => (
-        <span key={name} className="ml-3 text-2xs text-ink-3">
-          <Verbatim text={name} />{' '}
-          <span className="text-ink-2">
-            <Verbatim text={text} />
-          </span>
-        </span>
-      ))}
     </span>
   );
+}
+
+/** True if the agent's title says more than the name of the tool, which precedes the command. */
+function hasOwnTitle({ title, request: { preview } }: RequestedItem): boolean {
+  return title !== null && title !== preview?.line && !title.startsWith(preview?.tool ?? '');
 }
 
 function Verbatim({ text }: { text: string }) {

@@ -27,7 +27,7 @@ test('the inbox, an open request in it, and its two panels have no axe violation
   });
   const page = await site.load('/inbox');
   await live(page);
-  await group(page, 'Failures').getByText('No credit left').waitFor();
+  await group(page, 'Needs you').getByText('No credit left').waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
   await page.keyboard.press('r');
   await page
@@ -64,8 +64,9 @@ test('an overdue reply names who waits, and is settled with the agent’s text i
   ]);
   let page = await site.load('/inbox?kind=overdue-reply');
   await live(page);
-  await group(page, 'Overdue replies')
-    .getByRole('link', { name: /“Which port is it\?” builder .* “Grace” is waiting/ })
+  await group(page, 'Needs you')
+    .getByRole('listitem')
+    .filter({ hasText: /Which port is it\?.*builder.*“Grace” is waiting/s })
     .waitFor();
   await page.getByRole('button', { name: 'Settle: “Which port is it?”' }).click();
   await page.locator('#content').getByText('It listens on port 8080.').waitFor();

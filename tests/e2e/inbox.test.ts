@@ -8,7 +8,7 @@ import { permissionAsked, turnFailed, turnStarted, writeInbox } from '../support
 import { press, untilPressable } from '../support/press';
 import { live } from '../support/transcript-page';
 import { type ChromiumProfile, openProfile, perFile, visitOwn } from '../support/visit';
-import { requestResolved } from '../support/wire-runner';
+import { requestOpened, requestResolved } from '../support/wire-runner';
 
 const site = perFile(visitOwn);
 /** The browser of a second person. */
@@ -23,6 +23,7 @@ afterAll(async () => {
   await other.close();
 });
 
+const rows = (page: Page) => page.locator('[data-inbox-row]');
 const group = (page: Page, name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) });
 
 async function otherWindow(): Promise<Page> {
@@ -35,11 +36,12 @@ async function otherWindow(): Promise<Page> {
 test('an item links to its subject, shows its claimant to everyone, and stays in place until the pointer leaves', async () => {
   const mine = await site.load('/inbox');
   await live(mine);
-  const requestLink = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
-  expect(await requestLink.textContent()).toContain('builder · List the files');
-  await group(mine, 'Failures')
-    .getByRole('link', { name: /“No credit left” builder · Mend the login test/ })
-    .waitFor();
+  const requestLink = group(mine, 'Needs you').getByRole('link', { name: /^Bash ls “List the files”$/ });
+  const texts = (await rows(mine).allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '));
+  expect(texts).toEqual([
+    expect.stringMatching(/^Bash ?ls “List the files” .* List the files builder/),
+    expect.stringMatching(/^“No credit left” .* Mend the login test builder/),
+  ]);
   await requestLink.click();
   await mine.getByRole('region', { name: 'Permission: “List the files”' }).waitFor();
   await mine.goBack();
@@ -62,9 +64,9 @@ test('an item links to its subject, shows its claimant to everyone, and stays in
   for (const page of [mine, theirs]) await page.getByText('Claimed by you').waitFor();
   await agent.write('asks', [requestResolved('q1', 'allowed')]);
   for (const page of [mine, theirs]) {
-    await group(page, 'Permissions').getByText('Done').waitFor();
+    await rows(page).first().getByText('Done').waitFor();
     await page.mouse.move(0, 0);
-    await group(page, 'Permissions').waitFor({ state: 'detached' });
+    await requestLink.waitFor({ state: 'detached' });
   }
   await theirs.close();
   await site.leave(mine);
@@ -77,17 +79,17 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'Snooze: “No credit left”' }).getByText('For an hour').waitFor();
   await page.keyboard.press('Enter');
-  await group(theirs, 'Snoozed')
-    .getByRole('button', { name: /^Snoozed/, expanded: false })
+  await group(theirs, 'Seen, snoozed or claimed')
+    .getByRole('button', { name: /^Seen, snoozed/, expanded: false })
     .waitFor();
   await page.getByRole('button', { name: 'Wake: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
-  await group(theirs, 'Failures').getByText('No credit left').waitFor();
+  await group(theirs, 'Needs you').getByText('No credit left').waitFor();
   await page.getByRole('button', { name: 'Seen: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
   await theirs.getByText(/^You’re all caught up\./).waitFor();
   // The row keeps its place and the focus until the reader moves on.
-  await group(page, 'Failures').getByText('Done').waitFor();
+  await rows(page).getByText('Done').waitFor();
   expect(await page.evaluate(() => document.activeElement?.getAttribute('data-inbox-row'))).toBeTruthy();
   await page.getByRole('link', { name: /^Inbox/ }).focus();
   await page.getByText(/^You’re all caught up\./).waitFor();
@@ -98,11 +100,10 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await site.leave(home);
 });
 
-test('new items are counted in the tab and beside the inbox link on every page until they are seen', async () => {
-  await agent.write(
-    'asks',
-    [0, 1, 2, 3].map((at) => permissionAsked(`m${at}`, `Permission ${at}`)),
-  );
+test('what needs the reader is counted in the tab and beside the inbox link on every page until it is seen', async () => {
+  for (const at of [0, 1, 2, 3]) {
+    await agent.write(`asks-${at}`, [turnStarted('r'), permissionAsked(`m${at}`, `Permission ${at}`)]);
+  }
   await agent.write('fails', turnFailed('r3', 'Still no credit'));
   const page = await site.open('/agents');
   await page.getByRole('link', { name: 'Inbox new: 5' }).waitFor();
@@ -131,7 +132,7 @@ test('"r" moves to the next request from any page, and a letter answers it in it
       await page.keyboard.press('r');
       return page.url();
     })
-    .toMatch(/\/sessions\/asks#request-/);
+    .toMatch(/\/sessions\/asks-0#request-/);
   await site.leave(page);
   const inbox = await site.load('/inbox');
   await live(inbox);
@@ -146,19 +147,65 @@ test('"r" moves to the next request from any page, and a letter answers it in it
   await inbox.close();
 });
 
-test('several permissions are allowed with one press, once each was shown completely', async () => {
+test('permissions whose whole input is on the row are allowed there, one by one or together', async () => {
   const page = await site.load('/inbox');
   await live(page);
-  for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
-  await page.getByRole('button', { name: 'Review these 3' }).click();
-  for (const at of [1, 2, 3]) {
-    await page.getByRole('region', { name: `Permission: “Permission ${at}”` }).scrollIntoViewIfNeeded();
-  }
-  await press(page.getByRole('button', { name: 'Allow these 3' }));
-  await expect.poll(() => page.getByText('Allowed. Sending to the agent…').count()).toBe(3);
+  await press(page.getByRole('button', { name: 'Allow: “Permission 1”' }));
+  await rows(page).getByText('Answer sent').waitFor();
+  for (const at of [2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
+  await press(page.getByRole('button', { name: 'Allow these 2' }));
   await page.getByText('Allowed. Sending the answers…').waitFor();
-  const detail = await site.read<RequestDetail>('/sessions/asks/requests/m3');
-  expect(detail.request.answer).toMatchObject({ behavior: 'allow' });
+  await expect.poll(() => rows(page).getByText('Answer sent').count()).toBe(3);
+  const answer = async () => (await site.read<RequestDetail>('/sessions/asks-3/requests/m3')).request.answer;
+  await expect.poll(answer).toMatchObject({ behavior: 'allow' });
+  for (const at of [0, 1, 2, 3]) await agent.write(`asks-${at}`, [requestResolved(`m${at}`, 'allowed')]);
+  await page.close();
+});
+
+test('a longer input opens in place, and is allowed once all of it was in sight', async () => {
+  const command = `echo ${'x'.repeat(3_000)}`;
+  const value = { request_id: 'long', kind: 'permission' as const, tool_name: 'Bash', title: 'Write a lot' };
+  await agent.write('asks-much', [turnStarted('r'), requestOpened({ ...value, input: { command } })]);
+  const page = await site.load('/inbox');
+  await live(page);
+  await page.locator('[data-inbox-row="session asks-much"]').waitFor();
+  expect(await page.getByRole('button', { name: 'Allow: “Write a lot”' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Answer: “Write a lot”' }).click();
+  const card = page.getByRole('region', { name: 'Permission: “Write a lot”' });
+  const input = card.getByRole('group', { name: 'Input' });
+  await input.scrollIntoViewIfNeeded();
+  expect(await card.getByRole('button', { name: 'Allow', exact: true }).getAttribute('aria-disabled')).toBe('true');
+  await expect
+    .poll(async () => {
+      await input.evaluate((box) => box.scrollBy(0, 150));
+      return card.getByRole('button', { name: 'Allow', exact: true }).getAttribute('aria-disabled');
+    })
+    .toBe('false');
+  await agent.write('asks-much', [requestResolved('long', 'denied')]);
+  await page.close();
+});
+
+test('five permissions are answered with six keys, and a review ends at the end', async () => {
+  for (const at of [0, 1, 2, 3, 4]) {
+    await agent.write(`review-${at}`, [turnStarted('r'), permissionAsked(`v${at}`, `Step ${at}`)]);
+  }
+  const page = await site.load('/inbox?kind=permission');
+  await live(page);
+  await rows(page).nth(4).waitFor();
+  await page.keyboard.press('R');
+  const review = page.getByRole('dialog', { name: 'Review requests' });
+  for (const at of [0, 1, 2, 3, 4]) {
+    const card = review.getByRole('region', { name: `Permission: “Step ${at}”` });
+    await untilPressable(card.getByRole('button', { name: 'Allow', exact: true }));
+    await page.keyboard.press('a');
+  }
+  await review.getByText('No open requests left.').waitFor();
+  await page.keyboard.press('Enter');
+  await review.waitFor({ state: 'detached' });
+  for (const at of [0, 4]) {
+    const { request } = await site.read<RequestDetail>(`/sessions/review-${at}/requests/v${at}`);
+    expect(request.answer).toMatchObject({ behavior: 'allow' });
+  }
   await page.close();
 });
 
