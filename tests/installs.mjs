@@ -27,16 +27,23 @@ import { ensureWorkerd } from './support/workerd.mjs';
  * @property {() => unknown} ensure installs it if missing; on failure returns `missing` or a text
  */
 
-/** @type {readonly (readonly [program: string, packageName: string])[]} */
-const PROXIES = [
-  ['nginx', 'nginx-light'],
-  ['caddy', 'caddy'],
-  ['docker-compose', 'docker-compose'],
-  ['openssl', 'openssl'],
-];
+const PROXIES = { nginx: 'nginx-light', caddy: 'caddy', 'docker-compose': 'docker-compose', openssl: 'openssl' };
+const ENGINES = { 'firefox-esr': 'firefox-esr', WebKitWebDriver: 'webkit2gtk-driver', Xvfb: 'xvfb' };
 
-/** @type {(found: object) => boolean} */
-const isMissing = (found) => 'missing' in found;
+/**
+ * @param {string} what
+ * @param {number} megabytes
+ * @param {Record<string, string>} packages by program
+ * @returns {Install}
+ */
+const byAptGet = (what, megabytes, packages) => ({
+  ...{ what: `${what}, by apt-get`, megabytes },
+  isThere: () => Object.keys(packages).every((name) => debianProgram(name) !== undefined),
+  ensure: () =>
+    Object.entries(packages)
+      .map(([name, packageName]) => ensureDebianProgram(name, packageName))
+      .find((found) => 'missing' in found) ?? null,
+});
 
 /** @type {Record<string, Install>} */
 export const INSTALLS = {
@@ -50,11 +57,8 @@ export const INSTALLS = {
   },
   workerd: { what: 'workerd', megabytes: 160, folder: 'interlude-workerd', ensure: ensureWorkerd },
   prism: { what: 'the Prism proxy', megabytes: 90, folder: 'interlude-prism', ensure: ensurePrism },
-  proxies: {
-    ...{ what: 'nginx, Caddy, docker-compose and openssl, by apt-get', megabytes: 150 },
-    isThere: () => PROXIES.every(([name]) => debianProgram(name) !== undefined),
-    ensure: () => PROXIES.map(([name, packageName]) => ensureDebianProgram(name, packageName)).find(isMissing) ?? null,
-  },
+  proxies: byAptGet('nginx, Caddy, docker-compose and openssl', 150, PROXIES),
+  engines: byAptGet('Firefox, WebKit and a virtual display', 550, ENGINES),
   docs: { what: 'VitePress, in docs/node_modules', megabytes: 102, isThere: hasDocsSite, ensure: ensureDocsSite },
   vercel: { what: 'the Vercel CLI', megabytes: 350, folder: 'interlude-vercel', ensure: ensureVercelCli },
 };

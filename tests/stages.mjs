@@ -80,8 +80,8 @@ export const STAGES = [
   },
   {
     ...{ name: 'e2e-all', tier: 'second', lane: 'browser', files: second('e2e'), config: E2E, workers: 2 },
-    ...{ needsBuild: true, isolated: true, installs: ['chromium', 'proxies'] },
-    why: 'every width, theme and page with axe; below a path; rare and slow flows',
+    ...{ needsBuild: true, isolated: true, installs: ['chromium', 'proxies', 'engines'] },
+    why: 'every width, theme and page with axe; below a path; Firefox and WebKit; rare and slow flows',
   },
   {
     ...{ name: 'agents', tier: 'second', lane: 'browser', files: every('agents'), config: PROCESSES, workers: 2 },

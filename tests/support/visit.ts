@@ -46,8 +46,7 @@ let shared: Promise<{ context: BrowserContext; complaints: string[]; spare: { pa
  * ids unique across files, and lists also show other files' rows.
  */
 export async function visit(): Promise<Visit> {
-  const server = inject('dashboards')[Number(process.env.VITEST_POOL_ID) - 1];
-  if (server === undefined) throw new Error('no shared dashboard for this worker: is the globalSetup missing?');
+  const server = sharedDashboard();
   shared ??= openShared(server);
   const { context, complaints, spare } = await shared;
   complaints.length = 0;
@@ -70,6 +69,13 @@ export async function visit(): Promise<Visit> {
       await own.closeAll();
     },
   };
+}
+
+/** The dashboard that all files of this worker share. */
+export function sharedDashboard(): SharedDashboard {
+  const server = inject('dashboards')[Number(process.env.VITEST_POOL_ID) - 1];
+  if (server === undefined) throw new Error('no shared dashboard for this worker: is the globalSetup missing?');
+  return server;
 }
 
 /** Clears local storage except the user, whose absence would make a page reload. */
