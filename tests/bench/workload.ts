@@ -201,10 +201,12 @@ export class BareRows {
 /**
  * A very long session: turns with a question, reasoning, calls with output and a markdown answer. Every tenth starts a
  * task whose end wakes the agent. Deterministic.
+ *
+ * @param prefix of all ids
  */
-export function* longSession(turns: number): Generator<AgUiEvent> {
+export function* longSession(turns: number, prefix = ''): Generator<AgUiEvent> {
   for (let turn = 0; turn < turns; turn += 1) {
-    const id = `turn${turn}`;
+    const id = `${prefix}turn${turn}`;
     if (turn % 10 === 9) {
       yield taskEnded(`${id}/task`, turn % 20 === 9 ? 'failed' : 'completed', { exit_code: turn % 20 === 9 ? 1 : 0 });
       yield* wokenTurn(id, `${id}/task`, answer(turn));
@@ -215,7 +217,7 @@ export function* longSession(turns: number): Generator<AgUiEvent> {
       ...Array.from({ length: turn % 4 }, (_, index) =>
         toolCall(`${id}/call${index}`, 'Bash', { command: `npm test -- part-${index}` }, OUTPUT),
       ).flat(),
-      ...(turn % 10 === 8 ? [taskStarted(`turn${turn + 1}/task`, `Run suite ${turn}`)] : []),
+      ...(turn % 10 === 8 ? [taskStarted(`${prefix}turn${turn + 1}/task`, `Run suite ${turn}`)] : []),
       ...message(`${id}/answer`, answer(turn)),
     ];
     yield* userTurn(id, `Question ${turn}: what about the rollout?`, work);

@@ -125,8 +125,9 @@ async function startWebKit(driver = '', xvfb = ''): Promise<Tab> {
     type: (text) => act('key', ...[...text].flatMap((value) => ['keyDown', 'keyUp'].map((type) => ({ type, value })))),
     async close() {
       await send('DELETE', `/session/${sessionId}`);
-      server.kill();
-      screen.kill();
+      const gone = [server, screen].map((child) => once(child, 'exit'));
+      for (const child of [server, screen]) child.kill();
+      await Promise.all(gone);
     },
     complaints: [],
   };

@@ -7,11 +7,14 @@ import { requestOpened } from './wire-runner';
 export class EventWriter {
   readonly #server: { url: string; token: string };
   readonly #agentId: string;
+  readonly #epoch: number;
   #seq = 0;
 
-  constructor(server: { url: string; token: string }, agentId: string) {
+  /** @param epoch a new one if an earlier writer used the same server */
+  constructor(server: { url: string; token: string }, agentId: string, epoch = 1) {
     this.#server = server;
     this.#agentId = agentId;
+    this.#epoch = epoch;
   }
 
   /** Announces the session before its first turn, as a runner does. */
@@ -80,7 +83,7 @@ export class EventWriter {
   }
 
   /** Sends a status record, as a runner does. */
-  async status(sessionId: string, status: object): Promise<void> {
+  async status(sessionId: string | undefined, status: object): Promise<void> {
     await this.#send([{ kind: 'status', sessionId, occurredAt: Date.now(), status }]);
   }
 
@@ -110,7 +113,7 @@ export class EventWriter {
   /** @returns the rejected records */
   async #post(records: object[]): Promise<unknown[]> {
     const body = JSON.stringify({
-      producer: { id: this.#agentId, epoch: 1 },
+      producer: { id: this.#agentId, epoch: this.#epoch },
       records: records.map((record) => ({ ...record, seq: ++this.#seq, agentId: this.#agentId })),
     });
     const headers = { authorization: `Bearer ${this.#server.token}`, 'content-type': 'application/json' };

@@ -15,14 +15,21 @@ export class WireRunner {
   /** The error that broke its stream. */
   #failure: unknown = null;
 
+  #onCommand: ((command: Command, runner: WireRunner) => void) | undefined;
+
   private constructor(server: { url: string; token: string }, agentId: string) {
     this.#server = server;
     this.#agentId = agentId;
   }
 
   /** Resolves once the server counts the runner as connected. */
-  static async connect(server: { url: string; token: string }, agentId: string): Promise<WireRunner> {
+  static async connect(
+    server: { url: string; token: string },
+    agentId: string,
+    onCommand?: (command: Command, runner: WireRunner) => void,
+  ): Promise<WireRunner> {
     const runner = new WireRunner(server, agentId);
+    runner.#onCommand = onCommand;
     const query = new URLSearchParams({ runner: runner.#runner, startedAt: String(runner.#startedAt), after: '0' });
     const response = await fetch(`${runner.#base()}/commands?${query}`, {
       headers: runner.#headers(),
@@ -87,6 +94,7 @@ export class WireRunner {
           if (known.has(command.id)) continue;
           known.add(command.id);
           this.commands.push(command);
+          this.#onCommand?.(command, this);
         }
         for (const resolve of this.#waiting) resolve();
         this.#waiting.clear();
