@@ -105,7 +105,7 @@ export async function writeFleet(server: Server, { agents = 40, sessions = 300, 
 }
 
 /** Sends an agent's status, which holds for ten minutes. */
-export function report({ id, writer }: Pick<FleetAgent, 'id' | 'writer'>): Promise<void> {
+function report({ id, writer }: Pick<FleetAgent, 'id' | 'writer'>): Promise<void> {
   const [kind, ...repository] = id.split('-');
   const place = { host: 'build-1', cwd: `/home/agent/${repository.slice(0, -1).join('-')}` };
   return writer.status(undefined, { ...{ kind, source: 'sdk', ...place }, takes: TAKES, everyMs: MAX_EVERY_MS });
@@ -118,7 +118,9 @@ export async function connectFleet(server: Server, fleet: readonly FleetAgent[])
       WireRunner.connect(server, id, (command, runner) => void obey(writer, runner, command)),
     ),
   );
+  const reports = setInterval(() => fleet.forEach(report), MAX_EVERY_MS / 2);
   return () => {
+    clearInterval(reports);
     for (const runner of runners) runner.leave();
   };
 }

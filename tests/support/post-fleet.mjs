@@ -4,11 +4,8 @@
  */
 import { loadTypescript } from '../../lib/launch/typescript.mjs';
 
-const REPORT_MS = 5 * 60_000;
-
-const { connectFleet, report, writeFleet } = await loadTypescript('tests/support/fleet.ts');
+const { connectFleet, writeFleet } = await loadTypescript('tests/support/fleet.ts');
 const server = { url: process.env.INTERLUDE_URL ?? 'http://127.0.0.1:4319', token: process.env.INTERLUDE_TOKEN ?? '' };
 const fleet = await writeFleet(server);
 await connectFleet(server, fleet);
-setInterval(() => fleet.forEach(report), REPORT_MS);
 process.stdout.write(`${fleet.length} agents are connected. Press Ctrl-C to stop them.\n`);
