@@ -118,7 +118,7 @@ describe.each(ENGINES)('$engine', ({ engine, needs, start, usesLocalName }) => {
   });
 });
 
-/** A browser detects a moved control ten times a second. */
+/** The page checks for moved controls ten times a second. */
 const LOOKED_MS = 150;
 
 const SELECTORS = {
