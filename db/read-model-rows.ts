@@ -2,6 +2,7 @@ import { reporterOf } from '@interlude/protocol/agent-status';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { agentText, sessionText } from '@interlude/protocol/list-search';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
 import type { Row } from '@libsql/client';
 import {
   AGENT_COLUMNS,
@@ -62,7 +63,12 @@ export function sessionFromRow(row: Row): SessionSummary {
 export function sessionToRow(summary: SessionSummary) {
   const { id, agentId, state, lastEventAt, stateDueAt, answerBy = null, updatedPosition, ...rest } = summary;
   const { insightCount, otherFailureCount, wakeRule, ...body } = rest;
-  const columns = { id, agentId, state, lastEventAt, stateDueAt, answerBy, insightCount, otherFailureCount, wakeRule };
+  const listed = listedStateOf(summary);
+  const listedAs = listed === state ? null : listed;
+  const columns = {
+    ...{ id, agentId, state, listedAs, lastEventAt, stateDueAt, answerBy },
+    ...{ insightCount, otherFailureCount, wakeRule },
+  };
   return { ...columns, body, words: sessionText(summary), updatedPosition: Number(updatedPosition) };
 }
 

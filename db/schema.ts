@@ -13,7 +13,7 @@ import type {
   TaskStatus,
 } from '@interlude/protocol/read-models';
 import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
-import type { SessionState } from '@interlude/protocol/session-states';
+import type { ListedState, SessionState } from '@interlude/protocol/session-states';
 import type { TurnHeader, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
 import type { InboxKind, LogLevel } from '@interlude/protocol/vocabulary';
 import { sql } from 'drizzle-orm';
@@ -198,6 +198,8 @@ export const sessions = sqliteTable(
     /** The first agent that wrote to the session. Never changes. */
     agentId: text('agent_id').notNull(),
     state: text('state').$type<SessionState>().notNull(),
+    /** The state under which people find the session, if it is another. */
+    listedAs: text('listed_as').$type<ListedState>(),
     lastEventAt: integer('last_event_at').notNull(),
     /** Earliest expiry of the session's open requests. */
     answerBy: integer('answer_by'),
@@ -235,6 +237,7 @@ export const sessions = sqliteTable(
     index('sessions_by_update').on(table.updatedPosition),
     index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
+    index('sessions_listed').on(table.listedAs, table.lastEventAt, table.id).where(sql`listed_as IS NOT NULL`),
     // for sweeps
     index('sessions_by_answer').on(table.answerBy).where(sql`answer_by IS NOT NULL`),
     index('sessions_by_giving_up').on(table.givesUpAt).where(sql`gives_up_at IS NOT NULL`),

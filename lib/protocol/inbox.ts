@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { RequestOption } from './ag-ui';
 import { Sender } from './commands';
-import { Position, SessionState } from './field-schemas';
+import { Position } from './field-schemas';
+import { LISTED_STATES } from './session-states';
 import { INBOX_KINDS } from './vocabulary';
 
 /** The inbox: what needs a person, over the whole fleet. Times are epoch milliseconds on the server's clock. */
@@ -106,7 +107,9 @@ export const FleetCounts = z
       all: z.number().describe('Sessions and agents with open items.'),
       kinds: z.record(InboxKind, z.number()).describe('Those with an open item of the kind.'),
     }),
-    sessions: z.record(SessionState, z.number()),
+    sessions: z
+      .record(z.enum(LISTED_STATES), z.number())
+      .describe('By the state under which people find them: see `listed` of `GET /sessions`.'),
     agents: z.number(),
     changesAt: z.number().nullable().describe('When the next snooze ends; null if none does.'),
   })

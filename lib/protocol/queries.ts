@@ -3,7 +3,7 @@ import { MAX_ATTACHMENT_NAME } from './attachments';
 import { ACTIVITY_KEPT_MINUTES, MAX_LOG_SEARCH_LENGTH } from './limits';
 import { searchWords } from './list-search';
 import { isPosition, positionToNumber } from './position';
-import { SESSION_STATES } from './session-states';
+import { LISTED_STATES, SESSION_STATES } from './session-states';
 import { INBOX_KINDS, LOG_LEVELS } from './vocabulary';
 
 /**
@@ -89,6 +89,10 @@ export const sessionsQuery = agentsQuery.extend({
   state: means(
     'Only sessions in one of these states.',
     z.array(z.enum(SESSION_STATES, { message: `one of ${SESSION_STATES.join(', ')}` })).default([]),
+  ),
+  listed: means(
+    'Only sessions that people find under one of these states: a crashed process under `failed`, and a session that went silent during work under `lost`.',
+    z.array(z.enum(LISTED_STATES, { message: `one of ${LISTED_STATES.join(', ')}` })).default([]),
   ),
 });
 export const inboxQuery = agentsQuery.extend({

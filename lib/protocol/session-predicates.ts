@@ -1,5 +1,5 @@
 import type { SessionSummary } from './read-models';
-import type { SessionState } from './session-states';
+import type { ListedState, SessionState } from './session-states';
 
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
   return observations.process !== undefined;
@@ -36,6 +36,12 @@ export function wentSilent({ state, evidence }: Pick<SessionSummary, 'state' | '
 export function hasCrashed({ state, observations }: Pick<SessionSummary, 'state' | 'observations'>): boolean {
   const exit = observations.process?.value;
   return state === 'exited' && exit !== undefined && (exit.signal !== null || (exit.code ?? 0) !== 0);
+}
+
+/** The state under which people find a session. */
+export function listedStateOf(session: Pick<SessionSummary, 'state' | 'evidence' | 'observations'>): ListedState {
+  if (wentSilent(session)) return 'lost';
+  return hasCrashed(session) ? 'failed' : session.state;
 }
 
 type StateOf = Pick<SessionSummary, 'state' | 'stateSince' | 'evidence' | 'observations'>;

@@ -23,6 +23,16 @@ export const SESSION_STATES = [
 ] as const;
 export type SessionState = (typeof SESSION_STATES)[number];
 
+/**
+ * Session states as people see them: a crashed process counts as `failed` in place of `exited`, and a session that went
+ * silent during work as `lost` in place of `unknown`.
+ */
+export const LISTED_STATES = ['needs-input', 'failed', 'lost', ...SESSION_STATES.slice(2)] as const;
+export type ListedState = SessionState | 'lost';
+
+/** States whose sessions may be listed as another. */
+export const LISTED_AS: Partial<Record<SessionState, ListedState>> = { exited: 'failed', unknown: 'lost' };
+
 /** A zero for each session state. */
 export function noSessions(): Record<SessionState, number> {
   return Object.fromEntries(SESSION_STATES.map((state) => [state, 0])) as Record<SessionState, number>;

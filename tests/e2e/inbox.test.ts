@@ -58,7 +58,10 @@ test('an item links to its subject, shows its claimant to everyone, and stays in
     headers: { authorization: `Bearer ${token}` },
     data: { ids: [item?.id], mark: 'claimed' },
   });
-  for (const page of [mine, theirs]) await page.getByText('Claimed by Ada').waitFor();
+  for (const page of [mine, theirs]) {
+    await page.getByRole('button', { name: /^Seen, snoozed or claimed/, expanded: false }).click();
+    await page.getByText('Claimed by Ada').waitFor();
+  }
   await theirs.getByRole('button', { name: 'Take over: “List the files”' }).click();
   // Both signed in with this machine's own link, so they are the same person.
   for (const page of [mine, theirs]) await page.getByText('Claimed by you').waitFor();
@@ -79,9 +82,7 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'Snooze: “No credit left”' }).getByText('For an hour').waitFor();
   await page.keyboard.press('Enter');
-  await group(theirs, 'Seen, snoozed or claimed')
-    .getByRole('button', { name: /^Seen, snoozed/, expanded: false })
-    .waitFor();
+  await group(theirs, 'Seen, snoozed or claimed').getByText('No credit left').waitFor();
   await page.getByRole('button', { name: 'Wake: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
   await group(theirs, 'Needs you').getByText('No credit left').waitFor();

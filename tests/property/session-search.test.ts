@@ -1,6 +1,7 @@
 import { newSession } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
+import { LISTED_STATES, SESSION_STATES } from '@interlude/protocol/session-states';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sessionToRow } from '@/db/read-model-rows';
@@ -56,9 +57,13 @@ const change = fc.record({
   stateReason: fc.option(words),
   lastText: fc.option(words),
   at: fc.nat(5),
+  /** Last active state of an unknown session, and exit code of an exited one. */
+  last: fc.constantFrom('working' as const, 'idle' as const, undefined),
+  code: fc.constantFrom(0, 1, null),
 });
 const query = fc.record({
   states: fc.uniqueArray(fc.constantFrom(...SESSION_STATES), { maxLength: 3 }),
+  listed: fc.uniqueArray(fc.constantFrom(...LISTED_STATES), { maxLength: 3 }),
   agentId: fc.option(fc.nat(2).map((agent) => `Agent-${agent}`)),
   words: fc
     .array(fc.oneof(fc.constantFrom(...WORDS, 'agent-1', 'gent-', 'eed', 'nothing'), fc.string({ minLength: 1 })), {
@@ -77,10 +82,14 @@ it('a paged search equals a scan of all sessions after any changes', async () =>
         const rows = new Map<string, SessionSummary>();
         await database.writes.run(async (transaction) => {
           await transaction.execute('DELETE FROM sessions');
-          for (const { session, agent, at, ...fields } of changes) {
+          for (const { session, agent, at, last, code, ...fields } of changes) {
             const id = `session ${session}`;
             const agentId = rows.get(id)?.agentId ?? `Agent-${agent}`;
-            const summary = { ...newSession(id, agentId, at).summary, ...fields };
+            const { summary: fresh } = newSession(id, agentId, at);
+            const evidence = last === undefined ? fresh.evidence : { ...fresh.evidence, last };
+            const process = { observedAt: 1, turnId: null, value: { code, signal: null, reason: null } };
+            const observations = { ...fresh.observations, ...(fields.state === 'exited' && { process }) };
+            const summary = { ...fresh, ...fields, evidence, observations };
             rows.set(id, summary);
             await transaction.execute(WRITER.one({ ...sessionToRow(summary), ...REST }));
           }
@@ -100,11 +109,16 @@ it('a paged search equals a scan of all sessions after any changes', async () =>
   );
 });
 
-function passes(row: SessionSummary, { agentId, words }: SessionFilter): boolean {
+function passes(row: SessionSummary, { agentId, listed, words }: SessionFilter): boolean {
   const text = [row.arrangement.name, row.title, row.stateReason, row.lastText, row.id, row.agentId]
     .filter((one) => one !== null)
     .join('\n');
-  return (agentId === null || row.agentId === agentId) && words.every((word) => text.toLowerCase().includes(word));
+  const isListed = listed.length === 0 || listed.includes(listedStateOf(row));
+  return (
+    isListed &&
+    (agentId === null || row.agentId === agentId) &&
+    words.every((word) => text.toLowerCase().includes(word))
+  );
 }
 
 function inListOrder(a: SessionSummary, b: SessionSummary): number {

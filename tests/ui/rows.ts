@@ -231,7 +231,7 @@ export function someCounts(fields: Partial<FleetCounts> = {}): FleetCounts {
     position: '1',
     needsYou: 0,
     inbox: { all: 0, kinds: noItems() },
-    sessions: noSessions(),
+    sessions: { ...noSessions(), lost: 0 },
     agents: 0,
     changesAt: null,
     ...fields,

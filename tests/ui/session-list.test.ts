@@ -206,7 +206,7 @@ describe('the session list', () => {
   });
 
   it('needs new counts after a change of a state, an item or an agent, and after a gap', () => {
-    const counts = someCounts({ position: '3', sessions: { ...NONE, idle: 900 } });
+    const counts = someCounts({ position: '3', sessions: { ...NONE, lost: 0, idle: 900 } });
     const { fleet, now, news } = shown({
       position: '3',
       sessions: [aSession({ id: 'a', updatedPosition: '2' })],
@@ -238,8 +238,8 @@ describe('the session list', () => {
 
   it('ignores counts that are older than those shown', () => {
     const { fleet, now } = shown({ position: '3', sessions: [], next: null, counts: NONE });
-    fleet.putCounts(someCounts({ position: '5', sessions: { ...NONE, idle: 5 } }));
-    fleet.putCounts(someCounts({ position: '4', sessions: { ...NONE, idle: 4 } }));
+    fleet.putCounts(someCounts({ position: '5', sessions: { ...NONE, lost: 0, idle: 5 } }));
+    fleet.putCounts(someCounts({ position: '4', sessions: { ...NONE, lost: 0, idle: 4 } }));
     expect(now().counts.idle).toBe(5);
   });
 

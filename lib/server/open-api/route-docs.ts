@@ -5,7 +5,14 @@ import * as command from '@interlude/protocol/commands';
 import * as envelope from '@interlude/protocol/envelope';
 import { Attachment, Position } from '@interlude/protocol/field-schemas';
 import { FrameData } from '@interlude/protocol/frames';
-import { FleetCounts, InboxList, InboxMarked, WebhookDeliveries, WebhookStatus, WebhookTest } from '@interlude/protocol/inbox';
+import {
+  FleetCounts,
+  InboxList,
+  InboxMarked,
+  WebhookDeliveries,
+  WebhookStatus,
+  WebhookTest,
+} from '@interlude/protocol/inbox';
 import { MAX_TOPICS } from '@interlude/protocol/limits';
 import * as model from '@interlude/protocol/read-models';
 import { Storage } from '@interlude/protocol/storage';

@@ -1,11 +1,12 @@
 import type { FleetCounts } from '@interlude/protocol/inbox';
+import { LISTED_STATES } from '@interlude/protocol/session-states';
 import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import type { Row } from '@libsql/client';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import type { ReadScope } from '@/lib/server/access/request-context';
 import { countListed } from './read-agents';
-import { countsByState, type StateCount } from './read-sessions';
+import { countsByListedState, type ListedCount } from './read-sessions';
 import { query, rawRow, readSnapshot } from './read-snapshot';
 
 /** Maximum number of open items counted. */
@@ -28,20 +29,22 @@ export async function readCounts(view: ReadScope, person: string, now: number): 
     SELECT kind, count(DISTINCT owner) AS owners, NULL AS needing, NULL AS changes_at FROM open GROUP BY kind
     UNION ALL SELECT NULL, count(DISTINCT owner), count(DISTINCT iif(needs_person, owner, NULL)),
       min(iif(snoozed_until > ?1, snoozed_until, NULL)) FROM open`;
-  const { position, found } = await readSnapshot<[Row, number, ...StateCount[]]>(view, [
+  const { position, found } = await readSnapshot<[Row, number, ...ListedCount[]]>(view, [
     query(rawRow, open, now, columnText(person)),
     countListed(agentsIn(view.scope, 'id')),
-    ...countsByState(view),
+    ...countsByListedState(view),
   ]);
   const [inbox, [agents = 0], ...states] = found;
   const kinds = noItems();
+  const sessions = Object.fromEntries(LISTED_STATES.map((state) => [state, 0])) as FleetCounts['sessions'];
+  for (const [state, count] of states.flat()) sessions[state] += count;
   for (const { kind, owners } of inbox) if (kind !== null) kinds[kind as InboxKind] = Number(owners);
   const all = inbox.at(-1);
   return {
     position,
     needsYou: Number(all?.needing ?? 0),
     inbox: { all: Number(all?.owners ?? 0), kinds },
-    sessions: Object.fromEntries(states.flat()) as FleetCounts['sessions'],
+    sessions,
     agents,
     changesAt: all?.changes_at == null ? null : Number(all.changes_at),
   };

@@ -68,14 +68,14 @@ type OfTask = RequestContext<'sessionId' | 'taskId', { query: TaskRunQuery }>;
  * SESSION_STATES.
  */
 export const getSessions = queued(async ({ query }: RequestContext<never, { query: SessionsQuery }>, view) => {
-  const { agent: agentId, state: states, q: words, limit } = query;
-  const isFiltered = states.length > 0 || words.length > 0;
+  const { agent: agentId, state: states, listed, q: words, limit } = query;
+  const isFiltered = states.length > 0 || listed.length > 0 || words.length > 0;
   const after = query.after ?? (agentId === null && !isFiltered ? null : LIST_START);
   if (after === null) return readSessions(view, limit);
   if (agentId !== null && !isFiltered) {
     return readAgentSessions(view, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
   }
-  return searchSessions(view, { after: cursorOf(after, SESSION_STATES), limit }, { agentId, states, words });
+  return searchSessions(view, { after: cursorOf(after, SESSION_STATES), limit }, { agentId, states, listed, words });
 });
 
 export const getSession = direct(({ ids: { sessionId } }: OfSession, view) =>

@@ -3,7 +3,13 @@ import type { Position } from '@interlude/protocol/position';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { listedScope, reachesAgent } from '@interlude/protocol/scope';
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import {
+  LISTED_AS,
+  type ListedState,
+  noSessions,
+  SESSION_STATES,
+  type SessionState,
+} from '@interlude/protocol/session-states';
 import type { Row } from '@libsql/client';
 import { SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
@@ -39,7 +45,11 @@ export async function readSessionPage(
   const { position, counts, states } = await readByState(view, filter, (state, at) =>
     at < from
       ? null
-      : newest([inState(state), ...scopeOf(view), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
+      : newest(
+          [...inState(state, filter), ...scopeOf(view), ...conditionsOf(filter)],
+          at === from ? after : null,
+          limit + 1,
+        ),
   );
   const found = await new Yielder().map(states.flat().slice(0, limit + 1), sessionFromRow);
   return { position, counts, ...pageOf(found, limit, cursorBehind) };
@@ -73,9 +83,13 @@ async function readByState(
   filter: SessionFilter,
   ofEach: (state: SessionState, at: number) => Query<Row> | null,
 ): Promise<{ position: Position; counts: Record<SessionState, number>; states: Row[][] }> {
-  const passing = SESSION_STATES.filter((state) => filter.states.length === 0 || filter.states.includes(state));
+  const passing = SESSION_STATES.filter(
+    (state) => (filter.states.length === 0 || filter.states.includes(state)) && isListed(state, filter.listed),
+  );
   const wanted = passing.map((state) => ofEach(state, SESSION_STATES.indexOf(state))).filter((one) => one !== null);
-  const counted = SESSION_STATES.map((state) => countOf([inState(state), ...scopeOf(view)], conditionsOf(filter)));
+  const counted = SESSION_STATES.map((state) =>
+    countOf([...inState(state, filter), ...scopeOf(view)], conditionsOf(filter)),
+  );
   const { position, found } = await readSnapshot<(number | Row)[]>(view, [...counted, ...wanted]);
   const counts = noSessions();
   for (const [index, state] of SESSION_STATES.entries()) counts[state] = (found[index]?.[0] as number | undefined) ?? 0;
@@ -96,13 +110,20 @@ export async function readAgentSessions(
   return { position, counts, ...agentPageOf(await new Yielder().map(listed, sessionFromRow), limit) };
 }
 
-export type StateCount = [state: SessionState, count: number];
+type StateCount = [state: SessionState, count: number];
+export type ListedCount = [state: ListedState, count: number];
 
-/** Counts of the listed sessions, one query per state. */
-export function countsByState(view: ReadScope): Query<StateCount>[] {
-  return SESSION_STATES.map((state) => {
-    const { toRow, ...counted } = countOf([inState(state), ...scopeOf(view)], []);
-    return { ...counted, toRow: (row): StateCount => [state, toRow(row)] };
+/** Counts of the sessions by the state under which people find them. A state may have two counts. */
+export function countsByListedState(view: ReadScope): Query<ListedCount>[] {
+  const parts: [SessionState, ListedState][] = SESSION_STATES.flatMap((state) => {
+    const other = LISTED_AS[state];
+    const own: [SessionState, ListedState] = [state, state];
+    return other === undefined ? [own] : [own, [state, other]];
+  });
+  return parts.map(([state, listed]) => {
+    const filter = { ...EVERY_SESSION, listed: [listed] };
+    const { toRow, ...counted } = countOf([...inState(state, filter), ...scopeOf(view)], []);
+    return { ...counted, toRow: (row): ListedCount => [listed, toRow(row)] };
   });
 }
 
@@ -136,16 +157,30 @@ export function ofAgent(
 export interface SessionFilter {
   /** Matches any of these states; all if empty. */
   states: readonly SessionState[];
+  /** Matches any of these; all if empty. */
+  listed: readonly ListedState[];
   agentId: string | null;
   /** In lower case. */
   words: readonly string[];
 }
 
-const EVERY_SESSION: SessionFilter = { states: [], agentId: null, words: [] };
+const EVERY_SESSION: SessionFilter = { states: [], listed: [], agentId: null, words: [] };
 
 const scopeOf = ({ scope }: Pick<ReadScope, 'scope'>): Condition[] =>
   listedScope(scope).kind === 'everything' ? [] : [{ sql: listedSessionsIn(scope), args: [] }];
-const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [state] });
+function inState(state: SessionState, { listed }: Pick<SessionFilter, 'listed'>): Condition[] {
+  const condition = { sql: 'state = ?', args: [state] };
+  const other = LISTED_AS[state];
+  const [hasOwn, hasOther] = [listed.includes(state), other !== undefined && listed.includes(other)];
+  if (listed.length === 0 || (hasOwn && (hasOther || other === undefined))) return [condition];
+  if (hasOther) return [condition, { sql: 'listed_as = ?', args: [other] }];
+  return [condition, { sql: hasOwn ? 'listed_as IS NULL' : 'FALSE', args: [] }];
+}
+
+/** True if sessions in a state may be listed under one of the wanted states. */
+function isListed(state: SessionState, listed: readonly ListedState[]): boolean {
+  return listed.length === 0 || [state, LISTED_AS[state]].some((one) => one !== undefined && listed.includes(one));
+}
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
 
 /**

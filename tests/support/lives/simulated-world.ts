@@ -45,7 +45,7 @@ const MOST_MS = 30_000;
 const MOST_TOGETHER_MS = 15_000;
 /** Extra observation time: a late runner must not revive a stale state. */
 const WATCHED_ON_MS = 3_000;
-const AT_WORK: SessionFilter = { states: ['working', 'waiting-on-background'], agentId: null, words: [] };
+const AT_WORK: SessionFilter = { states: ['working', 'waiting-on-background'], listed: [], agentId: null, words: [] };
 
 /** A false statement of a page about a life. */
 interface FalseStatement {
