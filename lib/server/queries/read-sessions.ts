@@ -173,7 +173,7 @@ function inState(state: SessionState, { listed }: Pick<SessionFilter, 'listed'>)
   const other = LISTED_AS[state];
   const [hasOwn, hasOther] = [listed.includes(state), other !== undefined && listed.includes(other)];
   if (listed.length === 0 || (hasOwn && (hasOther || other === undefined))) return [condition];
-  if (hasOther) return [condition, { sql: 'listed_as = ?', args: [other] }];
+  if (other !== undefined && hasOther) return [condition, { sql: 'listed_as = ?', args: [other] }];
   return [condition, { sql: hasOwn ? 'listed_as IS NULL' : 'FALSE', args: [] }];
 }
 
