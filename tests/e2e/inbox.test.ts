@@ -59,6 +59,7 @@ test('an item links to its subject, shows its claimant to everyone, and stays in
     data: { ids: [item?.id], mark: 'claimed' },
   });
   for (const page of [mine, theirs]) {
+    await page.mouse.move(0, 0);
     await page.getByRole('button', { name: /^Seen, snoozed or claimed/, expanded: false }).click();
     await page.getByText('Claimed by Ada').waitFor();
   }
