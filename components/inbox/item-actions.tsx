@@ -9,8 +9,8 @@ import { useAllowable } from '@/components/requests/request-board';
 import { useServerNow } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { OVERLAY } from '@/components/ui/in-view';
+import { LazyPopover } from '@/components/ui/lazy-popover';
 import { SettledButton } from '@/components/ui/misclick-guard';
-import { ButtonPopover } from '@/components/ui/popover';
 import { nameText } from '@/components/ui/verbatim';
 import { itemTitle } from './inbox-labels';
 import { hasRequest, type RequestedItem } from './item-request';
@@ -103,23 +103,27 @@ function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (until: numb
       >
         Snooze
       </button>
-      {isOpen && (
-        <ButtonPopover label={`Snooze: ${about}`} button={button} onClose={() => setOpen(false)} className="w-44 py-1">
-          {Object.entries(untils).map(([words, until]) => (
-            <button
-              key={words}
-              type="button"
-              onClick={() => {
-                setOpen(false);
-                onSnooze(until());
-              }}
-              className="flex h-7 w-full items-center px-3 text-left text-ink-2 text-xs -outline-offset-2 hover:bg-raised hover:text-ink"
-            >
-              {words}
-            </button>
-          ))}
-        </ButtonPopover>
-      )}
+      <LazyPopover
+        isOpen={isOpen}
+        label={`Snooze: ${about}`}
+        button={button}
+        onClose={() => setOpen(false)}
+        className="w-44 py-1"
+      >
+        {Object.entries(untils).map(([words, until]) => (
+          <button
+            key={words}
+            type="button"
+            onClick={() => {
+              setOpen(false);
+              onSnooze(until());
+            }}
+            className="flex h-7 w-full items-center px-3 text-left text-ink-2 text-xs -outline-offset-2 hover:bg-raised hover:text-ink"
+          >
+            {words}
+          </button>
+        ))}
+      </LazyPopover>
     </>
   );
 }

@@ -6,15 +6,14 @@ import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 import { useQuery } from '@tanstack/react-query';
 import { clsx } from 'clsx';
 import { ChevronDown, Download, SlidersHorizontal } from 'lucide';
-import { Popover, RadioGroup } from 'radix-ui';
-import type { ReactNode, RefObject } from 'react';
+import { type KeyboardEvent, type ReactNode, type RefObject, useRef, useState } from 'react';
 import { fetchJson, RequestError } from '@/components/live/fetch-json';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { formatBinaryBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
+import { LazyPopover } from '@/components/ui/lazy-popover';
 import { Name } from '@/components/ui/name';
-import { PopoverPanel } from '@/components/ui/popover';
 import { nameText } from '@/components/ui/verbatim';
 import { LEVEL_COLOUR, plainLine } from './log-format';
 import { type LogQuery, paramsFromQuery } from './log-query';
@@ -138,27 +137,26 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
   const lowest = LOG_LEVELS[0];
   const current = level ?? lowest;
   const choose = (value: LogLevel) => onLevel(value === lowest ? null : value);
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    const step = DIRECTIONS[event.key];
+    if (step === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    const radios = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="radio"]')];
+    const to = (radios.indexOf(event.target as HTMLElement) + step) % radios.length;
+    radios.at(to)?.focus();
+    choose(LOG_LEVELS.at(to) ?? lowest);
+  };
   return (
-    <RadioGroup.Root
-      aria-label="Show level"
-      value={current}
-      onValueChange={(value) => choose(value as LogLevel)}
-      onKeyDownCapture={(event) => {
-        const step = DIRECTIONS[event.key];
-        if (step === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-        // The radio group moves the focus in a timer, when the reader may already be elsewhere.
-        event.preventDefault();
-        const radios = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="radio"]')];
-        const to = (radios.indexOf(event.target as HTMLElement) + step) % radios.length;
-        radios.at(to)?.focus();
-        choose(LOG_LEVELS.at(to) ?? lowest);
-      }}
-      className="-ml-1.5 flex shrink-0 items-center"
-    >
+    <div role="radiogroup" aria-label="Show level" onKeyDown={onKeyDown} className="-ml-1.5 flex shrink-0 items-center">
       {LOG_LEVELS.map((one, index) => (
-        <RadioGroup.Item
+        // biome-ignore lint/a11y/useSemanticElements: a native radio can't be struck through
+        <button
           key={one}
-          value={one}
+          type="button"
+          role="radio"
+          aria-checked={one === current}
+          tabIndex={one === current ? 0 : -1}
+          onClick={() => choose(one)}
           title={index === 0 ? 'Every line (1)' : `${one} and above (${index + 1})`}
           className={clsx(
             'h-6 border-b-2 px-1.5 hover:text-ink',
@@ -167,9 +165,9 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
           )}
         >
           {one}
-        </RadioGroup.Item>
+        </button>
       ))}
-    </RadioGroup.Root>
+    </div>
   );
 }
 
@@ -374,13 +372,23 @@ function FilterPopover(props: {
   children: ReactNode;
 }) {
   const { label, chosen, onOpen, icon, align = 'start', children } = props;
+  const button = useRef<HTMLButtonElement>(null);
+  const [isOpen, setOpen] = useState(false);
   return (
-    <Popover.Root onOpenChange={(open) => open && onOpen?.()}>
-      <Popover.Trigger
+    <>
+      <button
+        ref={button}
+        type="button"
         aria-label={chosen === null ? label : `${label}: ${nameText(chosen)}`}
+        aria-haspopup="dialog"
+        aria-expanded={isOpen}
         title={icon === undefined ? undefined : label}
+        onClick={() => {
+          if (!isOpen) onOpen?.();
+          setOpen(!isOpen);
+        }}
         className={clsx(
-          'hit flex max-w-[24ch] items-center gap-1 hover:text-ink data-[state=open]:text-ink',
+          'hit flex max-w-[24ch] items-center gap-1 hover:text-ink aria-expanded:text-ink',
           chosen === null ? 'text-ink-3' : 'text-ink',
         )}
       >
@@ -392,10 +400,17 @@ function FilterPopover(props: {
             <Icon of={ChevronDown} size={12} className="shrink-0" />
           </>
         )}
-      </Popover.Trigger>
-      <PopoverPanel align={align} aria-label={label} className="w-[min(300px,calc(100vw-24px))] px-3 py-2 text-xs">
+      </button>
+      <LazyPopover
+        isOpen={isOpen}
+        label={label}
+        button={button}
+        onClose={() => setOpen(false)}
+        align={align}
+        className="w-[min(300px,calc(100vw-24px))] px-3 py-2 text-xs"
+      >
         {children}
-      </PopoverPanel>
-    </Popover.Root>
+      </LazyPopover>
+    </>
   );
 }

@@ -7,7 +7,7 @@ import { OVERLAY } from './in-view';
 import { useOpenDialog } from './shortcuts/use-shortcuts';
 
 /** Popover content. Esc closes it and does not propagate. */
-export function PopoverPanel({ className, onCloseAutoFocus, ...props }: ComponentProps<typeof Popover.Content>) {
+function PopoverPanel({ className, onCloseAutoFocus, ...props }: ComponentProps<typeof Popover.Content>) {
   return (
     <Popover.Portal>
       <Panel
@@ -41,16 +41,17 @@ export function ButtonPopover(props: {
   label: string;
   button: RefObject<HTMLElement | null>;
   onClose: () => void;
+  align?: 'start' | 'end';
   className?: string;
   children: ReactNode;
 }) {
-  const { label, button, onClose, className = 'w-[min(420px,calc(100vw-24px))] py-1', children } = props;
+  const { label, button, onClose, align = 'start', className, children } = props;
   const leftByPress = useRef(false);
   return (
     <Popover.Root open onOpenChange={(open) => !open && onClose()}>
       <Popover.Anchor virtualRef={button as RefObject<HTMLElement>} />
       <PopoverPanel
-        align="start"
+        align={align}
         aria-label={label}
         onInteractOutside={(event) => {
           // The button's own handler closes the popover.
@@ -61,7 +62,7 @@ export function ButtonPopover(props: {
           event.preventDefault();
           if (!leftByPress.current) button.current?.focus();
         }}
-        className={className}
+        className={className ?? 'w-[min(420px,calc(100vw-24px))] py-1'}
       >
         {children}
       </PopoverPanel>
