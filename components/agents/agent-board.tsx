@@ -12,7 +12,7 @@ import { useHydrated } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
@@ -20,8 +20,9 @@ import { BoardSorter, SORT_WORD } from './board-columns';
 import { BoardFilter, boardParams, isOnBoard, UNFILTERED_BOARD, useBoardQuery } from './board-filter';
 import { BoardHead, BoardSort } from './board-head';
 import { BoardRows } from './board-rows';
-import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
+
+const selectionCode = new CodeOnDemand(async () => (await import('./selection-bar')).SelectionBar);
 
 /** All agents of this server with their state, host, pending replies and missing records. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
@@ -76,6 +77,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
     const shown = rows.filter((agent) => isOnBoard(agent, deferred));
     return [{ name: 'agents', ids: sorter.sort(shown, deferred) }];
   }, [rows, deferred, sorter]);
+  usePreload(selectionCode);
   const held = useHeldOrder(box, order, `${next} ${boardParams(deferred)}`);
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
@@ -131,11 +133,15 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
         />
       )}
       {chosen.length > 0 && (
-        <SelectionBar
-          agents={chosen}
-          total={agents.length}
-          onAll={() => selectOnly(agents.map(({ id }) => id))}
-          onNone={() => selectOnly([])}
+        <OnDemand
+          code={selectionCode}
+          name="The bar for selected agents"
+          props={{
+            agents: chosen,
+            total: agents.length,
+            onAll: () => selectOnly(agents.map(({ id }) => id)),
+            onNone: () => selectOnly([]),
+          }}
         />
       )}
     </div>
