@@ -68,7 +68,7 @@ test('an item links to its subject, shows its claimant to everyone, and stays in
   for (const page of [mine, theirs]) await page.getByText('Claimed by you').waitFor();
   await agent.write('asks', [requestResolved('q1', 'allowed')]);
   for (const page of [mine, theirs]) {
-    await rows(page).first().getByText('Done').waitFor();
+    await rows(page).getByText('Done').waitFor();
     await page.mouse.move(0, 0);
     await requestLink.waitFor({ state: 'detached' });
   }
