@@ -1,5 +1,5 @@
 import { noneTurn } from '@interlude/protocol/projections/placement';
-import type { TranscriptState } from '@interlude/protocol/projections/transcript';
+import type { TranscriptState } from '@interlude/protocol/projections/transcript-state';
 import type { MessageItem, Turn } from '@interlude/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
 

@@ -24,7 +24,7 @@ import { TaskOutcome } from './task-outcome';
 import { TaskStop, TaskWake } from './task-stop';
 import { TaskSummary } from './task-summary';
 import { isBoilerplate, taskAnchor } from './task-words';
-import { useTaskDetail } from './use-tasks';
+import { useTaskDetail } from './use-task-detail';
 
 const wakeCode = new CodeOnDemand(async () => (await import('./wake-here')).WakeHere);
 const outputCode = new CodeOnDemand(async () => (await import('./task-output')).TaskOutputPart);

@@ -18,7 +18,7 @@ import { quoted } from '@/components/ui/verbatim';
 import { ErrorText } from '@/components/ui/verbatim-text';
 import { endOfOutput } from './output-rows';
 import { OutputText } from './output-text';
-import { pathOf } from './use-tasks';
+import { pathOf } from './use-task-detail';
 
 /** The part shown until the reader opens the whole output. */
 const TAIL = { lines: 8, characters: 960 };

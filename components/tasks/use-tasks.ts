@@ -1,16 +1,12 @@
 'use client';
 
 import type { Position } from '@interlude/protocol/position';
-import { foldTaskItems } from '@interlude/protocol/projections/transcript';
-import type { Task, TaskDetail, TaskList } from '@interlude/protocol/read-models';
+import type { Task, TaskList } from '@interlude/protocol/read-models';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
-import { FoldedSnapshot } from '@/components/live/folded-snapshot';
-import { entriesOf } from '@/components/live/row-frame';
 import type { ShownList } from '@/components/live/row-table';
 import { applyUnlessReset, fleetQueryKey, useFleet, useFleetQuery, useFleetStores } from '@/components/live/use-fleet';
-import { useFolded } from '@/components/live/use-folded';
 
 const NONE: ShownList<Task> = { rows: [], next: null, count: 0 };
 
@@ -50,24 +46,4 @@ export function useTasksAfterRemoval(sessionId: string, removedUpTo: Position | 
 
 function readTasks(sessionId: string, signal: AbortSignal): Promise<TaskList> {
   return fetchJson<TaskList>(`/sessions/${encodeURIComponent(sessionId)}/tasks`, signal);
-}
-
-/** A subagent's items, kept current while they are shown. */
-export function useTaskDetail(task: Task) {
-  const path = pathOf(task, '');
-  return useFolded(
-    ['task', path],
-    `session:${task.sessionId}`,
-    () =>
-      new FoldedSnapshot<TaskDetail>({
-        read: (signal) => fetchJson(path, signal),
-        fold: (detail, frames) => ({ ...detail, items: foldTaskItems(detail.items, task.id, entriesOf(frames)) }),
-      }),
-  );
-}
-
-/** API path of a task run. */
-export function pathOf({ id, runId, sessionId }: Task, what: '' | '/output'): string {
-  const run = runId === null ? '' : `?runId=${encodeURIComponent(runId)}`;
-  return `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(id)}${what}${run}`;
 }

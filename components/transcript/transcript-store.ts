@@ -4,16 +4,14 @@ import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/pos
 import {
   abandonOlder,
   awaitOlder,
-  foldTranscript,
-  prependTurns,
   type TranscriptState,
   transcriptFromPage,
-} from '@interlude/protocol/projections/transcript';
+} from '@interlude/protocol/projections/transcript-state';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { useEffect } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
-import { entriesOf } from '@/components/live/row-frame';
+import { entriesOf, type RowFrame } from '@/components/live/row-frame';
 import { useFolded, useSelected } from '@/components/live/use-folded';
 import { FIRST_PAGE } from './first-page';
 
@@ -32,27 +30,40 @@ const OLDER_PAGE = 60;
 const SEEK_PAGE = 200;
 const IDLE = { isLoading: false, error: null };
 
+type Projections = typeof import('@interlude/protocol/projections/transcript');
+let projections: Projections | undefined;
+
+/** Loads the code that live events and older turns need. The newest page is shown without it. */
+export async function loadProjections(): Promise<Projections> {
+  projections ??= await import('@interlude/protocol/projections/transcript');
+  return projections;
+}
+
 /** A session's transcript as far as it is loaded, kept current. Loads older turns on demand. */
 export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
   readonly #readOlder: (before: string, limit: number) => Promise<TranscriptPage>;
   #older: { isLoading: boolean; error: Error | null } = IDLE;
   #loading: Promise<boolean> | null = null;
+  /** Frames that wait for the projections. */
+  #early: RowFrame[] = [];
 
   constructor(sessionId: string, initial: TranscriptPage | null, readPage: ReadPage = fetchPage) {
     // The oldest turn ever shown. A lagging server's snapshot may lack it, but the next snapshot must still reach it.
     let reach: Position | undefined;
     super({
       initial: initial === null ? undefined : transcriptFromPage(initial),
-      read: (signal, shown) =>
-        readBackTo(
+      read: async (signal, shown) => {
+        const state = readBackTo(
           (before, limit) => readPage(sessionId, { ...before, limit }, signal),
           () => {
             const from = shown()?.from;
             if (from && (!reach || comparePositions(from, reach) < 0)) reach = from;
             return reach;
           },
-        ),
-      fold: (state, frames) => foldTranscript(state, entriesOf(frames)),
+        );
+        return (await Promise.all([state, loadProjections()]))[0];
+      },
+      fold: (state, frames) => (projections as Projections).foldTranscript(state, entriesOf(frames)),
     });
     this.#readOlder = (before, limit) => readPage(sessionId, { before, limit });
   }
@@ -60,6 +71,19 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
   /** State of loading older turns. */
   get older() {
     return this.#older;
+  }
+
+  override applyFrames(frames: readonly RowFrame[]): void {
+    if (projections !== undefined && this.#early.length === 0) {
+      super.applyFrames(frames);
+      return;
+    }
+    this.#early.push(...frames);
+    // After a failure, the next frames try again.
+    loadProjections().then(
+      () => super.applyFrames(this.#early.splice(0)),
+      () => {},
+    );
   }
 
   /** @throws also if a concurrent change made the result incomplete */
@@ -93,7 +117,7 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
     this.set(awaitOlder(this.value));
     try {
       const known = this.position ?? ORIGIN;
-      const page = await this.#readOlder(from, limit);
+      const [{ prependTurns }, page] = await Promise.all([loadProjections(), this.#readOlder(from, limit)]);
       const longer = prependTurns(this.value, notBefore(known, page));
       this.#older = IDLE;
       this.set(longer);
@@ -121,7 +145,7 @@ async function readBackTo(
     const { from, hasMore } = state;
     const goal = oldestShown();
     if (!goal || !from || !hasMore || comparePositions(from, goal) <= 0) return state;
-    const page = await read({ before: from }, SEEK_PAGE);
+    const [{ prependTurns }, page] = await Promise.all([loadProjections(), read({ before: from }, SEEK_PAGE)]);
     state = prependTurns(awaitOlder(state), notBefore(state.position, page));
   }
 }
@@ -139,6 +163,7 @@ export function useTranscript(sessionId: string, initial: TranscriptPage | null)
     `session:${sessionId}`,
     () => new TranscriptStore(sessionId, initial),
   );
+  useEffect(() => void loadProjections().catch(() => {}), []);
   // An event moved an item out of a turn that is not loaded. Only the server knows the item.
   const isIncomplete = useSelected(transcript.store, ({ value }) => value?.incomplete ?? false);
   const { refetch } = transcript.query;

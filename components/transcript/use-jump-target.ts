@@ -1,6 +1,6 @@
 'use client';
 
-import type { TranscriptState } from '@interlude/protocol/projections/transcript';
+import type { TranscriptState } from '@interlude/protocol/projections/transcript-state';
 import type { Turn } from '@interlude/protocol/read-models';
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { setAddressAnchor, useAddressAnchor } from '@/components/ui/jump';
