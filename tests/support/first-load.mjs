@@ -9,6 +9,9 @@ const KB = 1_000;
 const MOST_BYTES = new Map([
   ['/', 180 * KB],
   ['/sessions/[sessionId]', 220 * KB],
+  ['/agents/[agentId]/logs', 220 * KB],
+  ['/inbox', 197 * KB],
+  ['/agents', 197 * KB],
 ]);
 
 /**
