@@ -254,7 +254,7 @@ const MAY_BESIDES = {
   'components/inbox/notices.ts': ['lib/protocol/redaction'],
   'components/inbox': ['components/sessions', 'components/requests', 'components/obligations', 'components/tasks'],
   'components/tasks': ['components/sessions'],
-  'components/transcript': ['components/sessions'],
+  'components/transcript': ['components/sessions', 'components/requests'],
 };
 
 /**

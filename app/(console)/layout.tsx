@@ -19,7 +19,7 @@ export default async function ConsoleLayout({ children }: { children: ReactNode 
   const mayAct = may(principal, 'act');
   const { sessions, counts } = await readInTurn(async (scope) => ({
     sessions: await readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }),
-    counts: await readCounts(scope, inboxPerson(principal).id, Date.now()),
+    counts: await readCounts(scope, inboxPerson(principal).id),
   }));
   return (
     <PagePerson id={principal.id}>

@@ -1,7 +1,7 @@
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { useMemo } from 'react';
+import { inputParts, inputSize } from '@/components/requests/input-parts';
 import { RequestCard } from '@/components/requests/request-card';
-import { inputParts, inputSize } from '@/components/transcript/input-parts';
 import { InputParts } from '@/components/transcript/tool-input';
 
 /** A request with its tool input, as the transcript shows it. */

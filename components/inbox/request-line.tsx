@@ -1,8 +1,8 @@
 'use client';
 
 import { type RefObject, useCallback, useMemo } from 'react';
+import { inputParts } from '@/components/requests/input-parts';
 import { useSeenInFull } from '@/components/requests/request-input';
-import { inputParts } from '@/components/transcript/input-parts';
 import { Name, Words } from '@/components/ui/name';
 import { itemTitle } from './inbox-labels';
 import type { RequestedItem } from './item-request';

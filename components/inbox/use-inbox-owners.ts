@@ -88,11 +88,7 @@ function ownerId({ agentId, sessionId }: InboxItem): string {
 }
 
 /** @param kinds shown kinds, separated by blanks; items of other kinds follow */
-export function ownersOf(
-  items: readonly InboxItem[],
-  needing: ReadonlySet<string>,
-  kinds: string,
-): Map<string, InboxOwner> {
+function ownersOf(items: readonly InboxItem[], needing: ReadonlySet<string>, kinds: string): Map<string, InboxOwner> {
   const byOwner = new Map<string, InboxItem[]>();
   for (const item of items) byOwner.set(ownerId(item), [...(byOwner.get(ownerId(item)) ?? []), item]);
   const wanted = new Set(kinds === '' ? INBOX_KINDS : kinds.split(' '));

@@ -1,11 +1,11 @@
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
+import { asWritten, type InputPart, inputParts } from '@/components/requests/input-parts';
 import { Name } from '@/components/ui/name';
 import type { VerbatimPage } from '@/components/ui/verbatim-text';
 import { firstPages, VerbatimText } from '@/components/ui/verbatim-text';
 import { diffOf, editsOf } from './edits';
-import { asWritten, type InputPart, inputParts } from './input-parts';
 import { ToolDiff } from './tool-diff';
 import { ToolTodos } from './tool-todos';
 import { todosOf } from './tool-words';

@@ -10,8 +10,8 @@ const MOST_BYTES = new Map([
   ['/', 180 * KB],
   ['/sessions/[sessionId]', 220 * KB],
   ['/agents/[agentId]/logs', 220 * KB],
-  ['/inbox', 197 * KB],
-  ['/agents', 197 * KB],
+  ['/inbox', 210 * KB],
+  ['/agents', 210 * KB],
 ]);
 
 /**

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { inputParts } from '@/components/transcript/input-parts';
+import { inputParts } from '@/components/requests/input-parts';
 import { ToolInput } from '@/components/transcript/tool-input';
 import { Name } from '@/components/ui/name';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';

@@ -22,7 +22,7 @@ const NEEDS_PERSON = `(seen_at IS NULL AND ifnull(snoozed_until, 0) <= ?1
  * @param person `InboxPerson.id` of the reader
  * @param now epoch milliseconds
  */
-export async function readCounts(view: ReadScope, person: string, now: number): Promise<FleetCounts> {
+export async function readCounts(view: ReadScope, person: string, now = Date.now()): Promise<FleetCounts> {
   const open = `WITH open AS MATERIALIZED (
       SELECT kind, ifnull('s' || session_id, 'a' || agent_id) AS owner, ${NEEDS_PERSON} AS needs_person, snoozed_until
       FROM inbox WHERE done_at IS NULL AND ${sessionsIn(view.scope, 'session_id')} LIMIT ${MAX_ITEMS})
