@@ -83,7 +83,7 @@ async function start() {
   const redirect = pages === url ? '' : `  Browsers on this machine are redirected to ${pages}\n`;
   printLine(`\n  Interlude is at ${url}\n${signIn}\n${redirect}`);
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
-  const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
+  const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }, token) : null;
   // a container has no shell to run these commands in
   const next = isPacked && !isInstalled ? '' : nextCommands();
   printLine(endDemo ? '  The demo fleet is running. Press Ctrl-C to stop both.\n' : next);
@@ -161,9 +161,10 @@ const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
  * ends with this process, because that closes the IPC channel.
  *
  * @param {NodeJS.ProcessEnv} env
+ * @param {string} ownerToken sent in a message, because other processes can read the environment
  * @returns {() => Promise<void>} stops the demo; resolves once its sessions are closed
  */
-function startDemoFleet(env) {
+function startDemoFleet(env, ownerToken) {
   let ended = false;
   let failures = 0;
   /** @type {import('node:child_process').ChildProcess | null} */
@@ -172,6 +173,7 @@ function startDemoFleet(env) {
     if (ended) return;
     const startedAt = Date.now();
     child = fork(program, ['demo'], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    child.send({ ownerToken }, () => undefined);
     child.once('error', (error) => process.stderr.write(`interlude: can't start the demo fleet: ${error.message}\n`));
     child.once('exit', (code) => {
       if (ended || code === 0) return;

@@ -27,16 +27,16 @@ test('the demo’s agent asks, runs, wakes and handles a denial when the Agent S
 
   const asked = await askForTests(stage);
   await operator.answer(asked.id, { behavior: 'deny', digest: asked.digest });
-  await operator.finished(3);
+  await operator.finished(4);
   await operator.send('Ask me a question');
   const question = await operator.until('a question', (turns) =>
     requests(turns).find(({ outcome, requestKind }) => outcome === null && requestKind === 'question'),
   );
   await operator.answer(question.id, { answers: { Colour: 'Red' }, digest: question.digest });
-  const turns = await operator.finished(4);
+  const turns = await operator.finished(5);
   const real = turns.filter(({ kind }) => kind !== 'none');
-  expect(assistantText(real[2])).toContain('You said no, so I have not run anything.');
-  expect(assistantText(real[3])).toContain('Red it is.');
+  expect(assistantText(real[3])).toContain('You said no, so I have not run anything.');
+  expect(assistantText(real[4])).toContain('Red it is.');
   expect(await operator.tasks()).toHaveLength(1);
   await stage.close();
   expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
@@ -53,8 +53,8 @@ test('the demo’s agent answers the first message, not Claude Code’s system i
     dataDir: join(home, 'data'),
   });
   await operator.send('Hello, @CLAUDE.md');
-  const turns = await operator.finished(1);
-  expect(assistantText(turns.find(({ kind }) => kind !== 'none'))).toContain('I have read that.');
+  const turns = await operator.finished(2);
+  expect(assistantText(turns.findLast(({ kind }) => kind !== 'none'))).toContain('I have read that.');
   expect(await operator.tasks()).toEqual([]);
   await killSession(assistant.sessionId);
 });

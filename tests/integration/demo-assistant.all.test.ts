@@ -20,19 +20,19 @@ test('the demo’s agent stops at a request when interrupted, and does not wake 
   const { operator } = stage;
   await askForTests(stage);
   await operator.interrupt();
-  const broken = await operator.finished(1);
-  expect(broken[0]?.state).toBe('interrupted');
+  const broken = await operator.finished(2);
+  expect(broken[1]?.state).toBe('interrupted');
   expect(requests(broken)).toMatchObject([{ outcome: 'cancelled' }]);
 
   const again = await askForTests(stage);
   await operator.answer(again.id, { behavior: 'allow', digest: again.digest });
-  await operator.finished(2);
+  await operator.finished(3);
   const [task] = await operator.tasks();
   await operator.stop(task?.id ?? '');
   await expect.poll(async () => (await operator.tasks())[0]?.status).toBe('stopped');
   await operator.send('Hello');
-  const turns = await operator.finished(3);
-  expect(turns.filter(({ kind }) => kind !== 'none').map(({ kind }) => kind)).toEqual(['user', 'user', 'user']);
+  const turns = await operator.finished(4);
+  expect(turns.map(({ kind }) => kind)).toEqual(['user', 'user', 'user', 'user']);
 });
 
 test('the demo resumes its agent’s session after a kill in mid-turn, and shows no work', async () => {

@@ -30,8 +30,8 @@ test('the demo’s agent runs nothing when denied, and says so', async () => {
   const kinds = (await operator.turns()).at(-1)?.items.map(({ kind }) => kind);
   expect(kinds).toEqual(['message', 'message', 'tool-call', 'request']);
   await operator.answer(request.id, { behavior: 'deny', digest: request.digest });
-  const turns = await operator.finished(1);
-  expect(assistantText(turns[0])).toContain('You said no, so I have not run anything.');
+  const turns = await operator.finished(2);
+  expect(assistantText(turns[1])).toContain('You said no, so I have not run anything.');
   expect(requests(turns)).toMatchObject([{ outcome: 'denied' }]);
   expect(await operator.tasks()).toEqual([]);
 });
@@ -42,8 +42,8 @@ test('the demo’s agent runs only the command that it asked for, for any allowe
   const { id, digest } = await askForTests(stage);
   const file = join(dataDir, 'not-mine');
   await operator.answer(id, { behavior: 'allow', digest, updatedInput: { command: `echo > '${file}'` } });
-  const turns = await operator.finished(1);
-  expect(assistantText(turns[0])).toContain('I run only what I asked for');
+  const turns = await operator.finished(2);
+  expect(assistantText(turns[1])).toContain('I run only what I asked for');
   expect(await operator.tasks()).toEqual([]);
   expect(existsSync(file)).toBe(false);
 });
@@ -56,9 +56,9 @@ test('the demo’s agent accepts the answer to a question, and answers anything 
   );
   expect(question.requestKind).toBe('question');
   await operator.answer(question.id, { answers: { Colour: 'Blue' }, digest: question.digest });
-  await operator.finished(1);
+  await operator.finished(2);
   await operator.send('<img src=x onerror=alert(1)> What is the meaning of life?');
-  const turns = await operator.finished(2);
+  const turns = (await operator.finished(3)).slice(1);
   expect(assistantText(turns[0])).toContain('Blue it is.');
   expect(assistantText(turns[1])).toContain('I am scripted');
   expect(assistantText(turns[1])).not.toContain('<img');
@@ -70,7 +70,7 @@ test('the demo’s agent is interrupted, without a failed turn or session, when 
   await askForTests(stage);
   await stage.close();
   const turns = await stage.operator.turns();
-  expect(turns.find(({ kind }) => kind === 'user')).toMatchObject({ state: 'interrupted', error: null });
+  expect(turns.findLast(({ kind }) => kind === 'user')).toMatchObject({ state: 'interrupted', error: null });
   expect(requests(turns)).toMatchObject([{ outcome: 'cancelled' }]);
   expect(await stage.operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
 });

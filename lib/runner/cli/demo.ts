@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import { interludeCommand, resolveOwnFolder } from '../host/own-program.mjs';
 import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
@@ -27,13 +28,16 @@ import { openDataDir, pagesUrl, serverEndpoint, tokenAdvice, tokenSource } from 
 import { startAssistant } from './demo/assistant';
 import { ASSISTANT } from './demo/assistant-script';
 import { type DemoAgent, DemoSource, FLEET, RestLimiter } from './demo/demo-source';
+import { DemoTidier } from './demo/demo-tidier';
 import { type Recording, readRecording } from './recording';
 
 const HELP = `Usage: ${interludeCommand(['demo'])} [options]
 
-Runs demo agents until stopped. ${FLEET.length} of them replay recordings of real Claude Code runs, one session after the other, through
+Runs demo agents until stopped. ${FLEET.length} of them replay recordings of real Claude Code runs, one after the other, through
 adapter, outbox and HTTP like every agent. One more, ${ASSISTANT}, answers what you write and runs what you allow. It is
 scripted and needs no API key: Claude Code with a scripted model if the Agent SDK is installed, else a built-in agent.
+Each agent has one session, also after a restart. At the end, with the owner's token, the demo archives the sessions
+that you have not written to, pinned or renamed, and retires its agents.
 
   --speed N        play N times as fast as recorded; default 1
   --url URL        the dashboard; default: INTERLUDE_URL, else the one on this machine
@@ -55,7 +59,15 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
   process.once('disconnect', () => stop.abort());
   if (process.connected === false) stop.abort();
   const redactor = new Redactor();
-  const endpoint = serverEndpoint(server, env, (token) => redactor.addSecret(token));
+  const secret = (token: string | undefined) => redactor.addSecret(token);
+  const endpoint = serverEndpoint(server, env, secret);
+  const tidier = new DemoTidier(serverEndpoint(server, env, secret, 'owner'));
+  // The launcher may have the owner's token from its environment. Not passed as a variable, so that no agent reads it.
+  process.once('message', (message) => {
+    const token = textOf(fieldsOf(message).ownerToken);
+    secret(token ?? undefined);
+    if (token !== null) tidier.useToken(token);
+  });
   const notices = new TroubleNotices(
     'the demo continues, and unsent records are sent later',
     tokenAdvice(tokenSource(server, env)),
@@ -95,6 +107,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
       return host;
     };
     const hosts = await Promise.all(FLEET.map(start));
+    void tidier.begin(sessionId);
     const { url } = await endpoint();
     printNotice(
       `${FLEET.length + 1} agents are running; press Ctrl-C to stop them. One of them answers: ${await pagesUrl(url, env)}/sessions/${sessionId}`,
@@ -108,6 +121,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
     throw new CliError(EXIT.failed, `a demo is already running as process ${error.pid}; stop it first`);
   } finally {
     await Promise.allSettled(closing.map((close) => close()));
+    if (closing.length > FLEET.length) await tidier.end();
     release();
   }
 }

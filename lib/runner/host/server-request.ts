@@ -7,7 +7,7 @@ import { API_BASE } from '@interlude/protocol/version';
 export type Endpoint = () => Promise<{ url: string; token: string | undefined }>;
 
 interface ServerRequest {
-  method?: 'POST' | 'DELETE';
+  method?: 'POST' | 'PUT' | 'DELETE';
   headers?: Record<string, string>;
   body?: string | Uint8Array<ArrayBuffer>;
   signal: AbortSignal;

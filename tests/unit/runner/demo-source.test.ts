@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { FLEET, RestLimiter, restAfter } from '@interlude/runner/cli/demo/demo-source';
-import { readRecording } from '@interlude/runner/cli/recording';
+import { DemoSource, FLEET, RestLimiter, restAfter, withNewIds } from '@interlude/runner/cli/demo/demo-source';
+import { play, type Recording, readRecording } from '@interlude/runner/cli/recording';
 import { expect, test } from 'vitest';
+import { MemorySourceContext } from '../../support/source-contract';
 
 const folder = fileURLToPath(new URL('../../../lib/runner/cli/demo/recordings/', import.meta.url));
 const FIRST_MS = 10_000;
@@ -36,6 +37,48 @@ test('wakes several agents by tasks within ten seconds, at least one after a vis
   const soon = first.filter((time) => time < FIRST_MS);
   expect(soon.length).toBeGreaterThanOrEqual(3);
   expect(Math.max(...soon)).toBeGreaterThan(3_000);
+});
+
+/** The ids of the messages, calls, tasks and runs that a recording plays, and the types of its events. */
+async function played(recording: Recording) {
+  const ids = new Set<string>();
+  const types: string[] = [];
+  const emit = async (events: readonly { event: Record<string, unknown> }[]) => {
+    for (const { event } of events) {
+      types.push(`${event.type} ${event.name ?? ''}`);
+      const { task_id: taskId, request_id: requestId } = (event.value ?? {}) as Record<string, unknown>;
+      for (const id of [event.messageId, event.toolCallId, event.runId, taskId, requestId]) {
+        if (typeof id === 'string') ids.add(id);
+      }
+    }
+  };
+  const signal = new AbortController().signal;
+  await play({ recording, sessionId: 's', fromLine: 0, speed: Number.POSITIVE_INFINITY, signal, emit });
+  return { ids, types };
+}
+
+test('plays each recording again with the same events and without any id of the first time', async () => {
+  for (const name of new Set(FLEET.flatMap((agent) => agent.recordings))) {
+    const recording = await readRecording(`${folder}${name}.jsonl`);
+    const [first, second] = [await played(withNewIds(recording, '1')), await played(withNewIds(recording, '2'))];
+    expect(second.types).toEqual(first.types);
+    expect(first.ids.size).toBeGreaterThan(5);
+    expect([...second.ids].filter((id) => first.ids.has(id))).toEqual([]);
+  }
+});
+
+test('plays round after round in one session, which ends with the demo and not with a recording', async () => {
+  const context = new MemorySourceContext();
+  const agent = { agentId: 'a', recordings: ['failure'], beginsAtMs: 0, restMs: 1 };
+  const recordings = [await readRecording(`${folder}failure.jsonl`)];
+  const source = new DemoSource({ context, agent, recordings, restLimiter: new RestLimiter(1, 0), speed: 10_000 });
+  await source.start();
+  const starts = () => context.events.filter(({ type }) => type === 'RUN_STARTED').length;
+  await expect.poll(starts).toBeGreaterThan(5);
+  const ends = () => context.events.filter(({ name }) => name === 'session:ended').length;
+  expect([context.sessionIds.length, source.sessions.length, ends()]).toEqual([1, 1, 0]);
+  await source.close();
+  expect([context.sessionIds.length, source.sessions.length, ends()]).toEqual([1, 0, 1]);
 });
 
 test('rests 20 to 40 seconds after its first sessions', () => {

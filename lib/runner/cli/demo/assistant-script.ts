@@ -23,6 +23,9 @@ const OFFERS = [
 /** The first line of its session. */
 export const LABEL = 'Demo: a scripted agent, without a model.';
 
+/** The first message of its session, answered by the greeting. */
+export const FIRST_MESSAGE = 'What can you do?';
+
 export const GREETING = `I am a scripted demo agent: there is no model behind me, and everything I say was written in advance. But I am live: I receive what you write, run what you allow, and don’t run what you deny. The other agents here replay recordings and can’t answer.\n\nTry:\n\n${OFFERS}`;
 
 /** A test run that is fun to watch and needs no packages. @param restMs before each test */

@@ -16,6 +16,7 @@ import { type ClaudeSession, readInFlight, readSessions } from '../../sources/cl
 import {
   ASSISTANT,
   answer,
+  FIRST_MESSAGE,
   GREETING,
   LABEL,
   refuseChangedInput,
@@ -55,9 +56,8 @@ const FIRST_TOKEN_MS = 400;
  * same script and with the ordinary runner for Claude Code. Its project, home and settings are below the data
  * directory; the user's own files are neither read nor run.
  *
- * Ordering: the greeting is the first message of a session.
- * Failure: after a kill, the next demo resumes the session. After a normal end the session has ended, and the next demo
- * starts another one.
+ * Ordering: the greeting is the first turn of the session.
+ * Failure: the next demo resumes the session, after a kill and after a normal end.
  *
  * @throws ProcessLockedError when another demo runs it
  */
@@ -79,8 +79,10 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   const respond = (input: ScriptInput) =>
     step(answer(input), { wait: FIRST_TOKEN_MS / speed, pace: TOKENS_PER_SECOND * speed });
   const model = installed === null ? null : await startModel({ otherwise: respond }, { cwd: place.project });
-  const killed = (await readSessions(outbox)).find(({ running }) => running);
-  const memory = killed === undefined ? newSession(place.project) : { ...killed, cwd: place.project };
+  const known = await readSessions(outbox);
+  // Earlier versions gave each run of the demo a session of its own.
+  const earlier = known.find(({ running }) => running) ?? known.find(({ sessionId }) => startsWithGreeting(sessionId));
+  const memory = { ...(earlier ?? newSession()), cwd: place.project };
   const builtIn = { sdk: builtInAgent({ paceMs: PACE_MS / speed, outputDir: place.output }), isInProcess: true };
   const inFlight = await readInFlight(outbox, memory.sessionId);
   let context = null as SourceContext | null;
@@ -102,7 +104,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     });
   });
   host.stopSignal.addEventListener('abort', () => onOver(host.stopSignal.reason));
-  if (killed === undefined && context !== null) greet(context, memory.sessionId);
+  if (earlier === undefined && context !== null) greet(context, memory.sessionId);
   return {
     sessionId: memory.sessionId,
     async close() {
@@ -112,19 +114,32 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   };
 }
 
-function newSession(cwd: string): ClaudeSession {
-  // Until the first message, lists show the first eight characters as the title.
-  const sessionId = `ask-away-${randomBytes(4).toString('hex')}`;
-  return { sessionId, conversationId: randomUUID(), cwd, pid: null, running: false };
+const PREFIX = `${ASSISTANT}-`;
+
+/** False for a session of an earlier version, whose greeting was not a turn. */
+export function startsWithGreeting(sessionId: string): boolean {
+  return sessionId.startsWith(PREFIX);
 }
 
+function newSession(): Omit<ClaudeSession, 'cwd'> {
+  const sessionId = PREFIX + randomBytes(4).toString('hex');
+  return { sessionId, conversationId: randomUUID(), pid: null, running: false };
+}
+
+/** Answers a first message, which becomes the title of the session. */
 function greet({ emit }: SourceContext, sessionId: string): void {
-  const messageId = `${sessionId}/greeting`;
-  const events: AgUiEvent[] = [
-    { type: 'CUSTOM', name: CUSTOM.notice, value: { text: LABEL, tone: 'info' } },
-    { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' },
-    { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: GREETING },
+  const [run, asked] = [{ threadId: sessionId, runId: randomUUID() }, randomUUID()];
+  const text = (messageId: string, role: string, delta: string): AgUiEvent[] => [
+    { type: 'TEXT_MESSAGE_START', messageId, role },
+    { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
     { type: 'TEXT_MESSAGE_END', messageId },
+  ];
+  const events: AgUiEvent[] = [
+    ...text(asked, 'user', FIRST_MESSAGE),
+    { type: 'RUN_STARTED', ...run, metadata: { interlude: { turn: 'user', userMessageIds: [asked] } } },
+    { type: 'CUSTOM', name: CUSTOM.notice, value: { text: LABEL, tone: 'info' } },
+    ...text(randomUUID(), 'assistant', GREETING),
+    { type: 'RUN_FINISHED', ...run },
   ];
   void emit(
     sessionId,

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { CUSTOM } from '@interlude/protocol/event-fields';
-
+import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import type { SessionFacts, Source, SourceContext } from '../../host/source';
 import { play, type Recording, sleepUntil } from '../recording';
 
@@ -13,23 +13,29 @@ export interface DemoSourceOptions {
   speed: number;
 }
 
+/** Earlier versions played each recording as a session of its own, and stored the current one here. */
 const CURSOR = 'demo';
 
+/** The only session of an agent, in every run of the demo: a session per recording would fill the lists. */
+export function demoSessionId(agentId: string): string {
+  return `${agentId}-demo`;
+}
+
 /**
- * One agent of the demo: plays one recording after another, each as a new session. Refuses every command except
- * log-level.set.
+ * One agent of the demo: plays one recording after another in its session. Refuses every command except log-level.set.
  *
  * Ordering: if the first recording starts in the middle, earlier events and log lines carry the times at which they
  * would have occurred.
- * Failure: the outbox stores the current session. The session ends when the demo stops, or when it starts again after a
- * kill; otherwise it would look busy forever.
+ * Failure: the session ends when the demo stops. After a kill, the next demo first closes its open work, and continues
+ * the session.
  */
 export class DemoSource implements Source {
   readonly #options: DemoSourceOptions;
   readonly #context: SourceContext;
   readonly #stopped = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  #sessionId: string | null = null;
+  readonly #sessionId: string;
+  #isOpen = false;
 
   readonly isRecorded = true;
   readonly refusals = {
@@ -46,54 +52,56 @@ export class DemoSource implements Source {
   constructor(options: DemoSourceOptions) {
     this.#options = options;
     this.#context = options.context;
+    this.#sessionId = demoSessionId(options.agent.agentId);
   }
 
   get sessions(): SessionFacts[] {
-    return this.#sessionId === null ? [] : [{ sessionId: this.#sessionId, attachments: [] }];
+    return this.#isOpen ? [{ sessionId: this.#sessionId, attachments: [] }] : [];
   }
 
   async start(): Promise<void> {
-    const sessionId = (await this.#context.cursors(CURSOR)).get(CURSOR);
-    if (sessionId) this.#endSession(sessionId);
+    const earlier = (await this.#context.cursors(CURSOR)).get(CURSOR);
+    if (earlier) this.#endSession(earlier);
+    if (!isNothing(this.#context.openWork(this.#sessionId))) this.#endSession(this.#sessionId);
     this.#running = this.#run().catch((error) => this.#context.failRunner(String(error)));
   }
 
   async close(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
-    const sessionId = this.#sessionId;
-    this.#sessionId = null;
-    if (sessionId !== null) this.#endSession(sessionId);
+    if (this.#isOpen) this.#endSession(this.#sessionId);
+    this.#isOpen = false;
   }
 
-  /** Plays one session after another until it is closed. */
+  /** Plays one recording after another until it is closed. */
   async #run(): Promise<void> {
     const { agent, recordings, restLimiter, speed } = this.#options;
+    const sessionId = this.#sessionId;
     const { signal } = this.#stopped;
     for (let round = 0; !signal.aborted; round += 1) {
       const recording = recordings[round % recordings.length] as Recording;
-      const sessionId = `${agent.agentId}-${randomBytes(4).toString('hex')}`;
       const skipToMs = round === 0 ? agent.beginsAtMs : 0;
       const at = Math.round(Date.now() - skipToMs / speed);
-      this.#sessionId = sessionId;
       const from = skipToMs === 0 ? '' : `, from ${skipToMs / 1_000} s into it`;
       const how = speed === 1 ? '' : `, at ${speed} times its speed`;
       this.#context.log('info', `playing recording ${recording.name} as session ${sessionId}${from}${how}`, { at });
-      await this.#context.announceSession(sessionId, at, [{ name: CURSOR, value: sessionId }]);
+      if (round === 0) await this.#context.announceSession(sessionId, at);
+      this.#isOpen = true;
       const played = await play({
-        recording,
+        recording: withNewIds(recording, randomUUID()),
         sessionId,
         fromLine: 0,
         speed,
         skipToMs,
         signal,
         emit: (events, line) => {
-          const value = line === recording.lines.length ? '' : sessionId;
-          return this.#context.emit(sessionId, events, [{ name: CURSOR, value }]);
+          const isLast = line === recording.lines.length;
+          // Only the recording ends here, so the agent stays idle until the next one.
+          const shown = events.filter(({ event }) => !isLast || event.name !== CUSTOM.sessionEnded);
+          return this.#context.emit(sessionId, shown);
         },
       });
       if (!played) return;
-      this.#sessionId = null;
       const restMs = restAfter(agent, round) / speed;
       const rest = `${Number((restMs / 1_000).toFixed(1))} s`;
       this.#context.log('info', `recording ${recording.name} ended; the next one starts within ${rest}`);
@@ -103,9 +111,32 @@ export class DemoSource implements Source {
 
   #endSession(sessionId: string): void {
     const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: 'the demo was stopped' } };
-    this.#context.log('info', `ending session ${sessionId} before the end of its recording`);
+    this.#context.log('info', `ending session ${sessionId}`);
     void this.#context.emit(sessionId, [{ occurredAt: Date.now(), event }], [{ name: CURSOR, value: '' }]);
   }
+}
+
+const ID_FIELD = /"(?:id|uuid|\w+(?:_id|_uuid|Id|ID))":"([\w-]{8,})"/g;
+
+/**
+ * The recording with other ids of the same form, because a session keeps each id for one message, call or task.
+ * @param salt unique to the copy
+ */
+export function withNewIds(recording: Recording, salt: string): Recording {
+  const texts = recording.lines.map(({ fields }) => JSON.stringify(fields));
+  const ids = new Set(texts.flatMap((text) => [...text.matchAll(ID_FIELD)].map(([, id = '']) => id)));
+  const anyId = new RegExp([...ids].sort((a, b) => b.length - a.length).join('|') || '(?!)', 'g');
+  const lines = texts.map((text, index) => ({
+    at: recording.lines[index]?.at ?? 0,
+    fields: JSON.parse(text.replace(anyId, (id) => newIdFor(id, salt))) as Record<string, unknown>,
+  }));
+  return { ...recording, hash: `${recording.hash} ${salt}`, lines };
+}
+
+/** Keeps the length, separators and prefix: `toolu_`, or the first letter of a task. */
+function newIdFor(id: string, salt: string): string {
+  const digits = createHash('sha256').update(`${salt} ${id}`).digest('hex');
+  return id.replace(/^(?:[a-z]+_|.)|[0-9A-Za-z]/g, (found, at: number) => (at === 0 ? found : (digits[at] ?? found)));
 }
 
 export interface DemoAgent {
@@ -114,18 +145,18 @@ export interface DemoAgent {
   recordings: readonly string[];
   /** Offset at which its first recording starts. */
   beginsAtMs: number;
-  /** The pause after each of its first sessions. */
+  /** The pause after each of its first recordings. */
   restMs: number;
 }
 
-/** The first sessions of an agent follow each other quickly, for people who have just opened the demo. */
-const LIVELY_SESSIONS = 2;
-/** Added to later pauses, so that an unattended demo does not fill the lists. */
+/** The first recordings of an agent follow each other quickly, for people who have just opened the demo. */
+const LIVELY_ROUNDS = 2;
+/** Added to later pauses, so that an unattended demo stays small. */
 const LATER_REST_MS = 18_000;
 
-/** @param round the number of earlier sessions */
+/** @param round the number of earlier recordings */
 export function restAfter(agent: DemoAgent, round: number): number {
-  return round < LIVELY_SESSIONS ? agent.restMs : agent.restMs + LATER_REST_MS;
+  return round < LIVELY_ROUNDS ? agent.restMs : agent.restMs + LATER_REST_MS;
 }
 
 /**

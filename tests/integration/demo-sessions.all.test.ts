@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import type { AgentList, SessionList, SessionSummary } from '@interlude/protocol/read-models';
+import { ASSISTANT, FIRST_MESSAGE } from '@interlude/runner/cli/demo/assistant-script';
+import { FLEET } from '@interlude/runner/cli/demo/demo-source';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type CliRun, startCli } from '../support/cli';
+import { LocalDashboard } from '../support/local-dashboard';
+import { Operator } from '../support/operator';
+import { tempDir } from '../support/temp-dir';
+
+let dashboard: LocalDashboard;
+beforeAll(async () => {
+  dashboard = await LocalDashboard.start();
+});
+afterAll(() => dashboard.close());
+
+const CAST = FLEET.length + 1;
+const sessions = async () => (await dashboard.request<SessionList>('/sessions')).sessions;
+const listed = async () => (await sessions()).filter(({ arrangement }) => arrangement.archivedAt === null);
+
+function startDemo(dataDir: string): CliRun {
+  const env = { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_URL: dashboard.url, INTERLUDE_TOKEN: dashboard.token };
+  const demo = startCli(['demo', '--speed', '100'], env);
+  onTestFinished(() => void demo.process.kill('SIGKILL'));
+  return demo;
+}
+
+/** Waits until every replaying agent has ended so many turns more. */
+async function untilPlayed(turns: number): Promise<void> {
+  const before = new Map((await sessions()).map((one) => [one.id, one.turnCount]));
+  const replayed = async () => (await sessions()).filter(({ agentId }) => agentId !== ASSISTANT);
+  const isPlayed = ({ id, turnCount }: SessionSummary) => turnCount >= (before.get(id) ?? 0) + turns;
+  await expect.poll(async () => (await replayed()).filter(isPlayed).length).toBe(FLEET.length);
+}
+
+test('the demo keeps one session per agent through rounds and a kill, and leaves only what a person used', async () => {
+  const dataDir = join(await tempDir(), 'data');
+  const first = startDemo(dataDir);
+  await untilPlayed(5);
+  expect(await listed()).toHaveLength(CAST);
+  first.process.kill('SIGKILL');
+  await first.ended;
+
+  const second = startDemo(dataDir);
+  await untilPlayed(2);
+  expect(await listed()).toHaveLength(CAST);
+  expect((await sessions()).find(({ agentId }) => agentId === ASSISTANT)).toMatchObject({
+    title: FIRST_MESSAGE,
+    state: 'idle',
+    turnCount: 1,
+  });
+
+  second.process.kill('SIGINT');
+  expect((await second.ended).exitCode).toBe(130);
+  expect(await listed()).toEqual([]);
+  expect((await sessions()).map(({ state }) => state)).toEqual(Array.from({ length: CAST }, () => 'exited'));
+  const { agents } = await dashboard.request<AgentList>('/agents');
+  expect(agents.filter(({ retiredAt }) => retiredAt === null)).toEqual([]);
+
+  const third = startDemo(dataDir);
+  await untilPlayed(1);
+  await expect.poll(async () => (await listed()).length).toBe(CAST);
+  const mine = (await listed()).find(({ agentId }) => agentId === ASSISTANT);
+  const operator = new Operator(dashboard, mine?.id ?? '');
+  await operator.send('Hello');
+  await operator.finished(2);
+  third.process.kill('SIGTERM');
+  await third.ended;
+  expect((await listed()).map(({ agentId }) => agentId)).toEqual([ASSISTANT]);
+});
