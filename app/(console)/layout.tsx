@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { MayActProvider } from '@/components/access/may-act';
 import { PagePerson } from '@/components/access/page-person';
 import { CurrentCounts } from '@/components/live/use-counts';
-import { commandPlace } from '@/lib/server/access/command-place';
+import { commandPlace, findLocalAgents } from '@/lib/server/access/command-place';
 import { inboxPerson, may } from '@/lib/server/access/principal';
 import { readCounts } from '@/lib/server/queries/read-counts';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/server/queries/read-sessions';
@@ -21,11 +21,15 @@ export default async function ConsoleLayout({ children }: { children: ReactNode 
     sessions: await readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }),
     counts: await readCounts(scope, inboxPerson(principal).id),
   }));
+  const place = commandPlace(process.env);
+  const mayConnect = may(principal, 'administer');
+  const isEmpty = sessions.sessions.length === 0;
+  const found = isEmpty && mayConnect ? await findLocalAgents(place) : null;
   return (
     <PagePerson id={principal.id}>
       <CurrentCounts initial={counts} />
       <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>
-        <Shell sessions={sessions} place={commandPlace(process.env)} links={<TopLinks />}>
+        <Shell sessions={sessions} place={{ ...place, mayConnect, found }} links={<TopLinks />}>
           {children}
         </Shell>
       </MayActProvider>

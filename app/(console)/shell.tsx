@@ -12,9 +12,9 @@ import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import type { CommandPlace } from '@/lib/server/access/command-place';
 import { transcriptCode } from './sessions/[sessionId]/transcript-code';
 import { TopBar } from './top-bar';
+import type { WelcomePlace } from './welcome';
 
 const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Welcome);
 
@@ -22,7 +22,7 @@ const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Wel
  * The frame around every page. The list of sessions is one element that stays mounted: the start page's content, and a
  * sidebar on other pages, where phones hide it.
  */
-export function Shell(props: { sessions: SessionList; place: CommandPlace; links: ReactNode; children: ReactNode }) {
+export function Shell(props: { sessions: SessionList; place: WelcomePlace; links: ReactNode; children: ReactNode }) {
   const { sessions, place, links, children } = props;
   const mayAct = useMayAct();
   const path = usePathname();

@@ -1,106 +1,195 @@
 'use client';
 
 import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
+import { CONNECTABLE_AGENTS, type ConnectableAgent, type FoundAgent } from '@interlude/protocol/connectable-agents';
+import { clsx } from 'clsx';
+import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
+import { type ReactNode, useContext, useEffect } from 'react';
 import { useHydrated } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
+import { Link } from '@/components/ui/link';
 import type { CommandPlace } from '@/lib/server/access/command-place';
 
-/** Shown until the first session. */
-export function Welcome({ place }: { place: CommandPlace }) {
-  const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';
+export interface WelcomePlace extends CommandPlace {
+  /** False for readers who can't create a runner's token. */
+  mayConnect: boolean;
+  /** Agents on the server's machine; null if the server doesn't look. */
+  found: readonly FoundAgent[] | null;
+}
+
+/** Shown until the first session arrives. */
+export function Welcome({ place }: { place: WelcomePlace }) {
+  useFreshSearch(place.found !== null);
+  const ours = useCommands(place);
+  const { found, isLocal, mayConnect, recording } = place;
+  const agents = CONNECTABLE_AGENTS.flatMap((agent) => {
+    const at = found?.find(({ id }) => id === agent.id)?.at;
+    return at === undefined ? [] : [{ ...agent, at }];
+  });
+  const hasFound = agents.length > 0;
+  const known = new Set(agents.map(({ commands }) => commands.join()));
+  const others = CONNECTABLE_AGENTS.filter(({ commands }) => !known.has(commands.join()));
   return (
-    <div className="mx-auto w-full max-w-xl px-4 py-[12vh]">
+    <div className="mx-auto w-full max-w-2xl px-4 pt-[8vh] pb-16">
       <h2 className="font-medium text-xl tracking-tight">Nothing is running yet</h2>
-      <p className="mt-1.5 text-ink-2 text-md">
-        Sessions appear here when their agents send the first event. To start one, open a terminal on this server’s
-        machine, in Interlude’s folder
-        {place.token === null && (
-          <>
-            {' '}
-            and with <code>INTERLUDE_TOKEN</code> set to this server’s token
-          </>
-        )}
-        :
+      {mayConnect ? (
+        <>
+          <p className="mt-1.5 text-ink-2 text-md">
+            {isLocal
+              ? 'Run a command below in a terminal on this machine, in Interlude’s folder.'
+              : 'Run a command below on the machine of your agent, in a folder with Interlude’s runner.'}{' '}
+            Your session appears here as soon as its runner runs.
+          </p>
+          <p className="mt-3 flex items-center gap-2 text-ink-3 text-xs">
+            <span aria-hidden className="size-1.5 animate-breathe rounded-full bg-ink-3" />
+            Waiting for the first session. This page then opens your list of sessions by itself.
+          </p>
+        </>
+      ) : (
+        <p className="mt-1.5 text-ink-2 text-md">
+          Sessions appear here as soon as an agent is connected. Ask an admin to connect one.
+        </p>
+      )}
+      {mayConnect && !isLocal && (
+        <Section title="First, a token for the runner">
+          <p className="pb-3 text-ink-2">
+            <Link href="/settings/access" className="underline underline-offset-2">
+              Create a runner’s token
+            </Link>{' '}
+            and save it as <code>runner-token</code> in that folder. The commands read it from there.
+          </p>
+        </Section>
+      )}
+      {hasFound && (
+        <Section title="Found on this machine">
+          <ul>
+            {agents.map((agent) => (
+              <Way key={agent.id} title={`Connect ${agent.title}`} why={agent.why} command={ours.connect(agent)}>
+                <p className="truncate text-ink-3 text-xs" title={agent.at}>
+                  Found: <span className="font-mono">{agent.at}</span>
+                </p>
+              </Way>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {mayConnect && (
+        <>
+          <Section title={hasFound ? 'Or look around first' : 'Look around first'}>
+            <ul>
+              <Way
+                title="Watch a demo fleet"
+                why="Eight sample agents work, wake by themselves and ask you things. It needs no API key, and leaves nothing in your lists when you stop it."
+                command={ours.interlude('demo')}
+                isPrimary={!hasFound && isLocal}
+              />
+            </ul>
+          </Section>
+          <Fold title={hasFound ? 'Other agents' : 'Connect an agent'} isOpen={!isLocal}>
+            {others.map((agent) => (
+              <Way key={agent.id} title={agent.title} why={agent.why} command={ours.connect(agent)}>
+                <a
+                  href={agent.install}
+                  target="_blank"
+                  rel="noreferrer"
+                  className="text-xs underline underline-offset-2 hover:text-ink"
+                >
+                  How to install {agent.title}
+                </a>
+              </Way>
+            ))}
+          </Fold>
+          <Fold title="Without an agent">
+            <Way
+              title="Replay a recording"
+              why="Plays a recorded Claude Code session as if it were live. Recordings of other agents work, too."
+              command={ours.interlude(`replay ${recording}`)}
+            />
+            <Way title="Post events over HTTP" why="Posts a first turn of an agent of your own." command={ours.curl} />
+          </Fold>
+        </>
+      )}
+      <p className="mt-6 border-t pt-4 text-ink-3">
+        <Link href="/help" className="underline underline-offset-2 hover:text-ink">
+          How Interlude works
+        </Link>
       </p>
-      <ol className="mt-8">
-        {firstSteps(origin, place).map(({ what, why, at, command }) => (
-          <li key={what} className="border-line border-t py-4">
-            <h3 className="font-medium">{what}</h3>
-            <p className="text-ink-3">{why}</p>
-            {at !== undefined && (
-              <p className="truncate text-ink-3 text-xs" title={at}>
-                Found: <span className="font-mono">{at}</span>
-              </p>
-            )}
-            <p className="mt-2 flex items-start gap-3">
-              <code className="min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs [overflow-wrap:anywhere]">
-                {command}
-              </code>
-              <CopyButton label="Copy command" text={() => command} />
-            </p>
-          </li>
-        ))}
-      </ol>
     </div>
   );
 }
 
-interface FirstStep {
-  what: string;
-  why: string;
-  /** Path on this machine. */
-  at?: string;
-  command: string;
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="mt-7 border-t pt-4">
+      <h3 className="pb-1 font-medium">{title}</h3>
+      {children}
+    </section>
+  );
 }
 
-/**
- * Ways to start a first session, each with a command that works as pasted in Interlude's folder. Agents found on this
- * machine come first.
- */
-function firstSteps(origin: string, { setting, token, found, recording }: CommandPlace): FirstStep[] {
-  const ours = (command: string) => `${setting ?? `INTERLUDE_URL=${origin} `}npx interlude ${command}`;
-  const isFound = (kind: string) => found.some((one) => one.kind === kind);
-  return [
-    ...found.map(({ title, why, commands, at }) => ({
-      what: `Connect ${title}`,
-      why,
-      at,
-      command: `${commands.some((one) => one.includes('~/my-project')) ? 'mkdir -p ~/my-project &&\n' : ''}${commands.map(ours).join(' &&\n')}`,
-    })),
-    ...(isFound('claude')
-      ? []
-      : [
-          {
-            what: 'Run Claude Code',
-            why: 'Send messages to the agent and follow its work here, within turns and between them. Use one of your projects, or start with an empty one.',
-            command: `mkdir -p ~/my-project &&\n${ours('runner claude --cwd ~/my-project')}`,
-          },
-        ]),
-    ...(isFound('hooks')
-      ? []
-      : [
-          {
-            what: 'Follow your terminals',
-            why: 'Hooks send your Claude Code terminal sessions here.',
-            command: `${ours('hooks install')} &&\n${ours('runner hooks')}`,
-          },
-        ]),
-    {
-      what: 'Watch a demo fleet',
-      why: 'Agents replay real work: background tasks finish, and agents wake by themselves. One of them replies to you.',
-      command: ours('demo'),
+function Fold({ title, isOpen = false, children }: { title: string; isOpen?: boolean; children: ReactNode }) {
+  return (
+    <details open={isOpen} className="group mt-6 border-t pt-3">
+      <summary className="hit cursor-pointer py-1 font-medium text-ink-2 marker:text-ink-3 hover:text-ink">
+        {title}
+      </summary>
+      <ul>{children}</ul>
+    </details>
+  );
+}
+
+/** One way to a first session. */
+function Way(props: { title: string; why: string; command: string; isPrimary?: boolean; children?: ReactNode }) {
+  const { title, why, command, isPrimary = false, children } = props;
+  return (
+    <li className="py-3">
+      <h4 className="font-medium">{title}</h4>
+      <p className="text-ink-3">{why}</p>
+      {children}
+      <p className="mt-2 flex items-start gap-3 rounded-md border bg-sunken px-3 py-2">
+        <code className="min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs leading-6 [overflow-wrap:anywhere]">
+          {command}
+        </code>
+        <CopyButton
+          label="Copy command"
+          text={() => command}
+          withLabel={isPrimary}
+          className={clsx('min-h-6', isPrimary && 'bg-ink px-2.5 text-ground text-xs hover:text-ground')}
+        />
+      </p>
+    </li>
+  );
+}
+
+/** Searches again when the reader returns, perhaps from installing an agent. */
+function useFreshSearch(isSearched: boolean): void {
+  const router = useContext(AppRouterContext);
+  useEffect(() => {
+    if (!isSearched || router === null) return;
+    const search = () => router.refresh();
+    window.addEventListener('focus', search);
+    return () => window.removeEventListener('focus', search);
+  }, [isSearched, router]);
+}
+
+const TOKEN_FILE = './runner-token';
+
+/** Commands that reach this server as pasted. */
+function useCommands({ setting, token, isLocal }: WelcomePlace) {
+  const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';
+  const prefix = isLocal ? (setting ?? '') : `INTERLUDE_URL=${origin} INTERLUDE_TOKEN_FILE=${TOKEN_FILE} `;
+  const interlude = (command: string) => `${prefix}npx interlude ${command}`;
+  // Elsewhere only the runner's package may be installed, whose program leaves out the word "runner".
+  const run = (command: string) =>
+    isLocal ? interlude(command) : `${prefix}npx interlude-runner ${command.replace(/^runner /, '')}`;
+  return {
+    interlude,
+    connect({ commands }: ConnectableAgent): string {
+      const folder = commands.some((one) => one.includes('~/my-project')) ? 'mkdir -p ~/my-project &&\n' : '';
+      return folder + commands.map(run).join(' &&\n');
     },
-    {
-      what: 'Replay a recording',
-      why: 'Replays a recorded Claude Code session as if it were live. Recordings of other agents work, too.',
-      command: ours(`replay ${recording}`),
-    },
-    {
-      what: 'Connect any other agent',
-      why: 'Interlude has runners for Codex, OpenCode, ACP, AG-UI and AgentAPI: see “runner --help”. Any other agent can post events over HTTP. This command posts a first turn.',
-      command: curl(origin, token ?? '$INTERLUDE_TOKEN'),
-    },
-  ];
+    curl: curl(origin, isLocal ? (token ?? '$INTERLUDE_TOKEN') : `$(cat ${TOKEN_FILE})`),
+  };
 }
 
 /** Uses the time as epoch, so pasting the command again posts no duplicates. */

@@ -14,6 +14,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
+import { Term } from '@/components/ui/term';
 import { nameText } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import { FailureList, InsightList, MarkAsSeen } from './insight-list';
@@ -63,7 +64,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
         </Section>
       )}
       {parked.length > 0 && (
-        <Section title="Unassigned" id="parked" count={agent.parkedCount}>
+        <Section title={<Term of="unassigned records">Unassigned</Term>} id="parked" count={agent.parkedCount}>
           <ParkedList agent={agent} records={parked} sessions={ordered} />
         </Section>
       )}
@@ -121,7 +122,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
         </Section>
       )}
       {quarantine.length > 0 && (
-        <Section title="Rejected records" count={agent.quarantinedCount}>
+        <Section title={<Term of="rejected records">Rejected records</Term>} count={agent.quarantinedCount}>
           <QuarantineList records={quarantine} total={agent.quarantinedCount} />
         </Section>
       )}
@@ -130,7 +131,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
 }
 
 function Section(props: {
-  title: string;
+  title: ReactNode;
   id?: string;
   count?: number | undefined;
   action?: ReactNode;

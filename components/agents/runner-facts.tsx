@@ -10,6 +10,7 @@ import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { Name, Words } from '@/components/ui/name';
+import { Term } from '@/components/ui/term';
 import { useDisclosure } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import { outboxFacts, versionsOf } from './board-agent';
@@ -59,7 +60,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
       )}
       {outbox !== null && (
         <>
-          <Fact name="Unsent records">
+          <Fact name={<Term of="outbox">Unsent records</Term>}>
             {outbox.depth === 0
               ? 'none'
               : `${outbox.depth.toLocaleString('en')}${outbox.oldestAgeMs === null ? '' : `, oldest ${formatDuration(outbox.oldestAgeMs)} ago`}`}
@@ -81,7 +82,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
   );
 }
 
-function Fact({ name, alarming = false, children }: { name: string; alarming?: boolean; children: ReactNode }) {
+function Fact({ name, alarming = false, children }: { name: ReactNode; alarming?: boolean; children: ReactNode }) {
   return (
     <>
       <dt className="text-ink-3">{name}</dt>

@@ -6,6 +6,7 @@ import { Ago } from '@/components/ui/clock';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { ButtonPopover } from '@/components/ui/popover';
+import { Term } from '@/components/ui/term';
 import { AcceptReply, WaiveReply } from './settle-reply';
 import { useOpenObligations, useSessionObligations } from './use-obligations';
 
@@ -18,6 +19,9 @@ export function ObligationsPopover(props: {
   const { session, button, onClose } = props;
   return (
     <ButtonPopover label="Pending replies" button={button} onClose={onClose}>
+      <h2 className="px-3 py-1 text-2xs text-ink-3">
+        <Term of="pending reply">Pending replies</Term>
+      </h2>
       <OpenObligations session={session} onLeave={onClose} />
       <SettledList session={session} onLeave={onClose} />
     </ButtonPopover>

@@ -15,6 +15,7 @@ import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { ButtonPopover } from '@/components/ui/popover';
 import { SentenceList } from '@/components/ui/sentence-list';
+import { Term } from '@/components/ui/term';
 import { describeState } from './session-labels';
 
 /** The rule that decided a session's state, and each observation with its age. */
@@ -33,7 +34,9 @@ export function EvidencePopover(props: {
         <p>
           <span className="font-medium">{describeState(session)}</span>{' '}
           <span className="text-ink-2">{RULE_WORDS[evidence.rule]}</span>{' '}
-          <span className="whitespace-nowrap text-2xs text-ink-3">(rule {evidence.rule})</span>
+          <span className="whitespace-nowrap text-2xs text-ink-3">
+            (<Term of="evidence">rule {evidence.rule}</Term>)
+          </span>
         </p>
         <table className="mt-2 w-full text-left align-baseline">
           <caption className="sr-only">Observations</caption>

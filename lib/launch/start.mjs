@@ -70,7 +70,7 @@ async function start() {
   });
   await migrateDatabase(process.env);
   processState().isLaunched = true;
-  await watchForAgents();
+  await offerAgentSearch();
   const { serve } = await import('./serve.mjs');
   const { url, close } = await serve(host, reserved, ipv6 === 'free', basePath);
   shutdown.setFinalWork(() => within(STOP_MS, stop(close)));
@@ -194,17 +194,11 @@ function startDemoFleet(env, ownerToken) {
   };
 }
 
-const SEARCH_EVERY_MS = 30_000;
-
-/** Finds the agents on this machine now and periodically, for the pages of the server in this process. */
-async function watchForAgents() {
+/** Lets the pages of the server in this process find the agents on this machine. */
+async function offerAgentSearch() {
   try {
-    const { findAgents } = await loadTypescript('lib/runner/sources/found-agents.ts', { alone: true });
-    const search = async () => {
-      processState().foundAgents = await findAgents(process.env);
-    };
-    await search();
-    setInterval(() => void search().catch(() => undefined), SEARCH_EVERY_MS).unref();
+    const { agentFinder, findAgents } = await loadTypescript('lib/runner/sources/found-agents.ts', { alone: true });
+    processState().findAgents = agentFinder(() => findAgents(process.env));
   } catch (error) {
     process.stderr.write(`interlude: can't search this machine for agents, so the dashboard suggests none: ${error}\n`);
   }

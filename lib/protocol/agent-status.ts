@@ -126,20 +126,6 @@ export function reporterOf(status: Record<string, unknown> | null) {
   return reporterSchema.parse(status ?? {});
 }
 
-/** An agent on the dashboard's own machine that can be connected. */
-export interface FoundAgent {
-  /** The runner's kind: `codex`. */
-  kind: string;
-  /** Display name. */
-  title: string;
-  /** The program, socket or settings file by which it was found. */
-  at: string;
-  /** Commands that connect it, without the leading `interlude`. */
-  commands: string[];
-  /** The effect of the commands, in a sentence. */
-  why: string;
-}
-
 /** Evidence about what a session's agent does. Times are on the server's clock. */
 
 export const ReportState = z.enum(REPORT_STATES);

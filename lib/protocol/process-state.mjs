@@ -6,7 +6,8 @@
  * @property {((text: string) => string) | null} redactLog redacts every logged text; null until the server sets it
  * @property {unknown} server the single server of this process: see lib/server/process-server.mjs
  * @property {boolean} isLaunched true if a launcher closes the server
- * @property {readonly import('./agent-status').FoundAgent[]} foundAgents on this machine; kept current by the launcher
+ * @property {(() => Promise<readonly import('./connectable-agents').FoundAgent[]>) | null} findAgents on this machine, set
+ *   by the launcher
  */
 
 const STATE = Symbol.for('interlude');
@@ -14,6 +15,6 @@ const holder = /** @type {{ [STATE]?: ProcessState }} */ (globalThis);
 
 /** @returns {ProcessState} */
 export function processState() {
-  holder[STATE] ??= { redactLog: null, server: null, isLaunched: false, foundAgents: [] };
+  holder[STATE] ??= { redactLog: null, server: null, isLaunched: false, findAgents: null };
   return holder[STATE];
 }

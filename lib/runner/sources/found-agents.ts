@@ -1,111 +1,84 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
-import type { FoundAgent } from '@interlude/protocol/agent-status';
+import { setTimeout as pause } from 'node:timers/promises';
+import { CONNECTABLE_AGENTS, type FoundAgent } from '@interlude/protocol/connectable-agents';
 
-/** Evidence that an agent is installed or runs on this machine, and how to connect it. */
+/** Evidence that an agent is installed or runs on this machine. */
 interface DetectionRule {
-  title: string;
-  /** Any one of these programs on the PATH. */
-  programs?: readonly string[];
+  /** This program on the PATH. */
+  program?: string;
   /** Any one of these paths; `~` is the home folder, `$NAME` an environment variable. */
   files?: readonly string[];
-  /** Arguments of `interlude` that connect it, run one after the other. */
-  commands: readonly string[];
-  /** Shown to the operator. */
-  why: string;
 }
 
-/** ACP agents: title, program, command line. */
-const ACP_AGENTS: readonly (readonly [string, string, string])[] = [
-  ['Gemini CLI', 'gemini', 'gemini --acp'],
-  ['Qwen Code', 'qwen', 'qwen --acp'],
-  ['GitHub Copilot CLI', 'copilot', 'copilot --acp'],
-  ['Kimi Code', 'kimi', 'kimi acp'],
-  ['Goose', 'goose', 'goose acp'],
-  ['Claude Code over ACP', 'claude-agent-acp', 'claude-agent-acp'],
-  ['Codex over ACP', 'codex-acp', 'codex-acp'],
-];
+const CODEX_SOCKET = 'app-server-control/app-server-control.sock';
 
-/** Detection rules by kind. They import nothing, so that the dashboard can load them at startup. */
-export const DETECTION_RULES: Readonly<Record<string, readonly DetectionRule[]>> = {
-  claude: [
-    {
-      title: 'Claude Code',
-      programs: ['claude'],
-      commands: ['runner claude --cwd ~/my-project'],
-      why: 'Send it messages from here; its turns, and its work between turns, appear here.',
-    },
-  ],
-  hooks: [
-    {
-      title: 'Claude Code in your terminals',
-      files: ['$CLAUDE_CONFIG_DIR/settings.json', '~/.claude/settings.json', '~/.claude/projects'],
-      commands: ['hooks install', 'runner hooks'],
-      why: 'Hooks make the Claude Code sessions in your terminals appear here too.',
-    },
-  ],
-  codex: [
-    {
-      title: 'Codex in your terminals',
-      files: [
-        '$CODEX_HOME/app-server-control/app-server-control.sock',
-        '~/.codex/app-server-control/app-server-control.sock',
-      ],
-      commands: ['runner codex'],
-      why: 'It is running in a terminal: its threads appear here, and you can keep using the terminal.',
-    },
-    {
-      title: 'Codex',
-      programs: ['codex'],
-      commands: ['runner codex'],
-      why: 'Its threads appear here, including commands that outlive their turns.',
-    },
-  ],
-  opencode: [
-    {
-      title: 'OpenCode',
-      programs: ['opencode'],
-      commands: ['runner opencode --url http://127.0.0.1:4096'],
-      why: 'Start it with “opencode --port 4096” or “opencode serve --port 4096”. You can keep using it in the terminal.',
-    },
-  ],
-  acp: ACP_AGENTS.map(([title, program, command]) => ({
-    title,
-    programs: [program],
-    commands: [`runner acp -- ${command}`],
-    why: 'It speaks the Agent Client Protocol: its turns, permissions and background work appear here.',
-  })),
-  agentapi: [
-    {
-      title: 'AgentAPI',
-      programs: ['agentapi'],
-      commands: ['runner agentapi --url http://127.0.0.1:3284'],
-      why: 'The terminal agent behind AgentAPI appears here, for example “agentapi server -- aider”.',
-    },
-  ],
+/** Detection rules by the id of the agent; others can't be detected. */
+export const DETECTION_RULES: Readonly<Record<string, DetectionRule>> = {
+  claude: { program: 'claude' },
+  'claude-terminals': { files: ['$CLAUDE_CONFIG_DIR/settings.json', '~/.claude/settings.json', '~/.claude/projects'] },
+  // Exists while Codex runs in a terminal.
+  'codex-terminals': { files: [`$CODEX_HOME/${CODEX_SOCKET}`, `~/.codex/${CODEX_SOCKET}`] },
+  codex: { program: 'codex' },
+  opencode: { program: 'opencode' },
+  gemini: { program: 'gemini' },
+  qwen: { program: 'qwen' },
+  copilot: { program: 'copilot' },
+  kimi: { program: 'kimi' },
+  goose: { program: 'goose' },
+  'claude-acp': { program: 'claude-agent-acp' },
+  'codex-acp': { program: 'codex-acp' },
+  agentapi: { program: 'agentapi' },
 };
 
 type Environment = Record<string, string | undefined>;
 
-/** Finds connectable agents on this machine, in the order of `DETECTION_RULES`; the first match of a command wins. */
-export async function findAgents(env: Environment): Promise<FoundAgent[]> {
-  const found: FoundAgent[] = [];
-  for (const [kind, rules] of Object.entries(DETECTION_RULES)) {
-    for (const rule of rules) {
-      const at = await locate(rule, env);
-      const { title, commands, why } = rule;
-      if (at === null || found.some((one) => one.commands.join() === commands.join())) continue;
-      found.push({ kind, title, at, commands: [...commands], why });
+/** A result is reused for this long. */
+const FRESH_MS = 5_000;
+/** A page does not wait longer, even if a folder of the PATH is on a file server that does not respond. */
+const TIMEOUT_MS = 1_000;
+
+/**
+ * Wraps a search for pages that ask for its result all the time.
+ *
+ * Failure: resolves with the previous result if the search fails or takes too long.
+ */
+export function agentFinder(search: () => Promise<FoundAgent[]>, timeoutMs = TIMEOUT_MS) {
+  let last: readonly FoundAgent[] = [];
+  let startedAt = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> | null = null;
+  return async (): Promise<readonly FoundAgent[]> => {
+    if (running === null && performance.now() - startedAt >= FRESH_MS) {
+      startedAt = performance.now();
+      const keep = (found: readonly FoundAgent[]) => {
+        last = found;
+        running = null;
+      };
+      running = search().then(keep, () => keep(last));
     }
-  }
-  return found;
+    if (running !== null) await Promise.race([running, pause(timeoutMs, undefined, { ref: false })]);
+    return last;
+  };
 }
 
-async function locate({ programs = [], files = [] }: DetectionRule, env: Environment): Promise<string | null> {
-  for (const program of programs) {
-    const path = await findProgram(program, env);
-    if (path !== null) return path;
+/**
+ * Finds agents in the order of `CONNECTABLE_AGENTS`; the first with the same commands wins. Reads names of files only: it
+ * neither runs nor opens any.
+ */
+export async function findAgents(env: Environment): Promise<FoundAgent[]> {
+  const located = await Promise.all(
+    CONNECTABLE_AGENTS.map(async ({ id, commands }) => ({ id, commands, at: await locate(DETECTION_RULES[id], env) })),
+  );
+  const byCommands = new Map<string, FoundAgent>();
+  for (const { id, commands, at } of located) {
+    const key = commands.join('\n');
+    if (at !== null && !byCommands.has(key)) byCommands.set(key, { id, at });
   }
+  return [...byCommands.values()];
+}
+
+async function locate({ program, files = [] }: DetectionRule = {}, env: Environment): Promise<string | null> {
+  if (program !== undefined) return await findProgram(program, env);
   for (const file of files) {
     const path = expandPath(file, env);
     if (path !== null && (await isAccessible(path, constants.F_OK))) return path;

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { commandPlace } from '@/lib/server/access/command-place';
+import { processState } from '@interlude/protocol/process-state.mjs';
+import { expect, onTestFinished, test } from 'vitest';
+import { commandPlace, findLocalAgents } from '@/lib/server/access/command-place';
 
 const root = '/home/me/interlude';
 const started = (dataDir: string) => ({
@@ -9,7 +10,7 @@ const started = (dataDir: string) => ({
 
 test('needs no prefix with the default configuration', () => {
   expect(commandPlace(started(`${root}/.interlude`), root)).toMatchObject({
-    found: [],
+    isLocal: true,
     setting: '',
     token: '$(cat .interlude/runner-token)',
   });
@@ -25,7 +26,7 @@ test('needs no prefix where it is installed, and names its recording in full', (
 
 test('quotes a custom data folder for the shell', () => {
   expect(commandPlace(started("/srv/it's"), root)).toMatchObject({
-    found: [],
+    isLocal: true,
     setting: "INTERLUDE_DATA_DIR='/srv/it'\\''s' ",
     token: "$(cat '/srv/it'\\''s/runner-token')",
   });
@@ -33,5 +34,20 @@ test('quotes a custom data folder for the shell', () => {
 });
 
 test('has no prefix and no token file when npm start did not start the server', () => {
-  expect(commandPlace({ INTERLUDE_TOKEN: 'x' }, root)).toMatchObject({ setting: null, token: null, found: [] });
+  expect(commandPlace({ INTERLUDE_TOKEN: 'x' }, root)).toMatchObject({ setting: null, token: null, isLocal: false });
+});
+
+test.each([
+  [{ HOST: '0.0.0.0' }],
+  [{ INTERLUDE_PUBLIC_URL: 'https://interlude.example' }],
+  [{ INTERLUDE_ALLOWED_HOSTS: 'interlude.example' }],
+  [{ INTERLUDE_TRUSTED_PROXY: '127.0.0.1' }],
+])('does not look at this machine for readers of another: %o', async (setting) => {
+  processState().findAgents = async () => [{ id: 'codex', at: '/usr/bin/codex' }];
+  onTestFinished(() => {
+    processState().findAgents = null;
+  });
+  const local = { ...started(`${root}/.interlude`), HOST: '127.0.0.1' };
+  expect(await findLocalAgents(commandPlace(local, root))).toEqual([{ id: 'codex', at: '/usr/bin/codex' }]);
+  expect(await findLocalAgents(commandPlace({ ...local, ...setting }, root))).toBe(null);
 });

@@ -1,8 +1,9 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DETECTION_RULES, findAgents } from '@interlude/runner/sources/found-agents';
+import { CONNECTABLE_AGENTS, type FoundAgent } from '@interlude/protocol/connectable-agents';
+import { agentFinder, DETECTION_RULES, findAgents } from '@interlude/runner/sources/found-agents';
 import { KINDS } from '@interlude/runner/sources/kinds';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 
 async function machine() {
@@ -32,9 +33,9 @@ test('finds programs on the PATH with their commands', async () => {
   await program('opencode');
   await program('qwen', 0o644);
   await mkdir(join(bin, 'codex'));
-  expect(await findAgents(env)).toMatchObject([
-    { kind: 'opencode', at: join(bin, 'opencode') },
-    { kind: 'acp', title: 'Gemini CLI', commands: ['runner acp -- gemini --acp'] },
+  expect(await findAgents(env)).toEqual([
+    { id: 'opencode', at: join(bin, 'opencode') },
+    { id: 'gemini', at: join(bin, 'gemini') },
   ]);
 });
 
@@ -46,13 +47,33 @@ test('finds sockets and settings, also moved ones, and offers equal commands onc
   await writeFile(join(socket, 'app-server-control.sock'), '');
   await mkdir(join(home, '.claude/projects'), { recursive: true });
   const found = await findAgents({ ...env, CODEX_HOME: join(home, 'elsewhere') });
-  expect(found.map(({ title }) => title)).toEqual(['Claude Code in your terminals', 'Codex in your terminals']);
+  expect(found.map(({ id }) => id)).toEqual(['claude-terminals', 'codex-terminals']);
   expect(found[1]?.at).toBe(join(socket, 'app-server-control.sock'));
 });
 
-test('has rules for existing kinds only', () => {
-  for (const [kind, signs] of Object.entries(DETECTION_RULES)) {
-    expect(Object.keys(KINDS)).toContain(kind);
-    for (const { commands } of signs) expect(commands.at(-1)).toMatch(new RegExp(`^runner ${kind}\\b`));
-  }
+test('searches again after seconds, and once for all who ask meanwhile', async () => {
+  const { env, program } = await machine();
+  const find = agentFinder(() => findAgents(env));
+  expect(await Promise.all([find(), find()])).toEqual([[], []]);
+  await program('codex');
+  expect(await find()).toEqual([]);
+  const now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => now + 6_000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect((await find()).map(({ id }) => id)).toEqual(['codex']);
+});
+
+test('answers in time, with the previous result, while a folder of the PATH does not respond', async () => {
+  let respond: (found: FoundAgent[]) => void = () => {};
+  const find = agentFinder(() => new Promise((resolve) => (respond = resolve)), 0);
+  expect(await find()).toEqual([]);
+  respond([{ id: 'codex', at: '/bin/codex' }]);
+  expect(await find()).toHaveLength(1);
+});
+
+test('lists every kind of agent, and has a rule for each agent that can be found', () => {
+  const kinds = CONNECTABLE_AGENTS.map(({ commands }) => /^runner (\w+)/.exec(commands.at(-1) ?? '')?.[1]);
+  expect(new Set(kinds)).toEqual(new Set(Object.keys(KINDS)));
+  const ids = CONNECTABLE_AGENTS.map(({ id }) => id);
+  expect(Object.keys(DETECTION_RULES)).toEqual(ids.filter((id) => id !== 'agui'));
 });

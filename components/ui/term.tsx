@@ -1,0 +1,45 @@
+'use client';
+
+import { type FocusEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { CodeOnDemand, OnDemand } from './on-demand';
+import type { TermName } from './terms';
+
+const panelCode = new CodeOnDemand(async () => (await import('./term-panel')).TermPanel);
+
+/**
+ * A word with an explanation: under the pointer or focus as a tooltip, and after a press or tap as a popover with a link
+ * to all words. Use it once in a view. Don't use it in a button or link.
+ */
+export function Term({ of, children }: { of: TermName; children: ReactNode }) {
+  const [shows, setShows] = useState<'tooltip' | 'popover' | null>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const id = useId();
+  const peek = () => setShows((now) => now ?? 'tooltip');
+  const leave = () => setShows((now) => (now === 'tooltip' ? null : now));
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        aria-haspopup="dialog"
+        aria-expanded={shows === 'popover'}
+        aria-describedby={shows === 'tooltip' ? id : undefined}
+        onPointerEnter={({ pointerType }) => pointerType === 'mouse' && peek()}
+        onPointerLeave={leave}
+        onFocus={({ target }: FocusEvent<HTMLElement>) => target.matches(':focus-visible') && peek()}
+        onBlur={leave}
+        onClick={() => setShows((now) => (now === 'popover' ? null : 'popover'))}
+        className="cursor-help underline decoration-line-strong decoration-dotted underline-offset-[3px] hover:decoration-ink-3"
+      >
+        {children}
+      </button>
+      {shows !== null && (
+        <OnDemand
+          code={panelCode}
+          name="The explanation"
+          props={{ of, id, button, isTooltip: shows === 'tooltip', onClose: () => setShows(null) }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,52 @@
+// @vitest-environment happy-dom
+import { readFileSync } from 'node:fs';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, expect, it, vi } from 'vitest';
+import { Term } from '@/components/ui/term';
+import { TERMS, type TermName } from '@/components/ui/terms';
+
+afterEach(cleanup);
+
+const { text } = TERMS.outbox;
+
+function shown(): HTMLElement {
+  render(<Term of="outbox">Unsent records</Term>);
+  return screen.getByRole('button', { name: 'Unsent records' });
+}
+
+it('shows its explanation under the pointer, without moving the focus, and hides it again', async () => {
+  const term = shown();
+  fireEvent.pointerEnter(term, { pointerType: 'mouse' });
+  const tooltip = await screen.findByRole('tooltip');
+  expect(tooltip.textContent).toContain(text);
+  expect(term.getAttribute('aria-describedby')).toBe(tooltip.id);
+  expect(document.activeElement).toBe(document.body);
+  fireEvent.pointerLeave(term, { pointerType: 'mouse' });
+  await waitFor(() => expect(screen.queryByRole('tooltip')).toBeNull());
+});
+
+it('shows its explanation on keyboard focus', async () => {
+  const term = shown();
+  vi.spyOn(term, 'matches').mockImplementation((selector) => selector === ':focus-visible');
+  term.focus();
+  await screen.findByRole('tooltip');
+  fireEvent.blur(term);
+  await waitFor(() => expect(screen.queryByRole('tooltip')).toBeNull());
+});
+
+it('opens on a tap, with a link to all words', async () => {
+  const term = shown();
+  fireEvent.pointerEnter(term, { pointerType: 'touch' });
+  expect(screen.queryByRole('tooltip')).toBeNull();
+  fireEvent.click(term);
+  const panel = await screen.findByRole('dialog', { name: 'Outbox' });
+  expect(panel.textContent).toContain(text);
+  expect(screen.getByRole('link', { name: 'All words' }).getAttribute('href')).toBe('/help#outbox');
+  fireEvent.click(term);
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+});
+
+it('explains only terms that the glossary defines', () => {
+  const glossary = readFileSync('lib/protocol/GLOSSARY.md', 'utf8');
+  for (const name of Object.keys(TERMS) as TermName[]) expect(glossary).toContain(`**${name}**`);
+});

@@ -1,0 +1,79 @@
+// @vitest-environment happy-dom
+import { act, cleanup, render, screen, within } from '@testing-library/react';
+import type { AppRouterInstance } from 'next/dist/shared/lib/app-router-context.shared-runtime';
+import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
+import { afterEach, expect, it, vi } from 'vitest';
+import { Welcome, type WelcomePlace } from '@/app/(console)/welcome';
+
+afterEach(cleanup);
+
+const LOCAL: WelcomePlace = {
+  setting: '',
+  token: '$(cat .interlude/runner-token)',
+  recording: 'run.jsonl',
+  isLocal: true,
+  mayConnect: true,
+  found: [],
+};
+const REMOTE: WelcomePlace = { ...LOCAL, isLocal: false, found: null };
+
+function shown(place: WelcomePlace) {
+  const refresh = vi.fn();
+  const router = { refresh } as unknown as AppRouterInstance;
+  render(
+    <AppRouterContext value={router}>
+      <Welcome place={place} />
+    </AppRouterContext>,
+  );
+  return refresh;
+}
+const region = (title: string) =>
+  screen.getByRole('heading', { name: title, level: 3 }).closest('section') as HTMLElement;
+const commandsIn = (part: HTMLElement) => [...part.querySelectorAll('code')].map(({ textContent }) => textContent);
+
+it('offers one command for each agent on this machine, and folds the others with links to install them', () => {
+  shown({
+    ...LOCAL,
+    found: [
+      { id: 'codex', at: '/usr/bin/codex' },
+      { id: 'gemini', at: '/opt/gemini' },
+    ],
+  });
+  const found = region('Found on this machine');
+  expect(commandsIn(found)).toEqual(['npx interlude runner codex', 'npx interlude runner acp -- gemini --acp']);
+  expect(within(found).getByText('/opt/gemini')).toBeTruthy();
+  const others = screen.getByText('Other agents').closest('details') as HTMLDetailsElement;
+  expect(others.open).toBe(false);
+  expect(commandsIn(others).join()).not.toMatch(/runner codex|gemini --acp/);
+  expect(others.querySelector('a[href="https://opencode.ai/docs"]')?.textContent).toBe('How to install OpenCode');
+});
+
+it('offers the demo first on an empty machine', () => {
+  shown(LOCAL);
+  expect(screen.queryByText('Found on this machine')).toBeNull();
+  expect(commandsIn(region('Look around first'))).toEqual(['npx interlude demo']);
+  expect(screen.getByText('Copy command')).toBeTruthy();
+  expect(screen.getByRole('link', { name: 'How Interlude works' })).toBeTruthy();
+});
+
+it('shows commands with the address and a token file for agents on other machines', () => {
+  shown(REMOTE);
+  expect(screen.getByRole('link', { name: 'Create a runner’s token' })).toBeTruthy();
+  const connect = screen.getByText('Connect an agent').closest('details') as HTMLDetailsElement;
+  expect(connect.open).toBe(true);
+  const prefix = `INTERLUDE_URL=${location.origin} INTERLUDE_TOKEN_FILE=./runner-token npx interlude-runner`;
+  expect(commandsIn(connect)).toContain(`${prefix} codex`);
+  expect(commandsIn(connect)).toContain(`${prefix} hooks install &&\n${prefix} hooks`);
+});
+
+it('shows no command to a reader who can’t create a token', () => {
+  shown({ ...REMOTE, mayConnect: false });
+  expect(document.querySelector('code')).toBeNull();
+  expect(screen.getByText(/Ask an admin to connect one/)).toBeTruthy();
+});
+
+it('searches again when the reader returns to the tab', () => {
+  const refresh = shown(LOCAL);
+  act(() => void window.dispatchEvent(new Event('focus')));
+  expect(refresh).toHaveBeenCalledOnce();
+});
