@@ -23,7 +23,7 @@ export default async function ConsoleLayout({ children }: { children: ReactNode 
   }));
   const place = commandPlace(process.env);
   const mayConnect = may(principal, 'administer');
-  const isEmpty = sessions.sessions.length === 0;
+  const isEmpty = sessions.sessions.every(({ arrangement }) => arrangement.archivedAt !== null);
   const found = isEmpty && mayConnect ? await findLocalAgents(place) : null;
   return (
     <PagePerson id={principal.id}>

@@ -3,10 +3,12 @@
 import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { CONNECTABLE_AGENTS, type ConnectableAgent, type FoundAgent } from '@interlude/protocol/connectable-agents';
 import { clsx } from 'clsx';
+import { ChevronRight } from 'lucide';
 import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
 import { type ReactNode, useContext, useEffect } from 'react';
 import { useHydrated } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
+import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
 import type { CommandPlace } from '@/lib/server/access/command-place';
 
@@ -41,8 +43,9 @@ export function Welcome({ place }: { place: WelcomePlace }) {
             Your session appears here as soon as its runner runs.
           </p>
           <p className="mt-3 flex items-center gap-2 text-ink-3 text-xs">
-            <span aria-hidden className="size-1.5 animate-breathe rounded-full bg-ink-3" />
-            Waiting for the first session. This page then opens your list of sessions by itself.
+            <span aria-hidden className="size-1.5 shrink-0 animate-breathe rounded-full bg-ink-3" />
+            {found?.length === 0 && 'No agent was found on this machine. '}
+            Waiting for the first session; this page then lists your sessions by itself.
           </p>
         </>
       ) : (
@@ -75,41 +78,46 @@ export function Welcome({ place }: { place: WelcomePlace }) {
       )}
       {mayConnect && (
         <>
-          <Section title={hasFound ? 'Or look around first' : 'Look around first'}>
+          <Section title={hasFound ? 'Or watch a demo fleet' : 'Watch a demo fleet'}>
             <ul>
               <Way
-                title="Watch a demo fleet"
-                why="Eight sample agents work, wake by themselves and ask you things. It needs no API key, and leaves nothing in your lists when you stop it."
+                why="Eight sample agents work, wake by themselves and ask you things. You need no API key, and sessions that you don’t use are archived when you stop it."
                 command={ours.interlude('demo')}
                 isPrimary={!hasFound && isLocal}
               />
             </ul>
           </Section>
-          <Fold title={hasFound ? 'Other agents' : 'Connect an agent'} isOpen={!isLocal}>
-            {others.map((agent) => (
-              <Way key={agent.id} title={agent.title} why={agent.why} command={ours.connect(agent)}>
-                <a
-                  href={agent.install}
-                  target="_blank"
-                  rel="noreferrer"
-                  className="text-xs underline underline-offset-2 hover:text-ink"
-                >
-                  How to install {agent.title}
-                </a>
-              </Way>
-            ))}
-          </Fold>
-          <Fold title="Without an agent">
-            <Way
-              title="Replay a recording"
-              why="Plays a recorded Claude Code session as if it were live. Recordings of other agents work, too."
-              command={ours.interlude(`replay ${recording}`)}
-            />
-            <Way title="Post events over HTTP" why="Posts a first turn of an agent of your own." command={ours.curl} />
-          </Fold>
+          <div className="mt-6 divide-y border-y">
+            <Fold title={hasFound ? 'Connect another agent' : 'Connect an agent'} isOpen={!isLocal}>
+              {others.map((agent) => (
+                <Way key={agent.id} title={agent.title} why={agent.why} command={ours.connect(agent)}>
+                  <a
+                    href={agent.install}
+                    target="_blank"
+                    rel="noreferrer"
+                    className="text-xs underline underline-offset-2 hover:text-ink"
+                  >
+                    How to install {agent.title}
+                  </a>
+                </Way>
+              ))}
+            </Fold>
+            <Fold title="Replay a recording, or post events over HTTP">
+              <Way
+                title="Replay a recording"
+                why="Plays a recorded Claude Code session as if it were live. Recordings of other agents work, too."
+                command={ours.interlude(`replay ${recording}`)}
+              />
+              <Way
+                title="Post events over HTTP"
+                why="Posts a first turn of an agent of your own."
+                command={ours.curl}
+              />
+            </Fold>
+          </div>
         </>
       )}
-      <p className="mt-6 border-t pt-4 text-ink-3">
+      <p className="mt-6 text-ink-3">
         <Link href="/help" className="underline underline-offset-2 hover:text-ink">
           How Interlude works
         </Link>
@@ -120,8 +128,8 @@ export function Welcome({ place }: { place: WelcomePlace }) {
 
 function Section({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <section className="mt-7 border-t pt-4">
-      <h3 className="pb-1 font-medium">{title}</h3>
+    <section className="mt-8">
+      <h3 className="font-medium text-lg">{title}</h3>
       {children}
     </section>
   );
@@ -129,32 +137,38 @@ function Section({ title, children }: { title: string; children: ReactNode }) {
 
 function Fold({ title, isOpen = false, children }: { title: string; isOpen?: boolean; children: ReactNode }) {
   return (
-    <details open={isOpen} className="group mt-6 border-t pt-3">
-      <summary className="hit cursor-pointer py-1 font-medium text-ink-2 marker:text-ink-3 hover:text-ink">
+    <details open={isOpen} className="group">
+      <summary className="flex min-h-11 cursor-pointer list-none items-center gap-1.5 font-medium text-ink-2 hover:text-ink [&::-webkit-details-marker]:hidden">
+        <Icon of={ChevronRight} size={14} className="text-ink-3 transition-transform group-open:rotate-90" />
         {title}
       </summary>
-      <ul>{children}</ul>
+      <ul className="divide-y pb-3 sm:pl-5">{children}</ul>
     </details>
   );
 }
 
 /** One way to a first session. */
-function Way(props: { title: string; why: string; command: string; isPrimary?: boolean; children?: ReactNode }) {
+function Way(props: { title?: string; why: string; command: string; isPrimary?: boolean; children?: ReactNode }) {
   const { title, why, command, isPrimary = false, children } = props;
   return (
-    <li className="py-3">
-      <h4 className="font-medium">{title}</h4>
+    <li className="py-3 first:pt-1">
+      {title !== undefined && <h4 className="font-medium">{title}</h4>}
       <p className="text-ink-3">{why}</p>
       {children}
-      <p className="mt-2 flex items-start gap-3 rounded-md border bg-sunken px-3 py-2">
-        <code className="min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs leading-6 [overflow-wrap:anywhere]">
+      <p className="mt-2 flex flex-wrap items-start gap-x-3 gap-y-2 rounded-md border bg-sunken px-3 py-2">
+        <code
+          className={clsx(
+            'min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs leading-6 [overflow-wrap:anywhere]',
+            isPrimary && 'basis-60',
+          )}
+        >
           {command}
         </code>
         <CopyButton
           label="Copy command"
           text={() => command}
           withLabel={isPrimary}
-          className={clsx('min-h-6', isPrimary && 'bg-ink px-2.5 text-ground text-xs hover:text-ground')}
+          className={clsx('min-h-6', isPrimary && 'bg-ink px-2.5 text-ground! text-xs')}
         />
       </p>
     </li>

@@ -12,6 +12,7 @@ import { useHydrated } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
+import { Link } from '@/components/ui/link';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
@@ -32,7 +33,10 @@ export function AgentBoard({ initial }: { initial: AgentList }) {
   if (list !== undefined && list.rows.length > 0) return <BoardTable list={list} state={state} />;
   return (
     <p className="max-w-prose text-ink-2">
-      No agents yet. An agent appears here with its first event. The start page shows how to connect one.
+      No agents yet. An agent appears here with its first event.{' '}
+      <Link href="/" className="underline underline-offset-2 hover:text-ink">
+        Connect an agent
+      </Link>
     </p>
   );
 }

@@ -74,7 +74,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           count={agent.sessionCount}
           what="sessions"
           state={moreSessions}
-          empty={<p className="text-ink-3">No sessions yet.</p>}
+          empty={<p className="text-ink-3">No sessions yet. They appear here with their first event.</p>}
         >
           {() => (
             <ul className="@container -mx-4">

@@ -106,7 +106,7 @@ export function SessionNav(props: {
         <SessionFilter query={query} counts={list.counts} onQuery={setQuery} />
       )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
-        {sessions?.length === 0 && empty}
+        {sessions?.every(({ arrangement }) => arrangement.archivedAt !== null) && empty}
         {order.map(({ name, ids }) => {
           const rows = ids.flatMap((id) => byId.get(id) ?? []);
           const group = groups.find(({ group }) => group === name);

@@ -42,7 +42,7 @@ it('offers one command for each agent on this machine, and folds the others with
   const found = region('Found on this machine');
   expect(commandsIn(found)).toEqual(['npx interlude runner codex', 'npx interlude runner acp -- gemini --acp']);
   expect(within(found).getByText('/opt/gemini')).toBeTruthy();
-  const others = screen.getByText('Other agents').closest('details') as HTMLDetailsElement;
+  const others = screen.getByText('Connect another agent').closest('details') as HTMLDetailsElement;
   expect(others.open).toBe(false);
   expect(commandsIn(others).join()).not.toMatch(/runner codex|gemini --acp/);
   expect(others.querySelector('a[href="https://opencode.ai/docs"]')?.textContent).toBe('How to install OpenCode');
@@ -51,7 +51,7 @@ it('offers one command for each agent on this machine, and folds the others with
 it('offers the demo first on an empty machine', () => {
   shown(LOCAL);
   expect(screen.queryByText('Found on this machine')).toBeNull();
-  expect(commandsIn(region('Look around first'))).toEqual(['npx interlude demo']);
+  expect(commandsIn(region('Watch a demo fleet'))).toEqual(['npx interlude demo']);
   expect(screen.getByText('Copy command')).toBeTruthy();
   expect(screen.getByRole('link', { name: 'How Interlude works' })).toBeTruthy();
 });
