@@ -30,7 +30,10 @@ export function Welcome({ place }: { place: WelcomePlace }) {
   });
   const hasFound = agents.length > 0;
   const known = new Set(agents.map(({ commands }) => commands.join()));
-  const others = CONNECTABLE_AGENTS.filter(({ commands }) => !known.has(commands.join()));
+  // Of agents with the same commands, the last one describes all of them.
+  const others = [...new Map(CONNECTABLE_AGENTS.map((agent) => [agent.commands.join(), agent])).values()].filter(
+    ({ commands }) => !known.has(commands.join()),
+  );
   return (
     <div className="mx-auto w-full max-w-2xl px-4 pt-[8vh] pb-16">
       <h2 className="font-medium text-xl tracking-tight">Nothing is running yet</h2>
@@ -151,14 +154,14 @@ function Fold({ title, isOpen = false, children }: { title: string; isOpen?: boo
 function Way(props: { title?: string; why: string; command: string; isPrimary?: boolean; children?: ReactNode }) {
   const { title, why, command, isPrimary = false, children } = props;
   return (
-    <li className="py-3 first:pt-1">
+    <li className="py-3">
       {title !== undefined && <h4 className="font-medium">{title}</h4>}
       <p className="text-ink-3">{why}</p>
       {children}
       <p className="mt-2 flex flex-wrap items-start gap-x-3 gap-y-2 rounded-md border bg-sunken px-3 py-2">
         <code
           className={clsx(
-            'min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs leading-6 [overflow-wrap:anywhere]',
+            'min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs leading-5 [overflow-wrap:anywhere]',
             isPrimary && 'basis-60',
           )}
         >
@@ -168,7 +171,7 @@ function Way(props: { title?: string; why: string; command: string; isPrimary?: 
           label="Copy command"
           text={() => command}
           withLabel={isPrimary}
-          className={clsx('min-h-6', isPrimary && 'bg-ink px-2.5 text-ground! text-xs')}
+          className={clsx('min-h-5', isPrimary && 'bg-ink px-2.5 py-1 text-ground! text-xs')}
         />
       </p>
     </li>

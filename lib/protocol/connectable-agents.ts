@@ -36,7 +36,7 @@ export const CONNECTABLE_AGENTS: readonly ConnectableAgent[] = [
     id: 'claude',
     title: 'Claude Code',
     commands: ['runner claude --cwd ~/my-project'],
-    why: 'Starts a session in that folder, which you steer from here. Its work during and between turns appears here.',
+    why: 'Starts a session that you steer from here. Name one of your projects, or begin with this empty folder.',
     install: CLAUDE_CODE,
   },
   {

@@ -24,7 +24,7 @@ async function nextSecond(): Promise<void> {
 test('the start page shows a command for each way to begin, and copies them as they are shown', async () => {
   const start = await site.welcome();
   commands = start.commands;
-  expect(commands).toHaveLength(5);
+  expect(commands).toHaveLength(16);
   await site.context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const copied: string[] = [];
   const items = start.page.getByRole('listitem').filter({ has: start.page.locator('code') });

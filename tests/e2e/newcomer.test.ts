@@ -2,6 +2,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { afterAll, expect, test } from 'vitest';
 import { type CliRun, runCli, startCli } from '../support/cli';
+import { CONNECT } from '../support/first-start';
 import { live, transcriptOf } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
@@ -31,9 +32,9 @@ test('the start page lists the same ways to connect an agent as the terminal, an
   const page = await site.load(`/sign-in?token=${site.server.token}`);
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
   expect(page.url()).toBe(`${site.server.url}/`);
-  for (const way of ['demo', 'replay', 'runner claude', 'hooks install']) {
-    await page.getByText(`npx interlude ${way}`).waitFor();
-  }
+  await page.getByText('npx interlude demo').waitFor();
+  await page.getByText(CONNECT).click();
+  for (const way of ['runner claude', 'hooks install']) await page.getByText(`npx interlude ${way}`).waitFor();
   for (const way of ['runner claude', 'hooks install', 'runner hooks', 'replay']) {
     expect(site.server.output).toContain(`npx interlude ${way}`);
   }

@@ -11,6 +11,9 @@ import { type OwnVisit, visitOwn } from './visit';
 /** The repository root, the working directory of a new user's shell. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
+/** The folded ways to connect an agent; named after the agents of the test's machine, if it has any. */
+export const CONNECT = /^Connect an(?:other)? agent$/;
+
 /** A dashboard of a new user without INTERLUDE_TOKEN. */
 export interface FirstStart extends OwnVisit {
   /** The generated token. */
@@ -39,6 +42,7 @@ export async function firstStart(): Promise<FirstStart> {
     async welcome() {
       const page = await site.load(`/sign-in?token=${ownToken}`);
       await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
+      for (const fold of [CONNECT, /^Replay a recording, or/]) await page.getByText(fold).click();
       await page.getByText(`${site.server.url}/api/v1/events`).waitFor();
       return { page, commands: await page.getByRole('listitem').locator('code').allInnerTexts() };
     },
