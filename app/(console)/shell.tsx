@@ -62,7 +62,7 @@ export function Shell(props: { sessions: SessionList; place: WelcomePlace; links
               home ? (
                 <OnDemand code={welcomeCode} name="The introduction" props={{ place }} />
               ) : (
-                <p className="px-4 py-3 text-ink-3">No sessions yet.</p>
+                <p className="px-4 py-3 text-ink-3">Nothing is running yet.</p>
               )
             }
           />

@@ -118,7 +118,7 @@ export function SessionNav(props: {
               listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
               count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
               currentId={currentId}
-              unfolds={isFiltered || order.length === 1}
+              unfolds={isFiltered || (order.length === 1 && name !== 'archived')}
             />
           );
         })}

@@ -70,7 +70,10 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
             }}
           />
         )}
-        <List rows={tokens} empty={<p className="text-ink-3 text-xs">No tokens yet. Those you create above appear here.</p>}>
+        <List
+          rows={tokens}
+          empty={<p className="text-ink-3 text-xs">No tokens yet. Those you create above appear here.</p>}
+        >
           {() => (
             <FactTable
               label="Tokens"

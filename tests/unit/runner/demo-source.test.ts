@@ -1,7 +1,19 @@
 import { fileURLToPath } from 'node:url';
-import { DemoSource, FLEET, RestLimiter, restAfter, withNewIds } from '@interlude/runner/cli/demo/demo-source';
+import { NO_OBLIGATIONS } from '@interlude/protocol/projections/obligations';
+import { type EventEntry, NO_PLACES } from '@interlude/protocol/projections/placement';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
+import {
+  DemoSource,
+  demoSessionId,
+  FLEET,
+  RestLimiter,
+  restAfter,
+  withNewIds,
+} from '@interlude/runner/cli/demo/demo-source';
 import { play, type Recording, readRecording } from '@interlude/runner/cli/recording';
 import { expect, test } from 'vitest';
+import { foldObligations } from '@/tests/support/memory-log';
 import { MemorySourceContext } from '../../support/source-contract';
 
 const folder = fileURLToPath(new URL('../../../lib/runner/cli/demo/recordings/', import.meta.url));
@@ -79,6 +91,45 @@ test('plays round after round in one session, which ends with the demo and not w
   expect([context.sessionIds.length, source.sessions.length, ends()]).toEqual([1, 1, 0]);
   await source.close();
   expect([context.sessionIds.length, source.sessions.length, ends()]).toEqual([1, 0, 1]);
+});
+
+/** Messages of a recording that are still pending replies after it. */
+async function pendingAfter(name: string): Promise<string[]> {
+  const recording = await readRecording(`${folder}${name}.jsonl`);
+  const entries: EventEntry[] = [];
+  const emit = async (events: readonly EmittedEvent[]) => {
+    for (const { occurredAt, event } of events) {
+      entries.push({ position: String(entries.length + 1), occurredAt, receivedAt: occurredAt, event });
+    }
+  };
+  const signal = new AbortController().signal;
+  await play({ recording, sessionId: 's', fromLine: 0, speed: Number.POSITIVE_INFINITY, signal, emit });
+  const { placements } = placeEvents(NO_PLACES, entries);
+  const { changes } = foldObligations(NO_OBLIGATIONS, [], placements, { agentId: 'a', sessionId: 's' });
+  const last = new Map(changes.map(({ after }) => [after.messageId, after]));
+  return [...last.values()].filter(({ state }) => state === 'owed').map(({ text }) => text);
+}
+
+test('plays no recording that leaves a pending reply, which would come up again in each round', async () => {
+  for (const name of new Set(FLEET.flatMap((agent) => agent.recordings))) {
+    expect([name, await pendingAfter(name)]).toEqual([name, []]);
+  }
+});
+
+test('leaves no pending reply when it is stopped within a turn', async () => {
+  const context = new MemorySourceContext();
+  const agent = { agentId: 'a', recordings: ['failure'], beginsAtMs: 0, restMs: 1 };
+  const recordings = [await readRecording(`${folder}failure.jsonl`)];
+  const source = new DemoSource({ context, agent, recordings, restLimiter: new RestLimiter(1, 0), speed: 10 });
+  await source.start();
+  const turn = () => context.openWork(demoSessionId('a')).turn;
+  await expect.poll(turn).not.toBeNull();
+  const [messageId] = turn()?.userMessageIds ?? [];
+  await source.close();
+  expect(context.events.at(-2)).toMatchObject({
+    name: 'message:delivery',
+    value: { message_id: messageId, delivery: 'failed' },
+  });
 });
 
 test('rests 20 to 40 seconds after its first sessions', () => {

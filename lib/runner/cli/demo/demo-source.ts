@@ -110,9 +110,20 @@ export class DemoSource implements Source {
   }
 
   #endSession(sessionId: string): void {
-    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: 'the demo was stopped' } };
+    const reason = 'the demo was stopped';
+    const { turn } = this.#context.openWork(sessionId);
+    // Nothing will answer these messages, so they must not stay pending replies.
+    const unanswered = (turn?.userMessageIds ?? []).map((id) => ({
+      name: CUSTOM.messageDelivery,
+      value: { message_id: id, delivery: 'failed', reason },
+    }));
+    const ends = [...unanswered, { name: CUSTOM.sessionEnded, value: { reason } }];
     this.#context.log('info', `ending session ${sessionId}`);
-    void this.#context.emit(sessionId, [{ occurredAt: Date.now(), event }], [{ name: CURSOR, value: '' }]);
+    void this.#context.emit(
+      sessionId,
+      ends.map((end) => ({ occurredAt: Date.now(), event: { type: 'CUSTOM', ...end } })),
+      [{ name: CURSOR, value: '' }],
+    );
   }
 }
 
@@ -166,7 +177,7 @@ export const FLEET: readonly DemoAgent[] = [
   { agentId: 'checkout-service', recordings: ['test-run', 'folded', 'permission'], beginsAtMs: 7_500, restMs: 9_000 },
   { agentId: 'release-train', recordings: ['deploy-watch', 'long-build'], beginsAtMs: 7_500, restMs: 12_000 },
   { agentId: 'market-research', recordings: ['research', 'triple'], beginsAtMs: 5_000, restMs: 10_000 },
-  { agentId: 'android-app', recordings: ['long-build', 'interrupted'], beginsAtMs: 0, restMs: 8_000 },
+  { agentId: 'android-app', recordings: ['long-build', 'user-twice'], beginsAtMs: 0, restMs: 8_000 },
   { agentId: 'data-pipeline', recordings: ['permission', 'failure'], beginsAtMs: 0, restMs: 11_000 },
   { agentId: 'web-frontend', recordings: ['message-while-waking', 'test-run'], beginsAtMs: 0, restMs: 7_000 },
   { agentId: 'infra-terraform', recordings: ['triple', 'deploy-watch', 'resume'], beginsAtMs: 2_000, restMs: 13_000 },
