@@ -19,6 +19,8 @@ export interface WelcomePlace extends CommandPlace {
   found: readonly FoundAgent[] | null;
 }
 
+const DEMO = 'Eight sample agents work, wake by themselves and ask you things. You need no API key.';
+
 /** Shown until the first session arrives. */
 export function Welcome({ place }: { place: WelcomePlace }) {
   useFreshSearch(place.found !== null);
@@ -84,7 +86,7 @@ export function Welcome({ place }: { place: WelcomePlace }) {
           <Section title={hasFound ? 'Or watch a demo fleet' : 'Watch a demo fleet'}>
             <ul>
               <Way
-                why="Eight sample agents work, wake by themselves and ask you things. You need no API key, and sessions that you don’t use are archived when you stop it."
+                why={isLocal ? `${DEMO} When you stop it, sessions that you didn’t use are archived.` : DEMO}
                 command={ours.interlude('demo')}
                 isPrimary={!hasFound && isLocal}
               />
@@ -96,11 +98,12 @@ export function Welcome({ place }: { place: WelcomePlace }) {
                 <Way key={agent.id} title={agent.title} why={agent.why} command={ours.connect(agent)}>
                   <a
                     href={agent.install}
+                    aria-label={`How to install it: ${agent.title}`}
                     target="_blank"
                     rel="noreferrer"
                     className="text-xs underline underline-offset-2 hover:text-ink"
                   >
-                    How to install {agent.title}
+                    How to install it
                   </a>
                 </Way>
               ))}

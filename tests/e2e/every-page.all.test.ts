@@ -58,6 +58,7 @@ const PAGES: Record<string, Shown> = {
     until: (page) => page.getByText('No log lines yet').waitFor(),
   },
   'the inbox': { path: '/inbox' },
+  'the page about words': { path: '/help' },
   'the visitor’s settings page': { path: '/settings' },
   'the access page': { path: '/settings/access', until: (page) => press(page, 'Create a token') },
   'the members page': {

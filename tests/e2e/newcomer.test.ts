@@ -1,6 +1,7 @@
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { afterAll, expect, test } from 'vitest';
+import { violationsInBothThemes } from '../support/accessibility';
 import { type CliRun, runCli, startCli } from '../support/cli';
 import { CONNECT } from '../support/first-start';
 import { live, transcriptOf } from '../support/transcript-page';
@@ -39,6 +40,7 @@ test('the start page lists the same ways to connect an agent as the terminal, an
     expect(site.server.output).toContain(`npx interlude ${way}`);
   }
   await live(page);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });
 
