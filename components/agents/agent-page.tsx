@@ -87,7 +87,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           )}
         </List>
       </Section>
-      <Section title="Runner">
+      <Section title={<Term of="runner">Runner</Term>}>
         <RunnerFacts agent={agent} />
         {commands.length > 0 && (
           <div className="mt-3">

@@ -77,7 +77,9 @@ export function EvidencePopover(props: {
             </Row>
           </tbody>
         </table>
-        <h3 className="mt-2 text-2xs text-ink-3">Delivery</h3>
+        <h3 className="mt-2 text-2xs text-ink-3">
+          <Term of="missing records">Delivery</Term>
+        </h3>
         <DeliveryVerdict session={session} />
         {ways.length > 0 && (
           <p className="mt-2 text-ink-2 [overflow-wrap:anywhere]">

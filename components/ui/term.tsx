@@ -1,6 +1,6 @@
 'use client';
 
-import { type FocusEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { type ReactNode, useId, useRef, useState } from 'react';
 import { CodeOnDemand, OnDemand } from './on-demand';
 import type { TermName } from './terms';
 
@@ -26,7 +26,8 @@ export function Term({ of, children }: { of: TermName; children: ReactNode }) {
         aria-describedby={shows === 'tooltip' ? id : undefined}
         onPointerEnter={({ pointerType }) => pointerType === 'mouse' && peek()}
         onPointerLeave={leave}
-        onFocus={({ target }: FocusEvent<HTMLElement>) => target.matches(':focus-visible') && peek()}
+        // Not on every focus: a popover moves the focus to its first button.
+        onKeyUp={({ key }) => key === 'Tab' && peek()}
         onBlur={leave}
         onClick={() => setShows((now) => (now === 'popover' ? null : 'popover'))}
         className="cursor-help underline decoration-line-strong decoration-dotted underline-offset-[3px] hover:decoration-ink-3"

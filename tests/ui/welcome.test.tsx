@@ -45,7 +45,9 @@ it('offers one command for each agent on this machine, and folds the others with
   const others = screen.getByText('Connect another agent').closest('details') as HTMLDetailsElement;
   expect(others.open).toBe(false);
   expect(commandsIn(others).join()).not.toMatch(/runner codex|gemini --acp/);
-  expect(others.querySelector('a[href="https://opencode.ai/docs"]')?.getAttribute('aria-label')).toBe('How to install it: OpenCode');
+  expect(others.querySelector('a[href="https://opencode.ai/docs"]')?.getAttribute('aria-label')).toBe(
+    'How to install it: OpenCode',
+  );
 });
 
 it('offers the demo first on an empty machine', () => {
