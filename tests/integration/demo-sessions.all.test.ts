@@ -18,6 +18,19 @@ const CAST = FLEET.length + 1;
 const sessions = async () => (await dashboard.request<SessionList>('/sessions')).sessions;
 const listed = async () => (await sessions()).filter(({ arrangement }) => arrangement.archivedAt === null);
 
+/** Posts ended sessions of a demo agent. */
+async function postEnded(...sessionIds: string[]): Promise<void> {
+  const event = { type: 'CUSTOM', name: 'session:ended', value: {} };
+  const records = sessionIds.map((sessionId, index) => {
+    return { seq: index + 1, kind: 'event', agentId: 'checkout-service', sessionId, occurredAt: Date.now(), event };
+  });
+  await fetch(`${dashboard.url}/api/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${dashboard.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ producer: { id: 'another', epoch: Date.now() }, records }),
+  });
+}
+
 function startDemo(dataDir: string): CliRun {
   const env = { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_URL: dashboard.url, INTERLUDE_TOKEN: dashboard.token };
   const demo = startCli(['demo', '--speed', '100'], env);
@@ -57,14 +70,17 @@ test('the demo keeps one session per agent through rounds and a kill, and leaves
   const { agents } = await dashboard.request<AgentList>('/agents');
   expect(agents.filter(({ retiredAt }) => retiredAt === null)).toEqual([]);
 
+  await postEnded('checkout-service-0a1b2c3d', 'checkout-service-mine');
   const third = startDemo(dataDir);
   await untilPlayed(1);
-  await expect.poll(async () => (await listed()).length).toBe(CAST);
+  // Archives what an earlier version left, but not the session of an agent that only has the same name.
+  await expect.poll(async () => (await listed()).length).toBe(CAST + 1);
+  expect((await listed()).map(({ id }) => id)).toContain('checkout-service-mine');
   const mine = (await listed()).find(({ agentId }) => agentId === ASSISTANT);
   const operator = new Operator(dashboard, mine?.id ?? '');
   await operator.send('Hello');
   await operator.finished(2);
   third.process.kill('SIGTERM');
   await third.ended;
-  expect((await listed()).map(({ agentId }) => agentId)).toEqual([ASSISTANT]);
+  expect((await listed()).map(({ id }) => id).sort()).toEqual(['checkout-service-mine', mine?.id]);
 });

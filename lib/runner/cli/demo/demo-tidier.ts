@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseJson } from '@interlude/protocol/fields';
-import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
+import type { AgentDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { hasEnded } from '@interlude/protocol/session-predicates';
 import { type Endpoint, requestServer } from '../../host/server-request';
 import { startsWithGreeting } from './assistant';
@@ -54,7 +54,7 @@ export class DemoTidier {
         if (answer?.status !== 200) return false;
         for (const session of (answer.body as SessionList).sessions) {
           const isListed = session.arrangement.archivedAt === null;
-          const isLeft = isListed && hasEnded(session) && !isUsed(session);
+          const isLeft = isListed && isOfDemo(session) && hasEnded(session) && !isUsed(session);
           if (isLeft && isIncluded(session)) await this.#arrange(session.id, true);
         }
         return true;
@@ -68,9 +68,11 @@ export class DemoTidier {
   }
 
   async #retire(agentId: string): Promise<void> {
+    const path = `/agents/${encodeURIComponent(agentId)}`;
+    const known = await this.#request(path);
+    if ((known?.body as AgentDetail | undefined)?.agent?.status?.source !== 'demo') return;
     for (let attempt = 0; attempt < RETIRE.attempts; attempt += 1) {
-      const path = `/agents/${encodeURIComponent(agentId)}/retirement`;
-      const answer = await this.#request(path, { retired: true });
+      const answer = await this.#request(`${path}/retirement`, { retired: true });
       if (answer?.status !== 409) return;
       await pause(RETIRE.everyMs);
     }
@@ -88,6 +90,12 @@ export class DemoTidier {
       return null;
     }
   }
+}
+
+/** False for sessions of another agent of that name. Earlier versions created one for each recording. */
+function isOfDemo({ id, agentId }: SessionSummary): boolean {
+  const own = agentId === ASSISTANT ? [agentId, 'ask-away'] : [agentId];
+  return own.some((name) => id.startsWith(`${name}-`) && /^(?:demo|[0-9a-f]{8})$/.test(id.slice(name.length + 1)));
 }
 
 /** True if a person wrote to the session, pinned or renamed it. */
