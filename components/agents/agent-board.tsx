@@ -11,7 +11,7 @@ import { useStored } from '@/components/ui/browser-storage';
 import { useHydrated } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
-import { Link, Link } from '@/components/ui/link';
+import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useLatest } from '@/components/ui/use-latest';
