@@ -132,7 +132,8 @@ describe('an unseen failure', () => {
     await write((transaction) => renewRunners(transaction, ['one'], now));
     await sweep();
     const [again] = await inbox();
-    expect(again).toEqual({ ...failure, updatedPosition: again?.updatedPosition });
+    const session = { title: 'Try again', name: null };
+    expect(again).toEqual({ ...failure, session, updatedPosition: again?.updatedPosition });
     expect(comparePositions(again?.updatedPosition ?? '', failure?.updatedPosition ?? '')).toBeGreaterThan(0);
   });
 
