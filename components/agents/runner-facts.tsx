@@ -82,7 +82,15 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
   );
 }
 
-function Fact({ name, alarming = false, children }: { name: ReactNode; alarming?: boolean; children: ReactNode }) {
+export function Fact({
+  name,
+  alarming = false,
+  children,
+}: {
+  name: ReactNode;
+  alarming?: boolean;
+  children: ReactNode;
+}) {
   return (
     <>
       <dt className="text-ink-3">{name}</dt>

@@ -20,7 +20,7 @@ export function TroubleLine({ trouble }: { trouble: string }) {
 export function TroubleNote({ trouble }: { trouble: string }) {
   return (
     <div className="shrink-0 border-waiting border-t bg-waiting-soft">
-      <div className="mx-auto max-w-[960px] px-4 py-2 sm:pr-6 sm:pl-[86px]">
+      <div className="session-column py-2">
         <TroubleLine trouble={trouble} />
       </div>
     </div>

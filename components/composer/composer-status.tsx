@@ -65,7 +65,7 @@ export function ComposerRefusal(props: {
   const instead = refusal.instead?.sessionId === sessionId ? null : refusal.instead;
   return (
     <section aria-label="Composer" className="shrink-0 border-line border-t">
-      <p className="mx-auto flex max-w-[960px] flex-wrap items-baseline gap-x-3 gap-y-1 px-4 py-3 text-ink-2 text-xs sm:pr-6 sm:pl-[86px]">
+      <p className="session-column flex flex-wrap items-baseline gap-x-3 gap-y-1 py-3 text-ink-2 text-xs">
         <span className="min-w-0">
           You can’t send messages here: <Name text={reason} />.
         </span>

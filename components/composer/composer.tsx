@@ -118,7 +118,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         isOver ? 'border-accent bg-raised' : 'border-line',
       )}
     >
-      <div className="relative mx-auto max-w-[960px] px-4 pt-2 pb-1.5 sm:pr-6 sm:pl-[86px]">
+      <div className="session-column relative pt-2 pb-1.5">
         {quote !== null && <ReplyQuote quote={quote} onRemove={() => change({ replyTo: null })} />}
         {/^\/\S*$/.test(draft.text) && agent?.status?.commands !== undefined && (
           <OnDemand

@@ -3,7 +3,8 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
 import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
 import { clsx } from 'clsx';
-import { type Ref, useId, useState } from 'react';
+import { type Ref, useEffect, useId, useState } from 'react';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { Quoted } from '@/components/ui/name';
 import { optionText } from './request-answer';
 
@@ -30,9 +31,14 @@ export function PermissionAnswer(props: {
 }) {
   const { row, settled, unseen, options, first, deny, reason, onReason, onChoose } = props;
   const whyId = useId();
-  // The hint keeps its space when it disappears, so that nothing below moves under the pointer.
-  const [hint, setHint] = useState(unseen);
-  if (unseen !== null && unseen !== hint) setHint(unseen);
+  // A short input is seen at once and needs no hint. The hint's line stays, so that nothing moves under the pointer.
+  const [isHinted, setHinted] = useState(false);
+  const needsHint = unseen !== null && !isHinted;
+  useEffect(() => {
+    if (!needsHint) return;
+    const timer = setTimeout(() => setHinted(true), SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [needsHint]);
   return (
     <div ref={row} className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-1.5 pl-5 text-xs">
       {reason === null ? (
@@ -47,7 +53,7 @@ export function PermissionAnswer(props: {
                 keySign={option === first ? 'a' : option === deny ? 'd' : undefined}
                 onPress={() => onChoose(option)}
                 isOff={!settled || (isAllow && unseen !== null)}
-                describedBy={isAllow && unseen !== null ? whyId : undefined}
+                describedBy={isAllow && isHinted && unseen !== null ? whyId : undefined}
               />
             );
           })}
@@ -59,9 +65,9 @@ export function PermissionAnswer(props: {
           >
             Deny with a reason
           </button>
-          {hint !== null && (
-            <span id={whyId} className={clsx('basis-full text-ink-2', unseen === null && 'invisible')}>
-              {hint}
+          {isHinted && (
+            <span id={whyId} className="basis-full text-ink-2">
+              {unseen ?? 'You have seen the whole input.'}
             </span>
           )}
         </>

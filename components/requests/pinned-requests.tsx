@@ -64,8 +64,16 @@ export function PinnedRequests(props: {
   const others = hidden.filter((item) => requestKey(item) !== key).length;
   return (
     // biome-ignore lint/a11y/useSemanticElements: contains a section for each request
-    <div ref={group} role="group" aria-label="Waiting for you" className="shrink-0 border-line border-t" {...handlers}>
-      <div className="mx-auto max-h-[45dvh] max-w-[960px] overflow-y-auto px-4 py-2 sm:pr-6 sm:pl-[86px]">
+    <div
+      ref={group}
+      role="group"
+      aria-label="Waiting for you"
+      data-pins=""
+      className="shrink-0 border-line border-t"
+      {...handlers}
+    >
+      {/* Leaves the transcript half of the height, with the log below too. */}
+      <div className="session-column max-h-[calc(50dvh-80px)] overflow-y-auto py-2 group-data-log/page:max-h-[calc(25dvh+8px)]">
         <Fragment key={key}>{renderRequest(shown, dismiss)}</Fragment>
         <p className="mt-1 flex gap-3 text-2xs text-ink-3">
           <JumpLink anchor={`request-${shown.id}`} className="underline hover:text-ink">

@@ -138,7 +138,7 @@ function QuestionFields(props: {
           const other = event.target.value;
           onChoice({ labels: multiSelect || other.trim() === '' ? choice.labels : [], other });
         }}
-        className="h-7 w-full max-w-prose border-line-strong border-b bg-transparent text-xs outline-none placeholder:text-ink-3 focus:border-accent"
+        className="h-7 w-full border-line-strong border-b bg-transparent text-xs outline-none placeholder:text-ink-3 focus:border-accent"
       />
     </fieldset>
   );

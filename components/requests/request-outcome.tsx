@@ -77,7 +77,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         </span>
       </p>
       {item.message !== null && (
-        <p dir="auto" className="mt-0.5 ml-5 max-w-prose text-ink-2 text-xs [overflow-wrap:anywhere]">
+        <p dir="auto" className="mt-0.5 ml-5 text-ink-2 text-xs [overflow-wrap:anywhere]">
           <Words text={item.message} max={MAX_CHARACTERS} />
         </p>
       )}

@@ -16,13 +16,26 @@ import { listedStateOf, sessionTitle } from './session-labels';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
-/** Renames, pins, archives or ends a session, marks its failure as seen and sets its wake rule. */
 export function ArrangePopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
   onClose: () => void;
 }) {
   const { session, button, onClose } = props;
+  return (
+    <ButtonPopover label="Arrange this session" button={button} onClose={onClose}>
+      <ArrangeSession session={session} onDone={onClose} />
+      <SignOut
+        label="Sign out of Interlude"
+        className={ACTION}
+        formClassName="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden"
+      />
+    </ButtonPopover>
+  );
+}
+
+/** Renames, pins, archives or ends a session, marks its failure as seen and sets its wake rule. */
+export function ArrangeSession({ session, onDone }: { session: SessionSummary; onDone: () => void }) {
   const { name, pinnedAt, archivedAt } = session.arrangement;
   const [text, setText] = useState(name ?? sessionTitle(session));
   const [isAsking, setAsking] = useState(false);
@@ -39,7 +52,7 @@ export function ArrangePopover(props: {
     setError(null);
     try {
       await putJson<ArrangementResponse>(`/sessions/${encodeURIComponent(session.id)}/arrangement`, change);
-      onClose();
+      onDone();
     } catch (failure) {
       setError((failure as Error).message);
     } finally {
@@ -52,7 +65,7 @@ export function ArrangePopover(props: {
   };
 
   return (
-    <ButtonPopover label="Arrange this session" button={button} onClose={onClose}>
+    <>
       <form onSubmit={rename} className="flex items-end gap-2 px-3 py-1.5 text-xs">
         <label className="flex min-w-0 flex-1 flex-col gap-1">
           <span className="text-ink-3">Name</span>
@@ -97,18 +110,13 @@ export function ArrangePopover(props: {
         )}
       </div>
       {canWake && <WakeSwitch session={session} />}
-      {canEnd && <EndSession sessionId={session.id} onEnded={onClose} />}
-      <SignOut
-        label="Sign out of Interlude"
-        className={ACTION}
-        formClassName="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden"
-      />
+      {canEnd && <EndSession sessionId={session.id} onEnded={onDone} />}
       {error !== null && (
         <p role="alert" className="px-3 pb-1.5 text-failed text-xs">
           {error}
         </p>
       )}
-    </ButtonPopover>
+    </>
   );
 }
 

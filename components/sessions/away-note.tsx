@@ -18,7 +18,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   const command = commandOf(session, agent, setting);
   return (
     <div role="status" className="shrink-0 border-waiting border-t bg-waiting-soft">
-      <div className="mx-auto max-w-[960px] px-4 py-2 text-xs sm:pr-6 sm:pl-[86px]">
+      <div className="session-column py-2 text-xs">
         <p className="flex items-baseline gap-2">
           <Glyph name="lost" className="relative top-[1.5px]" />
           <span className="min-w-0">

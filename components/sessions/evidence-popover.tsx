@@ -18,86 +18,94 @@ import { SentenceList } from '@/components/ui/sentence-list';
 import { Term } from '@/components/ui/term';
 import { describeState } from './session-labels';
 
-/** The rule that decided a session's state, and each observation with its age. */
 export function EvidencePopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
   onClose: () => void;
 }) {
   const { session, button, onClose } = props;
+  return (
+    <ButtonPopover label="Why this state" button={button} onClose={onClose}>
+      <div className="px-3 py-1.5 text-xs">
+        <StateEvidence session={session} />
+      </div>
+    </ButtonPopover>
+  );
+}
+
+/** The rule that decided a session's state, and each observation with its age. */
+export function StateEvidence({ session }: { session: SessionSummary }) {
   const { evidence, observations, away } = session;
   const status = useRunnerStatus();
   const [ways, limits] = [modeAndModelOf(status), limitsOf(status)];
   return (
-    <ButtonPopover label="Why this state" button={button} onClose={onClose}>
-      <div className="px-3 py-1.5 text-xs">
-        <p>
-          <span className="font-medium">{describeState(session)}</span>{' '}
-          <span className="text-ink-2">{RULE_WORDS[evidence.rule]}</span>{' '}
-          <span className="whitespace-nowrap text-2xs text-ink-3">
-            (<Term of="evidence">rule {evidence.rule}</Term>)
-          </span>
-        </p>
-        <table className="mt-2 w-full text-left align-baseline">
-          <caption className="sr-only">Observations</caption>
-          <thead className="text-2xs text-ink-3">
-            <tr>
-              <th scope="col" className="pr-3 font-normal">
-                Source
-              </th>
-              <th scope="col" className="w-full pr-3 font-normal">
-                Observation
-              </th>
-              <th scope="col" className="text-right font-normal">
-                Age
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {away !== null && (
-              <Row source="connection" decided={evidence.source} at={away.lastHeardAt}>
-                {away.isUnreachable
-                  ? 'the runner can’t reach the agent'
-                  : away.isSilent
-                    ? 'no signal for too long'
-                    : 'the runner is gone'}
-              </Row>
-            )}
-            {SOURCES.map((source) => {
-              const observed = observations[source];
-              if (observed === undefined) return null;
-              return (
-                <Row key={source} source={source} decided={evidence.source} at={observed.observedAt}>
-                  <Observed of={observations} source={source} />
-                </Row>
-              );
-            })}
-            <Row source="last word" decided={null} at={session.lastHeardAt}>
-              last record from the agent
+    <>
+      <p>
+        <span className="font-medium">{describeState(session)}</span>{' '}
+        <span className="text-ink-2">{RULE_WORDS[evidence.rule]}</span>{' '}
+        <span className="whitespace-nowrap text-2xs text-ink-3">
+          (<Term of="evidence">rule {evidence.rule}</Term>)
+        </span>
+      </p>
+      <table className="mt-2 w-full text-left align-baseline">
+        <caption className="sr-only">Observations</caption>
+        <thead className="text-2xs text-ink-3">
+          <tr>
+            <th scope="col" className="pr-3 font-normal">
+              Source
+            </th>
+            <th scope="col" className="w-full pr-3 font-normal">
+              Observation
+            </th>
+            <th scope="col" className="text-right font-normal">
+              Age
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {away !== null && (
+            <Row source="connection" decided={evidence.source} at={away.lastHeardAt}>
+              {away.isUnreachable
+                ? 'the runner can’t reach the agent'
+                : away.isSilent
+                  ? 'no signal for too long'
+                  : 'the runner is gone'}
             </Row>
-          </tbody>
-        </table>
-        <h3 className="mt-2 text-2xs text-ink-3">
-          <Term of="missing records">Delivery</Term>
-        </h3>
-        <DeliveryVerdict session={session} />
-        {ways.length > 0 && (
-          <p className="mt-2 text-ink-2 [overflow-wrap:anywhere]">
-            {ways.map(({ name, text }) => (
-              <span key={name} className="mr-4">
-                <span className="text-ink-3">{name}</span> <Name text={text} />
-              </span>
-            ))}
-          </p>
-        )}
-        {limits.length > 0 && (
-          <>
-            <h3 className="mt-2 mb-0.5 text-2xs text-ink-3">Limits</h3>
-            <SentenceList sentences={limits} />
-          </>
-        )}
-      </div>
-    </ButtonPopover>
+          )}
+          {SOURCES.map((source) => {
+            const observed = observations[source];
+            if (observed === undefined) return null;
+            return (
+              <Row key={source} source={source} decided={evidence.source} at={observed.observedAt}>
+                <Observed of={observations} source={source} />
+              </Row>
+            );
+          })}
+          <Row source="last word" decided={null} at={session.lastHeardAt}>
+            last record from the agent
+          </Row>
+        </tbody>
+      </table>
+      <h3 className="mt-2 text-2xs text-ink-3">
+        <Term of="missing records">Delivery</Term>
+      </h3>
+      <DeliveryVerdict session={session} />
+      {ways.length > 0 && (
+        <p className="mt-2 text-ink-2 [overflow-wrap:anywhere]">
+          {ways.map(({ name, text }) => (
+            <span key={name} className="mr-4">
+              <span className="text-ink-3">{name}</span> <Name text={text} />
+            </span>
+          ))}
+        </p>
+      )}
+      {limits.length > 0 && (
+        <>
+          <h3 className="mt-2 mb-0.5 text-2xs text-ink-3">Limits</h3>
+          <SentenceList sentences={limits} />
+        </>
+      )}
+    </>
   );
 }
 

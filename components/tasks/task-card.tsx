@@ -23,7 +23,7 @@ import { ErrorText } from '@/components/ui/verbatim-text';
 import { TaskOutcome } from './task-outcome';
 import { TaskStop, TaskWake } from './task-stop';
 import { TaskSummary } from './task-summary';
-import { isBoilerplate, taskAnchor } from './task-words';
+import { isBoilerplate, shortPath, taskAnchor } from './task-words';
 import { useTaskDetail } from './use-task-detail';
 
 const wakeCode = new CodeOnDemand(async () => (await import('./wake-here')).WakeHere);
@@ -228,9 +228,4 @@ function TaskOrigin({ task }: { task: Task }) {
       )}
     </>
   );
-}
-
-function shortPath(path: string): string {
-  const parts = path.split('/');
-  return parts.length > 3 ? `…/${parts.slice(-2).join('/')}` : path;
 }

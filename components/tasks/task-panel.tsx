@@ -2,6 +2,7 @@
 
 import { comparePositions } from '@interlude/protocol/position';
 import type { Task } from '@interlude/protocol/read-models';
+import { clsx } from 'clsx';
 import { useMemo, useRef, useState } from 'react';
 import { Glyph } from '@/components/ui/glyph';
 import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
@@ -16,9 +17,12 @@ const SHOWN = 60;
 
 /**
  * A session's tasks: running ones first, then the newest. The order is kept while the reader uses the list.
+ *
  * @param omitted number of tasks that the server does not list
+ * @param isWide true for the list in its own tab
  */
-export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omitted?: number }) {
+export function TaskPanel(props: { tasks: readonly Task[]; omitted?: number; isWide?: boolean }) {
+  const { tasks, omitted = 0, isWide = false } = props;
   const box = useRef<HTMLElement>(null);
   const places = useMemo(() => [{ name: 'tasks', ids: orderTasks(tasks).map(({ position }) => position) }], [tasks]);
   const { order, moved, added, release } = useHeldOrder(box, places);
@@ -26,34 +30,44 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
   const ordered = order.flatMap(({ ids }) => ids).flatMap((place) => byPlace.get(place) ?? []);
   const [max, setMax] = useState(SHOWN);
   const { stopped } = useLiveness();
+  const column = isWide ? 'session-column w-full' : 'px-5';
   const running = tasks.filter((task) => task.status === 'running').length;
   const total = (tasks.length + omitted).toLocaleString('en');
   return (
-    <aside ref={box} aria-label="Tasks" className="flex min-h-0 flex-col">
-      <h2 className="flex items-baseline gap-1.5 px-5 pt-4 pb-1.5 text-2xs text-ink-3">
+    <aside ref={box} aria-label="Tasks" className="flex min-h-0 flex-1 flex-col">
+      <h2 className={clsx('flex items-baseline gap-1.5 pt-4 pb-1.5 text-2xs text-ink-3', column)}>
         <span className="font-medium text-ink-2">Tasks</span>
         <span className="tabular">
           {running > 0 ? `${running} of ${total} ${stopped === null ? 'running' : 'no signal'}` : total}
         </span>
         <HeldChanges moved={moved} added={added} onShow={release} className="ml-auto" />
       </h2>
+      {tasks.length === 0 && (
+        <p className={clsx('py-1 text-ink-3', column)}>
+          No tasks yet. Commands and subagents that the agent runs in the background appear here.
+        </p>
+      )}
       <ul className="min-h-0 flex-1 overflow-y-auto pb-6">
         {ordered.slice(0, max).map((task) => (
           <li key={task.position}>
             <JumpLink
               anchor={taskAnchor(task)}
-              className="grid grid-cols-[12px_minmax(0,1fr)] items-baseline gap-x-2.5 px-5 py-1.5 -outline-offset-2 hover:bg-raised/60"
+              className={clsx(
+                'grid grid-cols-[12px_minmax(0,1fr)] items-baseline gap-x-2.5 py-1.5 -outline-offset-2 hover:bg-raised/60',
+                column,
+                isWide && 'sm:grid-cols-[12px_minmax(0,1fr)_minmax(0,280px)]',
+              )}
             >
               <Glyph name={task.status} className="relative top-[1.5px]" />
               <span dir="auto" className="truncate">
                 <Words text={task.description} />
               </span>
-              <TaskOutcome task={task} className="col-start-2" />
+              <TaskOutcome task={task} className={clsx('col-start-2', isWide && 'sm:col-start-3')} />
             </JumpLink>
           </li>
         ))}
         {ordered.length > max && (
-          <li className="px-5 py-2">
+          <li className={clsx('py-2', column)}>
             <button
               type="button"
               onClick={() => setMax(max + SHOWN * 4)}
@@ -64,7 +78,7 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
           </li>
         )}
         {omitted > 0 && ordered.length <= max && (
-          <li className="tabular px-5 py-2 text-ink-3 text-xs">
+          <li className={clsx('tabular py-2 text-ink-3 text-xs', column)}>
             … and {omitted.toLocaleString('en')} more not listed.
           </li>
         )}

@@ -31,7 +31,7 @@ export function TaskSummary({ text }: { text: string }) {
   const words = useMemo(() => toPlainText(text), [text]);
   const isLong = text.length > PREVIEW_CHARACTERS || text.split('\n', PREVIEW_LINES + 1).length > PREVIEW_LINES;
   return (
-    <div className="group/code max-w-prose py-0.5 text-ink-2 text-xs">
+    <div className="group/code py-0.5 text-ink-2 text-xs">
       {all ? (
         <Markdown text={text} className="text-xs!" />
       ) : (

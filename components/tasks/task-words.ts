@@ -32,3 +32,9 @@ export function isBoilerplate(task: Pick<Task, 'summary'>): boolean {
     task.summary?.startsWith('Background command') ? task.summary : '',
   );
 }
+
+/** The last two parts of a path. */
+export function shortPath(path: string): string {
+  const parts = path.split('/');
+  return parts.length > 3 ? `…/${parts.slice(-2).join('/')}` : path;
+}

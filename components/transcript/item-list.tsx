@@ -78,8 +78,11 @@ export function ItemList(props: ItemListProps) {
   const isFirstPaint = useContext(FirstPaint) !== null;
   const limits = isFirstPaint ? FIRST_PAINT_ROWS : TURN_ROWS;
 
+  const lastOutput = useMemo(() => items.findLastIndex(isOutput), [items]);
+
   const renderRow = ({ at, run }: ItemRow) => {
-    const item = items[at] as Item;
+    // Only the agent's last text can still grow. No event ends a text that arrives in chunks.
+    const item = at === lastOutput ? (items[at] as Item) : settled(items[at] as Item);
     if (run !== null) return <ToolRun key={item.position} calls={run} requests={requests} />;
     const call = item.kind === 'task' ? calls.get(item) : undefined;
     return (
@@ -126,6 +129,21 @@ export function ItemList(props: ItemListProps) {
   );
 }
 
+/** True for what the agent itself writes and does, which ends the text before it. */
+function isOutput(item: Item): boolean {
+  return item.kind === 'message' ? item.role === 'assistant' : !['task', 'notice'].includes(item.kind);
+}
+
+/** Cached, because rows render again when their item is another object. */
+const ended = new WeakMap<Item, Item>();
+
+function settled(item: Item): Item {
+  if (!('streaming' in item) || !item.streaming) return item;
+  const known = ended.get(item) ?? { ...item, streaming: false };
+  ended.set(item, known);
+  return known;
+}
+
 function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {
   const next = Math.min(count, MORE_ROWS);
   return (
@@ -145,7 +163,7 @@ const COLOUR = { info: 'text-ink-3', warning: 'text-waiting', error: 'text-faile
 /** A notice at this place: lost records, a quarantined record, the end of the agent. */
 function NoticeLine({ item }: { item: NoticeItem }) {
   return (
-    <p className={clsx('my-1.5 flex max-w-prose items-start gap-2 text-xs', COLOUR[item.tone])}>
+    <p className={clsx('my-1.5 flex items-start gap-2 text-xs', COLOUR[item.tone])}>
       <Icon of={ICON[item.tone]} size={13} strokeWidth={1.75} className="mt-[2.5px] shrink-0" />
       <span dir="auto" className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MAX_CHARACTERS)))}>
         <Words text={item.text} max={MAX_CHARACTERS} />

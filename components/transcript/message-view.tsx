@@ -35,7 +35,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
     <div
       id={messageAnchor(item.id)}
       tabIndex={-1}
-      className="group/message my-2 flex max-w-prose items-start gap-2 rounded-md bg-raised px-3 py-2 outline-none first:mt-0"
+      className="group/message my-2 flex items-start gap-2 rounded-md bg-raised px-3 py-2 outline-none first:mt-0"
     >
       <div className="min-w-0 flex-1">
         <ReplyLink answers={answers} />
@@ -43,15 +43,12 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
           {item.name === null && (item.role === 'user' ? 'User:' : 'System:')}
           {item.name !== null && <Sender name={item.name} />}
         </span>
-        {isFromTerminal(item) && (
-          <span
-            className="float-right ml-3 text-2xs text-ink-3 leading-[22px]"
-            title="Not sent from Interlude: reported by the agent"
-          >
-            from the terminal
-          </span>
-        )}
         <LongText text={item.text} max={MAX_CHARACTERS} className="text-md" />
+        {isFromTerminal(item) && (
+          <p className="text-2xs text-ink-3" title="Not sent from Interlude: reported by the agent">
+            from the terminal
+          </p>
+        )}
         {item.attachments !== undefined && <MessageAttachments attachments={item.attachments} />}
         {item.delivery !== null && slots.renderDelivery(item)}
         {slots.renderObligation(item)}

@@ -4,6 +4,11 @@
  */
 export const TAIL_PX = 32;
 
+/** True for the anchor of a turn, task, message or request. */
+export function isAnchor(anchor: string): boolean {
+  return /^(?:turn|task|message|request)-/.test(anchor);
+}
+
 /** Measurements of the server's markup, taken just before the browser replaces it. */
 export interface ServerMarkup {
   /** Heights of its turns in pixels, by id, so that no turn moves. */

@@ -25,6 +25,8 @@ export interface TranscriptSlots {
   quoteOf(messageId: string): string | null;
   /** URL of an attachment's bytes; null if unknown. */
   hrefOf(attachment: Attachment): string | null;
+  /** URL of an anchor of the transcript, for other people. */
+  linkTo(anchor: string): string;
   /** Starts a reply to this message; null if messages can't be sent. */
   replyTo: ((messageId: string) => void) | null;
 }
@@ -41,6 +43,7 @@ const SlotsContext = createContext<TranscriptSlots>({
   renderObligation: () => null,
   quoteOf: () => null,
   hrefOf: () => null,
+  linkTo: (anchor) => `#${anchor}`,
   replyTo: null,
 });
 

@@ -28,7 +28,7 @@ export function TranscriptWait({ error, isLoading, retry, onCome }: TranscriptWa
     <div
       ref={box}
       aria-busy={isLoading}
-      className="min-h-0 w-full max-w-[960px] flex-1 space-y-1.5 self-center overflow-y-auto px-6 py-4 text-xs sm:pl-[84px]"
+      className="session-column min-h-0 w-full flex-1 space-y-1.5 overflow-y-auto py-4 text-xs"
     >
       <p role="status" className="text-ink-3">
         {isLoading ? 'Loading the transcript…' : 'The transcript could not be loaded.'}

@@ -17,10 +17,10 @@ import { HoldTail } from '@/components/ui/unfold';
 import { FirstPaint, firstPaintOf } from './first-paint';
 import { TargetAnchor } from './item-rows';
 import { LookupNotice } from './lookup-notice';
-import type { ServerMarkup } from './server-markup';
+import { isAnchor, type ServerMarkup } from './server-markup';
 import type { SeekResult } from './transcript-store';
 import { LaidOutTurns, ServerTurns } from './turn-list';
-import { isAnchor, useJumpTarget, useTurnWalk } from './use-jump-target';
+import { useJumpTarget, useTurnWalk } from './use-jump-target';
 import { countItemsAfter, useTail } from './use-tail';
 import { useRemoval, useTurnRows } from './use-turn-rows';
 
@@ -256,7 +256,7 @@ export function TranscriptTop(props: {
   const { hasMore, empty, removed, loading, error, retry } = props;
   const isComplete = error === null && !hasMore && !loading;
   return (
-    <p className="tabular absolute inset-x-0 top-0 flex h-12 items-center gap-2 px-[22px] text-2xs text-ink-3 sm:pl-[86px]">
+    <p className="session-column tabular absolute inset-x-0 top-0 flex h-12 items-center gap-2 text-2xs text-ink-3">
       {error !== null && (
         <>
           <span className="truncate">{error.message}</span>

@@ -143,7 +143,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
         )}
         <span className="flex items-center gap-3 pointer-coarse:opacity-100 opacity-0 transition-opacity focus-within:opacity-100 group-hover/turn:opacity-100">
           {hasAnswer && <CopyButton label="Copy answer" text={() => answerOf(turn)} />}
-          <CopyButton label="Copy link to turn" icon="link" text={() => linkTo(turn)} />
+          <CopyButton label="Copy link to turn" icon="link" text={() => slots.linkTo(`turn-${turn.id}`)} />
           {inLog}
         </span>
       </p>
@@ -197,10 +197,4 @@ function isSilent(turn: Turn): boolean {
   return !turn.items.some(
     (item) => item.kind === 'tool-call' || (item.kind === 'message' && item.role === 'assistant'),
   );
-}
-
-function linkTo(turn: Turn): string {
-  const url = new URL(location.href);
-  url.hash = encodeURIComponent(`turn-${turn.id}`);
-  return url.href;
 }

@@ -164,10 +164,7 @@ function Summary({ task }: { task: Task | null }) {
   return (
     <p
       dir="auto"
-      className={clsx(
-        'mt-0.5 ml-5 line-clamp-2 max-w-prose text-ink-3 text-xs [overflow-wrap:anywhere]',
-        longRunClass(words),
-      )}
+      className={clsx('mt-0.5 ml-5 line-clamp-2 text-ink-3 text-xs [overflow-wrap:anywhere]', longRunClass(words))}
     >
       <Words text={words} max={SUMMARY_CHARACTERS} signs={SUMMARY_SIGNS} />
     </p>

@@ -23,7 +23,7 @@ export function LaidOutTurns(props: {
 }) {
   const { turns, rows, flashed, hasMore, boxRef, rowRef, top } = props;
   return (
-    <div ref={boxRef} className="relative mx-auto max-w-[960px]">
+    <div ref={boxRef} className="relative mx-auto max-w-session">
       {top}
       {rows.map(({ key, index }) => {
         const turn = turns[index] as Turn;
@@ -47,7 +47,7 @@ export function LaidOutTurns(props: {
 /** The turns in the server's markup. */
 export function ServerTurns({ turns, top }: { turns: readonly Turn[]; top: ReactNode }) {
   return (
-    <div className="relative mx-auto max-w-[960px] pt-12 pb-6">
+    <div className="relative mx-auto max-w-session pt-12 pb-6">
       {top}
       {turns.map((turn, index) => (
         <div key={turn.id} className={pauseClass(turn, turns[index - 1])}>
@@ -75,7 +75,7 @@ export function BrokenTurn({ turn }: { turn: Turn }) {
       aria-label="Turn that can’t be shown"
       tabIndex={-1}
       data-turn={turn.id}
-      className="px-4 py-3 text-ink-3 text-xs outline-none sm:pl-[86px]"
+      className="session-column py-3 text-ink-3 text-xs outline-none"
     >
       This turn can’t be shown.{' '}
       <button type="button" onClick={() => location.reload()} className="underline hover:text-ink">

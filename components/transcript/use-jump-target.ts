@@ -9,6 +9,7 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useLatest } from '@/components/ui/use-latest';
 import { itemAnchor } from './item-rows';
 import type { Lookup } from './lookup-notice';
+import { isAnchor } from './server-markup';
 import type { SeekResult } from './transcript-store';
 
 const FLASH_MS = 2_200;
@@ -135,11 +136,6 @@ interface ShowOptions {
   onResult?: (result: SeekResult) => void;
 }
 
-/** True for an anchor in a session. */
-export function isAnchor(anchor: string): boolean {
-  return /^(?:turn|task|message|request)-/.test(anchor);
-}
-
 function indexOf(turns: readonly Turn[], anchor: string): number {
   const [, kind, id] = /^(turn|task|message|request)-(.+)$/s.exec(anchor) ?? [];
   if (kind === 'turn') return turns.findIndex((turn) => turn.id === id);
@@ -184,14 +180,20 @@ export function useTurnWalk(options: {
 }): void {
   const { scroller, turns, firstVisible, onTurn, onLatest } = options;
   const cursor = useRef(-1);
+  // Another tab may cover the transcript.
+  const isCovered = () => scroller.current?.closest('[inert]') != null;
   const walk = (move: TurnMove) => {
+    if (isCovered()) return false;
     const index = turnAfter(turns, move, cursor.current, firstVisible());
     cursor.current = index ?? -1;
     if (index !== null) onTurn(`turn-${turns[index]?.id}`);
+    return true;
   };
   const page = (step: number) => {
+    if (isCovered()) return false;
     const box = scroller.current;
     box?.scrollBy({ top: step * 0.9 * box.clientHeight });
+    return true;
   };
   useShortcuts({
     'transcript.next': () => walk('next'),
@@ -200,6 +202,7 @@ export function useTurnWalk(options: {
     'transcript.previous-woken': () => walk('previous-woken'),
     'transcript.first': () => walk('first'),
     'transcript.latest': () => {
+      if (isCovered()) return false;
       cursor.current = -1;
       onLatest();
     },

@@ -1,5 +1,6 @@
 'use client';
 
+import { clsx } from 'clsx';
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import { useStored } from './browser-storage';
 
@@ -17,9 +18,10 @@ export function BottomPane(props: {
   name: string;
   storageKey: string;
   usualPercent: number;
+  className?: string;
   children: ReactNode;
 }) {
-  const { id, name, storageKey, usualPercent, children } = props;
+  const { id, name, storageKey, usualPercent, className, children } = props;
   const [stored, store] = useStored(storageKey);
   const [drawn, setDrawn] = useState<number | null>(null);
   const pane = useRef<HTMLDivElement>(null);
@@ -46,7 +48,7 @@ export function BottomPane(props: {
     <div
       ref={pane}
       style={{ height: `${percent}%` }}
-      className="relative flex max-h-[calc(100%-140px)] min-h-[120px] shrink-0 flex-col border-t"
+      className={clsx('relative flex max-h-[calc(100%-140px)] min-h-[120px] shrink-0 flex-col border-t', className)}
     >
       {/* biome-ignore lint/a11y/useSemanticElements: an <hr> can't be dragged */}
       <div

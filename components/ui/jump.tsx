@@ -42,9 +42,21 @@ export function addressAnchor(): string {
   }
 }
 
-/** @param how `replace` adds no history entry. Neither fires an event. */
+/**
+ * Sets the fragment of the page's URL. Its anchors are in the page's first tab, so `tab` is removed.
+ *
+ * @param how `replace` adds no history entry. Neither fires an event.
+ */
 export function setAddressAnchor(anchor: string, how: 'push' | 'replace'): void {
-  history[`${how}State`](null, '', `#${encodeURIComponent(anchor)}`);
+  history[`${how}State`](null, '', addressWith(location.href, anchor));
+}
+
+/** The URL with this fragment and without `tab`. */
+export function addressWith(address: string, anchor: string): URL {
+  const url = new URL(address);
+  url.searchParams.delete('tab');
+  url.hash = anchor === '' ? '' : encodeURIComponent(anchor);
+  return url;
 }
 
 /** Calls `follow` on mount, when the reader follows a link within the page, and on Back and Forward. */

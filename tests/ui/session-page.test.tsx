@@ -68,7 +68,13 @@ async function openPage() {
     <NowProvider renderedAt={Date.now()}>
       <LiveProvider>
         <Beside />
-        <SessionView sessionId="shown" initial={JSON.stringify(start)} nonce={undefined} />
+        <SessionView
+          sessionId="shown"
+          initial={JSON.stringify(start)}
+          nonce={undefined}
+          tab="transcript"
+          publicUrl={null}
+        />
       </LiveProvider>
     </NowProvider>,
   );

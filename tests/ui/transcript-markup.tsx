@@ -25,6 +25,7 @@ const slots: TranscriptSlots = {
   renderObligation: () => null,
   quoteOf: () => null,
   hrefOf: () => null,
+  linkTo: () => '',
   replyTo: null,
 };
 

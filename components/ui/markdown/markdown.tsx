@@ -34,13 +34,7 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
   const clean = useMemo(() => proseText(folded.text.slice(0, end)), [folded, end]);
   const { tokens, rest, isDone } = useParsed(clean, streaming);
   return (
-    <div
-      className={clsx(
-        'max-w-prose text-md [overflow-wrap:anywhere] *:first:mt-0 *:last:mb-0',
-        longRunClass(clean),
-        className,
-      )}
-    >
+    <div className={clsx('text-md [overflow-wrap:anywhere] *:first:mt-0 *:last:mb-0', longRunClass(clean), className)}>
       <Blocks tokens={tokens} streaming={streaming} depth={0} />
       {rest !== '' && <LongText text={rest} max={AS_WRITTEN} className="my-2" />}
       {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as plain text.</p>}
@@ -126,7 +120,9 @@ function useParsed(text: string, streaming: boolean): { tokens: readonly Token[]
 /** Parses what is quick to parse. Until the worker has parsed the rest, it stays as written. */
 function update(before: Shown, { text, streaming, mayParse }: Wanted): Shown {
   const wanted = { text, streaming, mayParse };
-  const known = text.startsWith(before.parsed.text) ? before : { ...before, parsed: NOTHING_PARSED, count: 0 };
+  // A text that was complete may have settled blocks that more text changes.
+  const mayContinue = before.parsed.isGrowing ? text.startsWith(before.parsed.text) : text === before.parsed.text;
+  const known = mayContinue ? before : { ...before, parsed: NOTHING_PARSED, count: 0 };
   const isParsed = known.parsed.text === text && known.parsed.isGrowing === streaming;
   if (!mayParse || isParsed) return { ...known, ...wanted };
   const cached = streaming ? undefined : cache.get(text);

@@ -97,6 +97,14 @@ function withoutBrackets(host: string): string {
 }
 
 /** @throws AppError `unavailable` if the text is not an http or https URL */
+/** `INTERLUDE_PUBLIC_URL` without credentials and without a slash at the end; null if it is not set. */
+export function publicUrl(env: Record<string, string | undefined>): string | null {
+  const address = env.INTERLUDE_PUBLIC_URL?.trim() ?? '';
+  if (!isHttpUrl(address)) return null;
+  const { origin, pathname } = new URL(address);
+  return `${origin}${pathname}`.replace(/\/+$/, '');
+}
+
 function publicHost(address = ''): string {
   const trimmed = address.trim();
   if (trimmed === '') return '';

@@ -3,7 +3,7 @@
 import type { LogLine, Task, Turn } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
-import { ChevronLeft, ExternalLink, X } from 'lucide';
+import { ExternalLink, X } from 'lucide';
 import { AgentLog } from '@/components/logs/agent-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
@@ -13,7 +13,6 @@ import { turnTitle } from '@/components/transcript/turn-cause';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { useNow } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
-import { OVERLAY } from '@/components/ui/in-view';
 import { type Jump, JumpLink, JumpProvider } from '@/components/ui/jump';
 import { Link } from '@/components/ui/link';
 import { Words } from '@/components/ui/name';
@@ -22,7 +21,7 @@ import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { useSessionRows, useTaskNames } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
 
-/** The log of a session's agent, below the transcript or, on small screens, over it. */
+/** The log of a session's agent, below the transcript or in its tab. */
 export function LogPanel(props: {
   panel: ReturnType<typeof useLogPanel>;
   span: Span | null;
@@ -32,22 +31,12 @@ export function LogPanel(props: {
   const { panel, span, onLineClick, links } = props;
   const { session, agent } = useSessionRows();
   const { agentId } = session;
-  const { id, box, covers, takesFocus, close } = panel;
+  const { id, box, isBelow, takesFocus, close } = panel;
   useShortcuts({ 'log.leave': () => close() }, { area: box });
   const content = (
     <section ref={box} id={id} aria-label="Log" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none">
       <header className="flex min-h-8 shrink-0 flex-wrap items-center gap-x-4 gap-y-1 px-3 pt-1.5 text-ink-3 text-xs sm:px-4">
-        {covers && (
-          <button type="button" onClick={() => close()} className="hit flex items-center gap-1 hover:text-ink">
-            <Icon of={ChevronLeft} size={15} />
-            Back to the transcript
-          </button>
-        )}
-        {agent !== null && (
-          <div className={clsx(covers && 'order-last basis-full')}>
-            <LevelSwitch agent={agent} />
-          </div>
-        )}
+        {agent !== null && <LevelSwitch agent={agent} />}
         <Link
           href={`/agents/${encodeURIComponent(agentId)}/logs`}
           className="hit ml-auto flex items-center gap-1.5 hover:text-ink"
@@ -55,7 +44,7 @@ export function LogPanel(props: {
           <Icon of={ExternalLink} size={13} strokeWidth={1.75} />
           Open full log
         </Link>
-        {!covers && (
+        {isBelow && (
           <button
             type="button"
             aria-label="Close the log"
@@ -71,14 +60,16 @@ export function LogPanel(props: {
       <LogLinks {...links} />
     </section>
   );
-  if (covers)
-    return (
-      <div {...OVERLAY} className="absolute inset-0 z-20 flex flex-col bg-ground">
-        {content}
-      </div>
-    );
+  if (!isBelow) return content;
   return (
-    <BottomPane id={id} name="Log" storageKey="log-panel-percent" usualPercent={38}>
+    <BottomPane
+      id={id}
+      name="Log"
+      storageKey="log-panel-percent"
+      usualPercent={38}
+      // A pinned request and the log share half of the height, so that the transcript keeps the other half.
+      className="group-has-data-pins/page:max-h-[max(120px,calc(25dvh-88px))]"
+    >
       {content}
     </BottomPane>
   );

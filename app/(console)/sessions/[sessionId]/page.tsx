@@ -6,6 +6,7 @@ import { pageNonce } from '@/app/page-nonce';
 import { sessionTitle } from '@/components/sessions/session-labels';
 import { FIRST_PAGE, firstPageOf } from '@/components/transcript/first-page';
 import { nameText } from '@/components/ui/verbatim';
+import { publicUrl } from '@/lib/server/access/access-settings';
 import { readAgentRow } from '@/lib/server/queries/read-agents';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { readTasks } from '@/lib/server/queries/read-tasks';
@@ -15,9 +16,10 @@ import { SessionView } from './session-view';
 
 interface Props {
   params: Promise<{ sessionId: string }>;
+  searchParams: Promise<{ tab?: string | string[] }>;
 }
 
-export async function generateMetadata({ params }: Props): Promise<Metadata> {
+export async function generateMetadata({ params }: Pick<Props, 'params'>): Promise<Metadata> {
   // Next decodes the parameter here, but not for the page itself.
   const { sessionId } = await params;
   const detail = await readForPage((scope) => readSession(scope, sessionId));
@@ -42,9 +44,10 @@ function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList;
 }
 
 /** Reads the newest turns with the page, so the first paint needs no further request. */
-export default async function SessionPage({ params }: Props) {
+export default async function SessionPage({ params, searchParams }: Props) {
   const sessionId = decodeURIComponent((await params).sessionId);
   const nonce = await pageNonce();
+  const { tab } = await searchParams;
   const [session, tasks, transcript] = await readInTurn((scope) =>
     Promise.all([
       readSession(scope, sessionId),
@@ -65,6 +68,8 @@ export default async function SessionPage({ params }: Props) {
         transcript: firstPageOf(transcript),
       } satisfies SessionStart)}
       nonce={nonce}
+      tab={typeof tab === 'string' ? tab : ''}
+      publicUrl={publicUrl(process.env)}
     />
   );
 }

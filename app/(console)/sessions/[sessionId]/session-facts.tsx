@@ -1,6 +1,6 @@
 'use client';
 
-import type { SessionSummary } from '@interlude/protocol/read-models';
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { ObligationsButton } from '@/components/obligations/obligations-button';
 import {
@@ -12,6 +12,7 @@ import {
   sessionTitle,
 } from '@/components/sessions/session-labels';
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
+import { shortPath } from '@/components/tasks/task-words';
 import { Ago, LastSignal, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -20,72 +21,78 @@ import { Name, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
-/** A session's title, state and agent. */
+export function SessionTitle({ session }: { session: SessionSummary }) {
+  const title = sessionTitle(session);
+  return (
+    <h1 dir="auto" className="min-w-0 flex-1 truncate text-start font-medium text-md" title={nameText(title)}>
+      <Words text={title} />
+    </h1>
+  );
+}
+
+/** A session's state, agent and folder on one line. On a phone, the details have what doesn't fit. */
 export function SessionFacts(props: {
   session: SessionSummary;
-  taskCount: number;
-  onTasks: () => void;
+  agent: AgentSummary | null;
   /** False in embeds, which have no agent pages. */
   hasLinks: boolean;
 }) {
-  const { session, taskCount, onTasks, hasLinks } = props;
-  const agent = `/agents/${encodeURIComponent(session.agentId)}`;
+  const { session, agent, hasLinks } = props;
+  const path = `/agents/${encodeURIComponent(session.agentId)}`;
+  const folder = agent?.status?.cwd;
   return (
-    <div className="min-w-0 flex-1">
-      <h1 dir="auto" className="w-fit max-w-full truncate font-medium text-md" title={nameText(sessionTitle(session))}>
-        <Words text={sessionTitle(session)} />
-      </h1>
-      <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
-        <span className="flex min-w-0 max-w-full items-center gap-1.5 text-ink-2">
-          <Glyph name={glyphOf(listedStateOf(session))} />
-          <span className="shrink-0">{describeState(session)}</span>
-          <StateWhy session={session} />
-          {session.away === null && session.stateReason !== null && (
-            <span dir="auto" className="truncate text-ink-3 max-[440px]:hidden">
-              “<Words text={withoutQuotes(toPlainText(session.stateReason))} />”
-            </span>
-          )}
-          {session.away !== null ? (
-            // On a phone, only the note above the composer shows the evidence.
-            <span className="max-sm:hidden">
-              <Evidence away={session.away} />
-            </span>
-          ) : isTimed(session) ? (
-            <RunningClock since={session.stateSince} className="text-ink-3" />
-          ) : (
-            // A fixed width, so that the ticking clock moves nothing after it.
-            <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
-          )}
-          {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3" />}
-        </span>
-        {hasLinks ? (
-          <Link href={agent} className="min-w-0 truncate hover:text-ink hover:underline">
-            <Name text={session.agentId} />
-          </Link>
-        ) : (
-          <span className="min-w-0 truncate">
-            <Name text={session.agentId} />
+    <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs">
+      <span className="flex min-w-0 items-center gap-1.5 text-ink-2">
+        <Glyph name={glyphOf(listedStateOf(session))} />
+        <span className="truncate">{describeState(session)}</span>
+        <StateWhy session={session} />
+        {session.away === null && session.stateReason !== null && (
+          <span dir="auto" className="min-w-0 truncate text-ink-3 max-md:hidden">
+            “<Words text={withoutQuotes(toPlainText(session.stateReason))} />”
           </span>
         )}
-        <ObligationsButton session={session} />
-        {session.insightCount > 0 &&
-          (hasLinks ? (
-            <Link href={`${agent}#failures`} className="text-failed underline underline-offset-2">
-              {failuresInWords(session)}
-            </Link>
-          ) : (
-            <span className="text-failed">{failuresInWords(session)}</span>
-          ))}
-        {session.lostCount > 0 && <span className="text-waiting">{plural(session.lostCount, 'record')} lost</span>}
-        {session.quarantinedCount > 0 && (
-          <span className="text-waiting">{plural(session.quarantinedCount, 'record')} rejected</span>
+        {session.away !== null ? (
+          // On a phone, only the note above the composer shows the evidence.
+          <span className="max-sm:hidden">
+            <Evidence away={session.away} />
+          </span>
+        ) : isTimed(session) ? (
+          <RunningClock since={session.stateSince} className="text-ink-3" />
+        ) : (
+          // A fixed width, so that the ticking clock moves nothing after it.
+          <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
         )}
-        {taskCount > 0 && (
-          <button type="button" onClick={onTasks} className="hover:text-ink hover:underline 2xl:hidden">
-            {plural(taskCount, 'task')}
-          </button>
-        )}
-      </p>
-    </div>
+        {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3" />}
+      </span>
+      {hasLinks ? (
+        <Link href={path} className="min-w-[6ch] shrink-[20] truncate hover:text-ink hover:underline">
+          <Name text={session.agentId} />
+        </Link>
+      ) : (
+        <span className="min-w-[6ch] shrink-[20] truncate">
+          <Name text={session.agentId} />
+        </span>
+      )}
+      {typeof folder === 'string' && (
+        <span className="min-w-0 shrink-[40] truncate font-mono text-2xs max-lg:hidden" title={nameText(folder)}>
+          <Name text={shortPath(folder)} />
+        </span>
+      )}
+      <ObligationsButton session={session} />
+      {session.insightCount > 0 &&
+        (hasLinks ? (
+          <Link href={`${path}#failures`} className="text-failed underline underline-offset-2 max-sm:hidden">
+            {failuresInWords(session)}
+          </Link>
+        ) : (
+          <span className="text-failed max-sm:hidden">{failuresInWords(session)}</span>
+        ))}
+      {session.lostCount > 0 && (
+        <span className="text-waiting max-sm:hidden">{plural(session.lostCount, 'record')} lost</span>
+      )}
+      {session.quarantinedCount > 0 && (
+        <span className="text-waiting max-sm:hidden">{plural(session.quarantinedCount, 'record')} rejected</span>
+      )}
+    </p>
   );
 }

@@ -2,7 +2,6 @@
 
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { type ReactNode, useCallback, useEffect, useEffectEvent } from 'react';
-import { flushSync } from 'react-dom';
 import { useTimeLock, useTurnAtLine } from '@/components/time-lock/time-lock';
 import type { Jump } from '@/components/ui/jump';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
@@ -15,15 +14,16 @@ const NO_TURNS: readonly Turn[] = [];
 
 const panelCode = new CodeOnDemand(async () => (await import('./log-panel')).LogPanel);
 
-/** The log beside a session's transcript, linked by time. */
+/** The log of a session's agent, linked to its transcript by time. */
 export function SessionLog(props: {
   panel: ReturnType<typeof useLogPanel>;
   tasks: readonly Task[];
-  children: ReactNode;
+  /** Renders the page around the log, which is null while it is closed. */
+  children: (log: ReactNode) => ReactNode;
 }) {
   const { panel, tasks, children } = props;
   usePreload(panelCode);
-  const { covers, close, show } = panel;
+  const { isBelow, close, show } = panel;
   const { sessionId, shown: transcript } = useSessionScope();
   const turns = useTranscriptState((state) => state?.turns) ?? NO_TURNS;
 
@@ -44,10 +44,10 @@ export function SessionLog(props: {
   const jump = useCallback<Jump>(
     (anchor) => {
       // A covered transcript can't take the focus.
-      if (covers) flushSync(() => close({ restoresFocus: false }));
+      if (!isBelow) close({ restoresFocus: false });
       transcript.current?.show(anchor);
     },
-    [covers, close, transcript],
+    [isBelow, close, transcript],
   );
   useShortcuts({
     'transcript.in-log': () => {
@@ -56,17 +56,18 @@ export function SessionLog(props: {
       lock.toggle(anchor);
     },
   });
-  useShowClicked(panel.open && !covers, lockedAnchor, lock.toggle);
+  useShowClicked(panel.open && isBelow, lockedAnchor, lock.toggle);
 
   return (
     <TimeLockProvider value={lock}>
-      {children}
-      {panel.open && (
-        <OnDemand
-          code={panelCode}
-          name="The log"
-          props={{ panel, span, onLineClick, links: { turns, tasks, lockedAnchor, span, ran, jump, onRelease } }}
-        />
+      {children(
+        panel.open && (
+          <OnDemand
+            code={panelCode}
+            name="The log"
+            props={{ panel, span, onLineClick, links: { turns, tasks, lockedAnchor, span, ran, jump, onRelease } }}
+          />
+        ),
       )}
     </TimeLockProvider>
   );

@@ -1,5 +1,6 @@
 'use client';
 
+import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import type { AgentSummary, SessionSummary, Task, TranscriptPage } from '@interlude/protocol/read-models';
 import { createContext, type ReactNode, type RefObject, useContext, useMemo, useRef } from 'react';
 import { useAgentSummary } from '@/components/agents/use-agents';
@@ -12,9 +13,12 @@ import { useTasks, useTasksAfterRemoval } from '@/components/tasks/use-tasks';
 import type { TranscriptHandle } from '@/components/transcript/transcript';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
 import { type TranscriptStore, useTranscript } from '@/components/transcript/transcript-store';
+import { addressWith } from '@/components/ui/jump';
 
 interface SessionScope {
   sessionId: string;
+  /** The configured URL of this dashboard; null if there is none. */
+  publicUrl: string | null;
   transcript: TranscriptStore;
   /** State of the request that loads the transcript. */
   query: ReturnType<typeof useTranscript>['query'];
@@ -28,9 +32,10 @@ const ScopeContext = createContext<SessionScope | null>(null);
 export function SessionScopeProvider(props: {
   sessionId: string;
   initial: TranscriptPage | null;
+  publicUrl: string | null;
   children: ReactNode;
 }) {
-  const { sessionId, initial, children } = props;
+  const { sessionId, initial, publicUrl, children } = props;
   const { store: transcript, query } = useTranscript(sessionId, initial);
   useTasksAfterRemoval(
     sessionId,
@@ -38,7 +43,10 @@ export function SessionScopeProvider(props: {
   );
   const composer = useRef<ComposerHandle>(null);
   const shown = useRef<TranscriptHandle>(null);
-  const scope = useMemo(() => ({ sessionId, transcript, query, composer, shown }), [sessionId, transcript, query]);
+  const scope = useMemo(
+    () => ({ sessionId, publicUrl, transcript, query, composer, shown }),
+    [sessionId, publicUrl, transcript, query],
+  );
   return <ScopeContext value={scope}>{children}</ScopeContext>;
 }
 
@@ -58,6 +66,15 @@ export function useSessionRows(): { session: SessionSummary; agent: AgentSummary
 export function useTranscriptState<Selected>(select: (state: TranscriptStore['value']) => Selected): Selected {
   const { transcript } = useSessionScope();
   return useSelected(transcript, ({ value }) => select(value));
+}
+
+/**
+ * URL of this page at an anchor, for other people: at the configured URL if there is one, because the address of this
+ * browser may be a private name of this machine.
+ */
+export function pageUrl(publicUrl: string | null, anchor: string): string {
+  const { pathname, search, hash, href } = addressWith(location.href, anchor);
+  return publicUrl === null ? href : `${publicUrl}${pathname.slice(BASE_PATH.length)}${search}${hash}`;
 }
 
 /** The session's tasks with display names. */

@@ -27,9 +27,11 @@ export interface SessionParts {
 export function SessionStores(props: {
   sessionId: string;
   initial: SessionStart;
+  /** The configured URL of this dashboard; null if there is none. */
+  publicUrl: string | null;
   children: (parts: SessionParts) => ReactNode;
 }) {
-  const { sessionId, initial, children } = props;
+  const { sessionId, initial, publicUrl, children } = props;
   useInitialData((fleet) => {
     fleet.putSession(initial.session);
     if (initial.agent !== null) fleet.putAgent(initial.agent);
@@ -45,7 +47,7 @@ export function SessionStores(props: {
   );
   return (
     <ActionsProvider store={actions}>
-      <SessionScopeProvider sessionId={sessionId} initial={initial.transcript}>
+      <SessionScopeProvider sessionId={sessionId} initial={initial.transcript} publicUrl={publicUrl}>
         <PageLiveness>
           <RequestBoardProvider>{children({ actions, toast, showToast })}</RequestBoardProvider>
         </PageLiveness>

@@ -25,7 +25,14 @@ import { Transcript } from '@/components/transcript/transcript';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TranscriptWait } from '@/components/transcript/transcript-wait';
 import { endOf, quoteOf } from './session-foot';
-import { useNamedTasks, useSessionRows, useSessionScope, useTaskNames, useTranscriptState } from './session-scope';
+import {
+  pageUrl,
+  useNamedTasks,
+  useSessionRows,
+  useSessionScope,
+  useTaskNames,
+  useTranscriptState,
+} from './session-scope';
 
 export interface SessionTranscriptProps {
   nonce: string | undefined;
@@ -106,6 +113,7 @@ export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | un
       renderObligation: () => null,
       quoteOf: () => null,
       hrefOf: () => null,
+      linkTo: (anchor) => pageUrl(null, anchor),
       replyTo: null,
     };
   }, [names, oldest]);
@@ -126,7 +134,7 @@ function renderSteps(items: readonly Item[], endedAt: number | null): ReactNode 
 
 /** Adds tasks, requests, delivery and replies to the transcript. */
 function SessionSlots({ children }: { children: ReactNode }) {
-  const { sessionId, transcript, composer } = useSessionScope();
+  const { sessionId, publicUrl, transcript, composer } = useSessionScope();
   const { session, agent } = useSessionRows();
   const slots = useTaskSlots(
     useNamedTasks().tasks,
@@ -152,9 +160,10 @@ function SessionSlots({ children }: { children: ReactNode }) {
       // Looked up lazily: new slots on every delta would render every turn again.
       quoteOf: (id) => quoteOf(transcript.value ? withOutgoing(transcript.value, queue?.messages ?? []).turns : [], id),
       hrefOf: ({ hash, name }) => `${API_ADDRESS}${attachmentPath(hash, sessionId, name)}`,
+      linkTo: (anchor) => pageUrl(publicUrl, anchor),
       replyTo: canWrite ? (id) => composer.current?.replyTo(id) : null,
     }),
-    [slots, sessionId, away, canWrite, unanswered, transcript, queue, composer],
+    [slots, sessionId, publicUrl, away, canWrite, unanswered, transcript, queue, composer],
   );
   return <TranscriptSlotsProvider value={value}>{children}</TranscriptSlotsProvider>;
 }

@@ -1,45 +1,72 @@
 'use client';
 
 import { useState } from 'react';
-import { SessionColumns } from './session-columns';
+import { TaskPanel } from '@/components/tasks/task-panel';
+import { JumpProvider } from '@/components/ui/jump';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
+import { SessionColumns, useSessionJump } from './session-columns';
 import { SessionHeader } from './session-header';
 import { SessionLog } from './session-log';
 import { useNamedTasks } from './session-scope';
 import { type SessionParts, type SessionStart, SessionStores } from './session-stores';
+import { TabPanel, useSessionTab } from './session-tabs';
 import { useLogPanel } from './use-log-panel';
+
+const detailsCode = new CodeOnDemand(async () => (await import('./session-details')).SessionDetails);
 
 interface SessionViewProps {
   sessionId: string;
   /** JSON of a SessionStart: an object would lose an agent's `__proto__` keys. */
   initial: string;
   nonce: string | undefined;
+  /** `?tab=` of the URL. */
+  tab: string;
+  /** The configured URL of this dashboard; null if there is none. */
+  publicUrl: string | null;
 }
 
-export function SessionView({ sessionId, initial: json, nonce }: SessionViewProps) {
+export function SessionView({ sessionId, initial: json, nonce, tab, publicUrl }: SessionViewProps) {
   const [initial] = useState(() => JSON.parse(json) as SessionStart);
   return (
-    <SessionStores sessionId={sessionId} initial={initial}>
-      {(parts) => <SessionPanes nonce={nonce} {...parts} />}
+    <SessionStores sessionId={sessionId} initial={initial} publicUrl={publicUrl}>
+      {(parts) => <SessionPage nonce={nonce} tab={tab} {...parts} />}
     </SessionStores>
   );
 }
 
-/** Layout of a session's page: transcript, tasks beside it on wide screens, and the log. */
-function SessionPanes(props: SessionParts & { nonce: string | undefined }) {
+/** A session's header and tabs. The log opens below the transcript or in its tab. */
+function SessionPage({ nonce, tab: initial, ...parts }: SessionParts & { nonce: string | undefined; tab: string }) {
   const named = useNamedTasks();
-  const panel = useLogPanel();
-  const { tasks } = named;
+  const tabs = useSessionTab(initial, true);
+  const panel = useLogPanel(tabs);
+  const jump = useSessionJump(tabs.showTranscript, 'push');
+  usePreload(detailsCode);
   return (
-    <main className="relative flex h-full min-h-0 flex-col">
-      <SessionLog panel={panel} tasks={tasks}>
-        <div inert={panel.open && panel.covers} className="flex min-h-0 flex-1">
-          <SessionColumns
-            {...props}
-            named={named}
-            head={(onTasks) => <SessionHeader taskCount={tasks.length} onTasks={onTasks} log={panel} />}
-            historyUpdate="push"
-          />
-        </div>
+    <main className="flex h-full min-h-0 flex-col">
+      <SessionHeader tabs={tabs} taskCount={named.tasks.length + named.omitted} log={panel} />
+      <SessionLog panel={panel} tasks={named.tasks}>
+        {(log) => (
+          <div
+            data-log={(log && panel.isBelow) || undefined}
+            className="group/page relative flex min-h-0 flex-1 flex-col"
+          >
+            <TabPanel tabs={tabs} of="transcript">
+              <SessionColumns {...parts} nonce={nonce} named={named} jump={jump} />
+              {panel.isBelow && log}
+            </TabPanel>
+            <TabPanel tabs={tabs} of="tasks">
+              <JumpProvider jump={jump}>
+                <TaskPanel {...named} isWide />
+              </JumpProvider>
+            </TabPanel>
+            <TabPanel tabs={tabs} of="log">
+              {!panel.isBelow && log}
+            </TabPanel>
+            <TabPanel tabs={tabs} of="details">
+              <OnDemand code={detailsCode} name="The details" props={{}} />
+            </TabPanel>
+          </div>
+        )}
       </SessionLog>
     </main>
   );

@@ -5,32 +5,33 @@ import { useStored } from '@/components/ui/browser-storage';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useMedia } from '@/components/ui/use-media';
 import { useSessionScope } from './session-scope';
+import type { SessionTab } from './session-tabs';
 
-/** Screens too small to show both: the log covers the transcript. */
+/** Screens too small for a log below the transcript. */
 const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
 
 /**
- * Opens and closes the log by button, with the `l` key and on jumps into it. The browser remembers that the log is
- * open, unless the log covers the transcript.
+ * Opens and closes the log by button, with the `l` key and on jumps into it: below the transcript, else in its tab. The
+ * browser remembers that the log is open below the transcript.
  */
-export function useLogPanel() {
+export function useLogPanel({ tab, select }: SessionTab) {
   const id = useId();
   const box = useRef<HTMLElement>(null);
   const { shown: transcript } = useSessionScope();
-  const covers = useMedia(NO_ROOM);
+  const hasRoom = !useMedia(NO_ROOM);
   const [stored, store] = useStored('log-panel-open');
-  const [covering, setCovering] = useState(false);
-  const open = covers ? covering : stored === 'yes';
+  const isBelow = hasRoom && tab === 'transcript';
+  const open = isBelow ? stored === 'yes' : tab === 'log';
   /** The element that had the focus before the log took it. */
   const previousFocus = useRef<Element | null>(null);
   const [takesFocus, setTakesFocus] = useState(false);
 
   const setOpen = useCallback(
     (next: boolean) => {
-      setCovering(next);
-      if (!covers) store(next ? 'yes' : 'no');
+      if (isBelow) store(next ? 'yes' : 'no');
+      else select(next ? 'log' : 'transcript');
     },
-    [covers, store],
+    [isBelow, select, store],
   );
   const enter = useCallback(() => {
     previousFocus.current = document.activeElement;
@@ -42,7 +43,7 @@ export function useLogPanel() {
       const focused = box.current?.contains(document.activeElement) ?? false;
       setTakesFocus(false);
       setOpen(false);
-      // A covered transcript can't take the focus yet.
+      // A transcript that was covered can take the focus in the next frame.
       if (!focused || !restoresFocus) return;
       requestAnimationFrame(() => {
         const { activeElement, body } = document;
@@ -57,9 +58,9 @@ export function useLogPanel() {
   );
   /** Opens the log for a jump. If the transcript stays visible, it keeps the focus. */
   const show = useCallback(() => {
-    if (covers) enter();
-    else setOpen(true);
-  }, [covers, enter, setOpen]);
+    if (isBelow) setOpen(true);
+    else enter();
+  }, [isBelow, enter, setOpen]);
 
   const onKey = () => {
     const panel = box.current;
@@ -92,7 +93,7 @@ export function useLogPanel() {
     return () => document.removeEventListener('focusout', onFocusOut);
   }, [takesFocus]);
 
-  return { id, box, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
+  return { id, box, open, isBelow, hasRoom, takesFocus, toggle: open ? () => close() : enter, show, close };
 }
 
 function logElement(panel: HTMLElement | null): HTMLElement | null {

@@ -2,20 +2,22 @@
 
 import type { AgentDetail, SessionDetail, TaskList } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
-import { SessionColumns } from '@/app/(console)/sessions/[sessionId]/session-columns';
-import { SessionFacts } from '@/app/(console)/sessions/[sessionId]/session-facts';
-import { useNamedTasks, useSessionScope } from '@/app/(console)/sessions/[sessionId]/session-scope';
+import { SessionColumns, useSessionJump } from '@/app/(console)/sessions/[sessionId]/session-columns';
+import { SessionFacts, SessionTitle } from '@/app/(console)/sessions/[sessionId]/session-facts';
+import { useNamedTasks, useSessionRows } from '@/app/(console)/sessions/[sessionId]/session-scope';
 import {
   type SessionParts,
   type SessionStart,
   SessionStores,
 } from '@/app/(console)/sessions/[sessionId]/session-stores';
+import { SessionTabs, TabPanel, useSessionTab } from '@/app/(console)/sessions/[sessionId]/session-tabs';
 import { useMayAct } from '@/components/access/may-act';
 import { OutgoingWake } from '@/components/composer/outgoing-wake';
 import { EmbedWait } from '@/components/embed/embed-notice';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { fetchJson, RequestError } from '@/components/live/fetch-json';
-import { useSession } from '@/components/sessions/use-sessions';
+import { TaskPanel } from '@/components/tasks/task-panel';
+import { JumpProvider } from '@/components/ui/jump';
 
 /** A session in a frame, which loads the page's initial data itself. */
 export function EmbedSession({ sessionId, nonce }: { sessionId: string; nonce: string | undefined }) {
@@ -26,7 +28,7 @@ export function EmbedSession({ sessionId, nonce }: { sessionId: string; nonce: s
   });
   if (data === undefined) return <EmbedWait error={error} retry={() => void refetch()} />;
   return (
-    <SessionStores sessionId={sessionId} initial={data}>
+    <SessionStores sessionId={sessionId} initial={data} publicUrl={null}>
       {(parts) => (
         <>
           {mayAct && <OutgoingWake />}
@@ -59,25 +61,33 @@ function nothingIfHidden(error: unknown): null {
 }
 
 /** A session's page in a frame, without navigation and without the log, which has its own embed. */
-function EmbedPanes(props: SessionParts & { nonce: string | undefined }) {
-  const session = useSession(useSessionScope().sessionId);
+function EmbedPanes({ nonce, ...parts }: SessionParts & { nonce: string | undefined }) {
+  const { session, agent } = useSessionRows();
   const named = useNamedTasks();
+  const tabs = useSessionTab('transcript', false);
+  // the history belongs to the embedding page
+  const jump = useSessionJump(tabs.showTranscript, 'replace');
+  const taskCount = named.tasks.length + named.omitted;
   return (
-    <main className="relative flex h-full min-h-0">
-      <SessionColumns
-        {...props}
-        named={named}
-        head={(onTasks) => (
-          <header className="flex shrink-0 items-start gap-3 border-line border-b px-4 py-2 sm:px-6">
-            <SessionFacts session={session} taskCount={named.tasks.length} onTasks={onTasks} hasLinks={false} />
-            <div className="mt-[3px]">
-              <ConnectionBadge />
-            </div>
-          </header>
-        )}
-        // the history belongs to the embedding page
-        historyUpdate="replace"
-      />
+    <main className="flex h-full min-h-0 flex-col">
+      <header className="shrink-0 border-line border-b px-4 pt-2 sm:px-6">
+        <div className="flex items-center gap-3">
+          <SessionTitle session={session} />
+          <ConnectionBadge />
+        </div>
+        <SessionFacts session={session} agent={agent} hasLinks={false} />
+        <SessionTabs tabs={tabs} of={['transcript', 'tasks']} counts={{ tasks: taskCount }} />
+      </header>
+      <div className="relative flex min-h-0 flex-1 flex-col">
+        <TabPanel tabs={tabs} of="transcript">
+          <SessionColumns {...parts} nonce={nonce} named={named} jump={jump} />
+        </TabPanel>
+        <TabPanel tabs={tabs} of="tasks">
+          <JumpProvider jump={jump}>
+            <TaskPanel {...named} isWide />
+          </JumpProvider>
+        </TabPanel>
+      </div>
     </main>
   );
 }
