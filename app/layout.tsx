@@ -6,6 +6,7 @@ import { ThemeProvider } from 'next-themes';
 import type { ReactNode } from 'react';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/clock';
+import { LOCAL_TIMES } from '@/components/ui/local-times';
 import { EMBED_HEADER } from '@/lib/server/access/embeds';
 import './globals.css';
 import { pageNonce } from './page-nonce';
@@ -30,6 +31,9 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
   return (
     <html lang="en" suppressHydrationWarning className={`${GeistSans.variable} ${GeistMono.variable}`}>
       <body>
+        <script nonce={nonce} suppressHydrationWarning>
+          {LOCAL_TIMES}
+        </script>
         {bare ? (
           children
         ) : (

@@ -1,8 +1,7 @@
 'use client';
 
-import type { LogLine, Task, Turn, TurnAt } from '@interlude/protocol/read-models';
-import { useCallback, useMemo, useRef, useState } from 'react';
-import { fetchJson } from '@/components/live/fetch-json';
+import type { Task, Turn } from '@interlude/protocol/read-models';
+import { useCallback, useMemo, useState } from 'react';
 import type { TimeLock } from '@/components/ui/time-lock';
 
 /**
@@ -48,49 +47,4 @@ export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly T
   if (turn.kind !== 'none') return { from: turn.startedAt, to: turn.endedAt ?? Number.POSITIVE_INFINITY };
   // Items outside of turns end at the last item.
   return { from: turn.startedAt, to: turn.items.reduce((latest, { at }) => Math.max(latest, at), turn.startedAt) };
-}
-
-/** The turn that was running when a log line was written. */
-export interface TurnAtLine {
-  at: number;
-  /** Null while loading and after a failure. */
-  response: TurnAt | null;
-  /** The reason loading failed, with advice. */
-  error: string | null;
-}
-
-/**
- * Looks up the turn that was running when a log line was written, and shows it.
- *
- * Ordering: only the latest line's response counts.
- */
-export function useTurnAtLine(sessionId: string, show: (turnId: string) => void) {
-  const [turnAtLine, setTurnAtLine] = useState<TurnAtLine | null>(null);
-  const controller = useRef<AbortController | null>(null);
-
-  const lookUp = useCallback(
-    async ({ occurredAt: at }: LogLine) => {
-      controller.current?.abort();
-      const current = new AbortController();
-      controller.current = current;
-      try {
-        const path = `/sessions/${encodeURIComponent(sessionId)}/turn-at?at=${at}`;
-        const response = await fetchJson<TurnAt>(path, current.signal);
-        if (current.signal.aborted) return;
-        setTurnAtLine({ at, response, error: null });
-        if (response.turnId !== null) show(response.turnId);
-      } catch (error) {
-        if (current.signal.aborted) return;
-        const reason =
-          error instanceof TypeError ? 'The server can’t be reached. Try again.' : (error as Error).message;
-        setTurnAtLine({ at, response: null, error: reason });
-      }
-    },
-    [sessionId, show],
-  );
-  const clear = useCallback(() => {
-    controller.current?.abort();
-    setTurnAtLine(null);
-  }, []);
-  return { turnAtLine, lookUp, clear };
 }

@@ -2,6 +2,7 @@
 
 import type { Turn } from '@interlude/protocol/read-models';
 import { createContext } from 'react';
+import { highlightAtOnce } from '@/components/ui/markdown/highlight-at-once';
 import { textsParsedAtOnce } from '@/components/ui/markdown/parse';
 import { FIRST_PAINT_ROWS } from './item-rows';
 import { FIRST_WEIGHT, itemWeight } from './row-weight';
@@ -12,10 +13,11 @@ const MAX_WEIGHT = 3_500;
 const TURN = 15;
 
 /** The end of a transcript, where the page opens: the part that the server renders. */
-interface FirstPaintPart {
+export interface FirstPaintPart {
   turns: readonly Turn[];
   /** Texts that the server parses; the others are rendered as written. */
   parsed: ReadonlySet<string>;
+  highlighted: ReturnType<typeof highlightAtOnce>;
 }
 
 /** Null in the browser. */
@@ -34,7 +36,8 @@ export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
     }
   }
   const shown = turns.slice(from);
-  return { turns: shown, parsed: textsParsedAtOnce(answersNewestFirst(shown)) };
+  const parsed = textsParsedAtOnce(answersNewestFirst(shown));
+  return { turns: shown, parsed, highlighted: highlightAtOnce(parsed) };
 }
 
 /** Approximate number of elements of a turn. */

@@ -18,6 +18,8 @@ export interface ServerMarkup {
   /** True if the reader has scrolled up. */
   isLeft: boolean;
   hasFocus: boolean;
+  /** Its code blocks, some of them highlighted. */
+  codes: readonly HTMLElement[];
 }
 
 /** @returns null if the markup has no transcript */
@@ -32,6 +34,7 @@ export function measureMarkup(markup: Element): ServerMarkup | null {
     fromEnd: box.scrollHeight - box.scrollTop,
     isLeft: distanceFromEnd(box) > TAIL_PX,
     hasFocus: box.contains(document.activeElement),
+    codes: [...box.querySelectorAll<HTMLElement>('code[data-language]')],
   };
 }
 

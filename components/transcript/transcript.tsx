@@ -4,17 +4,19 @@ import type { TranscriptState } from '@interlude/protocol/projections/transcript
 import { countRedacted } from '@interlude/protocol/projections/transcript';
 import type { RemovedHistory, Turn } from '@interlude/protocol/read-models';
 import { ArrowDown } from 'lucide';
-import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
+import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useHydrated } from '@/components/ui/clock';
 import { CalendarDay } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { OVERLAY } from '@/components/ui/in-view';
 import { addressAnchor, type Jump, JumpProvider } from '@/components/ui/jump';
+import { keepHighlighted } from '@/components/ui/markdown/code-block';
+import { HighlightedAtOnce } from '@/components/ui/markdown/highlight-at-once';
 import { ParsedAtOnce } from '@/components/ui/markdown/markdown';
 import type { RowVirtualizer } from '@/components/ui/row-window';
 import { HoldTail } from '@/components/ui/unfold';
-import { FirstPaint, firstPaintOf } from './first-paint';
+import { FirstPaint, type FirstPaintPart, firstPaintOf } from './first-paint';
 import { TargetAnchor } from './item-rows';
 import { LookupNotice } from './lookup-notice';
 import { isAnchor, type ServerMarkup } from './server-markup';
@@ -33,6 +35,8 @@ const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box
 new ResizeObserver((_,seen)=>{
 if(box.clientHeight){box.scrollTop=box.scrollHeight;delete box.dataset.start;seen.disconnect()}
 }).observe(box)})(document.currentScript.previousElementSibling)`;
+
+const NO_CODE: FirstPaintPart['highlighted'] = new Map();
 
 /** Loads older turns when fewer than this are above the first visible one. */
 const LOAD_AHEAD = 10;
@@ -81,6 +85,7 @@ export function Transcript({
   const { turns } = state;
   const scroller = useRef<HTMLDivElement>(null);
   const onServer = !useHydrated();
+  useState(() => painted !== null && keepHighlighted(painted.codes));
   const { leftAt, held, hold } = useTail(scroller, state.position, painted?.isLeft ?? false);
   const { virtualizer, rows } = useTurnRows({ turns, scroller, painted, held, follows: leftAt === null && !held });
   useRemoval({ virtualizer, turns, removedUpTo: state.removed?.upTo });
@@ -139,19 +144,21 @@ export function Transcript({
             >
               <FirstPaint value={firstPaint}>
                 <ParsedAtOnce value={firstPaint?.parsed ?? null}>
-                  {firstPaint === null ? (
-                    <LaidOutTurns
-                      turns={turns}
-                      rows={rows}
-                      flashed={flashed}
-                      hasMore={state.hasMore}
-                      boxRef={virtualizer.containerRef}
-                      rowRef={virtualizer.measureElement}
-                      top={top}
-                    />
-                  ) : (
-                    <ServerTurns turns={firstPaint.turns} top={top} />
-                  )}
+                  <HighlightedAtOnce value={firstPaint?.highlighted ?? NO_CODE}>
+                    {firstPaint === null ? (
+                      <LaidOutTurns
+                        turns={turns}
+                        rows={rows}
+                        flashed={flashed}
+                        hasMore={state.hasMore}
+                        boxRef={virtualizer.containerRef}
+                        rowRef={virtualizer.measureElement}
+                        top={top}
+                      />
+                    ) : (
+                      <ServerTurns turns={firstPaint.turns} top={top} />
+                    )}
+                  </HighlightedAtOnce>
                 </ParsedAtOnce>
               </FirstPaint>
             </div>

@@ -155,10 +155,20 @@ export function Ago({ at, className }: { at: number; className?: string }) {
 export function TimeOfDay({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
   const hydrated = useHydrated();
   return (
-    <time className={className} dateTime={isoTime(at)} title={hydrated ? new Date(at).toLocaleString() : undefined}>
+    <time
+      className={className}
+      dateTime={isoTime(at)}
+      title={hydrated ? new Date(at).toLocaleString() : undefined}
+      {...(hydrated ? {} : localTime(seconds ? 's' : ''))}
+    >
       {hydrated ? timeOfDay(at, seconds) : `\u2007\u2007:\u2007\u2007${seconds ? ':\u2007\u2007' : ''}`}
     </time>
   );
+}
+
+/** Marks a time for `LOCAL_TIMES`, which replaces its text before hydration. @param format `d` with the date, `s` with seconds */
+export function localTime(format: '' | 's' | 'd' | 'ds') {
+  return { 'data-local': format, suppressHydrationWarning: true };
 }
 
 function timeOfDay(at: number, seconds: boolean): string {

@@ -1,6 +1,6 @@
 'use client';
 
-import { useClock, useHydrated } from './clock';
+import { localTime, useClock, useHydrated } from './clock';
 
 /** Local time, with the date unless it is today: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
 export function Moment({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
@@ -13,8 +13,12 @@ export function Moment({ at, seconds = false, className }: { at: number; seconds
     ...(seconds ? { second: '2-digit' } : {}),
   });
   return (
-    <time className={className} dateTime={time.toISOString()} title={isKnown ? time.toLocaleString() : undefined}>
-      {/* The server does not know the time zone. */}
+    <time
+      className={className}
+      dateTime={time.toISOString()}
+      title={isKnown ? time.toLocaleString() : undefined}
+      {...(isKnown ? {} : localTime(seconds ? 'ds' : 'd'))}
+    >
       {isKnown ? `${date} ${clock}`.trim() : '\u2007\u2007:\u2007\u2007'}
     </time>
   );

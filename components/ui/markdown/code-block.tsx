@@ -2,12 +2,13 @@
 
 import { clsx } from 'clsx';
 import type { RootContent } from 'hast';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useContext, useEffect, useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { endOfFirstPart } from '@/components/ui/truncate';
 import { enqueueIdle } from '../idle-queue';
 import { UnfoldButton } from '../unfold';
+import { codeKey, HighlightedAtOnce } from './highlight-at-once';
 import { runInWorker } from './run-in-worker';
 
 const CLAMP_LINES = 40;
@@ -49,7 +50,7 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
         // The language has a line of its own, so that wide code doesn't run beneath it.
         className={clsx('overflow-x-auto px-3 py-2.5 text-xs', isNamed && 'sm:pt-7')}
       >
-        <code>{highlighted}</code>
+        <code data-language={language.toLowerCase()}>{highlighted}</code>
       </pre>
       {clamped && (
         <UnfoldButton onPress={() => setAll(true)} className="w-full px-3 pb-2 text-left text-2xs text-ink-3">
@@ -67,9 +68,30 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
 
 const cache = new Map<string, ReactNode>();
 
+/** Keeps the highlighting of the server's markup, for when the browser renders the same code. */
+export function keepHighlighted(codes: Iterable<HTMLElement>): void {
+  for (const code of codes) {
+    if (code.childElementCount > 0) remember(codeKey(code.textContent, code.dataset.language ?? ''), fromMarkup(code));
+  }
+}
+
+function fromMarkup({ childNodes }: Element): ReactNode[] {
+  return [...childNodes].map((node, index) =>
+    node instanceof Element ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: nodes have no other identity
+      <span key={index} className={node.className}>
+        {fromMarkup(node)}
+      </span>
+    ) : (
+      node.textContent
+    ),
+  );
+}
+
 /** Highlighted code. Only colours change, never sizes, so the result may arrive late. */
 function useHighlight(code: string, language: string, enabled: boolean): ReactNode {
-  const key = `${language}\n${code}`;
+  const key = codeKey(code, language);
+  const atOnce = useContext(HighlightedAtOnce).get(key);
   const [, setReady] = useState<string | null>(null);
   useEffect(() => {
     if (!enabled || language === '' || code.length > MAX_HIGHLIGHTED || cache.has(key)) return;
@@ -84,7 +106,7 @@ function useHighlight(code: string, language: string, enabled: boolean): ReactNo
       step?.cancel();
     };
   }, [code, language, enabled, key]);
-  return cache.get(key) ?? code;
+  return atOnce === undefined ? (cache.get(key) ?? code) : toReact(atOnce);
 }
 
 function remember(key: string, node: ReactNode): void {

@@ -1,14 +1,16 @@
 'use client';
 
-import type { LogLine, Task, Turn } from '@interlude/protocol/read-models';
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { ExternalLink, X } from 'lucide';
+import { useCallback, useEffect } from 'react';
 import { AgentLog } from '@/components/logs/agent-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
 import { taskAnchor } from '@/components/tasks/task-words';
-import type { Span, TurnAtLine } from '@/components/time-lock/time-lock';
+import type { Span } from '@/components/time-lock/time-lock';
+import { type TurnAtLine, useTurnAtLine } from '@/components/time-lock/turn-at-line';
 import { turnTitle } from '@/components/transcript/turn-cause';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { useNow } from '@/components/ui/clock';
@@ -18,20 +20,46 @@ import { Link } from '@/components/ui/link';
 import { Words } from '@/components/ui/name';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
-import { useSessionRows, useTaskNames } from './session-scope';
+import { useSessionRows, useSessionScope, useTaskNames } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
 
-/** The log of a session's agent, below the transcript or in its tab. */
-export function LogPanel(props: {
+interface LogPanelProps {
   panel: ReturnType<typeof useLogPanel>;
+  turns: readonly Turn[];
+  tasks: readonly Task[];
+  /** Anchor of the turn or task that the log is locked to. */
+  lockedAnchor: string | null;
   span: Span | null;
-  onLineClick: (line: LogLine) => void;
-  links: LinksProps;
-}) {
-  const { panel, span, onLineClick, links } = props;
+  onRelease: () => void;
+}
+
+/** The log of a session's agent, below the transcript or in its tab. */
+export function LogPanel({ panel, ...locked }: LogPanelProps) {
+  const { span, lockedAnchor } = locked;
   const { session, agent } = useSessionRows();
   const { agentId } = session;
   const { id, box, isBelow, takesFocus, close } = panel;
+  const { sessionId, shown: transcript } = useSessionScope();
+  // The focus stays in the log.
+  const showTurn = useCallback(
+    (turnId: string) => {
+      transcript.current?.show(`turn-${turnId}`, { focus: false });
+    },
+    [transcript],
+  );
+  const { turnAtLine: ran, lookUp, clear } = useTurnAtLine(sessionId, showTurn);
+  // A new span makes the previous line's response obsolete.
+  useEffect(() => {
+    if (lockedAnchor !== null) clear();
+  }, [lockedAnchor, clear]);
+  const jump = useCallback<Jump>(
+    (anchor) => {
+      // A covered transcript can't take the focus.
+      if (!isBelow) close({ restoresFocus: false });
+      transcript.current?.show(anchor);
+    },
+    [isBelow, close, transcript],
+  );
   useShortcuts({ 'log.leave': () => close() }, { area: box });
   const content = (
     <section ref={box} id={id} aria-label="Log" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none">
@@ -56,8 +84,8 @@ export function LogPanel(props: {
           </button>
         )}
       </header>
-      <AgentLog agentId={agentId} span={span} onLineClick={onLineClick} takesFocus={takesFocus} compact />
-      <LogLinks {...links} />
+      <AgentLog agentId={agentId} span={span} onLineClick={lookUp} takesFocus={takesFocus} compact />
+      <LogLinks {...locked} ran={ran} jump={jump} />
     </section>
   );
   if (!isBelow) return content;
@@ -81,16 +109,10 @@ interface Target {
   title: string;
 }
 
-interface LinksProps {
-  turns: readonly Turn[];
-  tasks: readonly Task[];
-  /** Anchor of the turn or task that the log is locked to. */
-  lockedAnchor: string | null;
-  span: Span | null;
+interface LinksProps extends Omit<LogPanelProps, 'panel'> {
   /** The turn and tasks that were running when the chosen line was written. */
   ran: TurnAtLine | null;
   jump: Jump;
-  onRelease: () => void;
 }
 
 /** Links from the log to the transcript: the locked turn or task, and whatever was running at the chosen line. */

@@ -37,7 +37,7 @@ interface SessionColumnsProps extends SessionParts {
 }
 
 /** A session's transcript with the composer below and, on wide screens, its tasks beside it. */
-export function SessionColumns({ nonce, named, jump, actions, toast, showToast }: SessionColumnsProps) {
+export function SessionColumns({ nonce, named, jump, toast, showToast }: SessionColumnsProps) {
   const { sessionId, shown } = useSessionScope();
   const { queue } = useOutgoing(sessionId);
   const [sentCount, setSentCount] = useState(0);
@@ -47,9 +47,8 @@ export function SessionColumns({ nonce, named, jump, actions, toast, showToast }
     <JumpProvider jump={jump}>
       <div className="flex min-h-0 flex-1">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
-          <TranscriptOnDemand nonce={nonce} sentCount={sentCount} onEnd={onTranscript} />
+          <TranscriptOnDemand nonce={nonce} sentCount={sentCount} onEnd={onTranscript} showToast={showToast} />
           <SessionFoot
-            actions={actions}
             pins={hasTranscript}
             toast={toast}
             showToast={showToast}
@@ -71,13 +70,18 @@ export function SessionColumns({ nonce, named, jump, actions, toast, showToast }
 }
 
 /** A session's transcript: server markup until its code has loaded. */
-function TranscriptOnDemand(props: { nonce: string | undefined; sentCount: number; onEnd: () => void }) {
-  const { nonce, sentCount, onEnd } = props;
+function TranscriptOnDemand(props: {
+  nonce: string | undefined;
+  sentCount: number;
+  onEnd: () => void;
+  showToast: (text: string) => void;
+}) {
+  const { nonce, sentCount, onEnd, showToast } = props;
   return (
     <ServedOnDemand
       code={transcriptCode}
       name="The live transcript"
-      props={{ nonce, sentCount, painted: null }}
+      props={{ nonce, sentCount, painted: null, showToast }}
       read={(markup) => ({ painted: measureMarkup(markup) })}
       wait={
         <p role="status" className="session-column min-h-0 w-full flex-1 py-4 text-ink-3 text-xs">

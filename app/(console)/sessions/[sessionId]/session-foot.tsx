@@ -1,21 +1,18 @@
 'use client';
 
-import type { AgentSummary, MessageItem, NoticeItem, SessionSummary, Turn } from '@interlude/protocol/read-models';
-import { useCallback, useEffect, useSyncExternalStore } from 'react';
+import type { AgentSummary, MessageItem, SessionSummary, Turn } from '@interlude/protocol/read-models';
+import { useCallback } from 'react';
 import { useActing } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
 import { Composer, type ComposerProps } from '@/components/composer/composer';
 import { ComposerRefusal } from '@/components/composer/composer-status';
-import type { OutgoingMessage } from '@/components/composer/draft-store';
 import { useOutgoing } from '@/components/composer/outgoing-queue';
 import { sentTexts } from '@/components/composer/sent-history';
-import type { ActionStore } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { quote } from '@/components/transcript/reply-link';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { Toast } from '@/components/ui/toast';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';
-import { isInSight } from './session-stores';
 
 const NO_TURNS: readonly Turn[] = [];
 
@@ -26,7 +23,6 @@ const pinsCode = new CodeOnDemand(async () => (await import('./session-pins')).S
 
 /** The area below the transcript: notes, requests scrolled out of view, and the composer. */
 export function SessionFoot(props: {
-  actions: ActionStore;
   /** True once the visible requests are known. */
   pins: boolean;
   /** An error about something that is scrolled out of view. */
@@ -35,12 +31,11 @@ export function SessionFoot(props: {
   onSend: ComposerProps['onSend'];
   onLeave: () => void;
 }) {
-  const { actions, pins, toast, showToast, onSend, onLeave } = props;
+  const { pins, toast, showToast, onSend, onLeave } = props;
   const { composer } = useSessionScope();
   const { session, agent } = useSessionRows();
   const turns = useTranscriptState((state) => state?.turns);
   const { messages } = useOutgoing(session.id);
-  useOutcomes({ actions, turns, outgoing: messages, showToast });
   const { may, why } = useActing();
   const refusal = useRefusal('message');
   const other = useAgentSummary(refusal?.instead?.agentId ?? session.agentId);
@@ -111,48 +106,6 @@ export function quoteOf(turns: readonly Turn[], messageId: string): string | nul
   for (let index = turns.length - 1; index >= 0; index--) {
     const found = messagesOf(turns[index] as Turn).get(messageId);
     if (found !== undefined) return quote(found);
-  }
-  return null;
-}
-
-/** Settles this page's actions from the transcript, and reports failures that the reader can't see. */
-function useOutcomes(options: {
-  actions: ActionStore;
-  turns: readonly Turn[] | undefined;
-  outgoing: readonly OutgoingMessage[];
-  showToast: (text: string) => void;
-}): void {
-  const { actions, turns, outgoing, showToast } = options;
-  const version = useSyncExternalStore(
-    actions.subscribe,
-    () => actions.version,
-    () => 0,
-  );
-
-  // The transcript has the outcome of a command, possibly before the response arrives.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the version changes with the store
-  useEffect(() => {
-    for (const { key, commandId } of actions.accepted()) {
-      const notice = turns === undefined ? null : commandNotice(turns, commandId);
-      if (notice?.command?.state === 'failed') actions.fail(key, notice.text);
-      else if (notice?.command?.state === 'done' && /^(stop|wake):/.test(key)) actions.clear(key);
-    }
-  }, [actions, turns, version]);
-
-  const refused = outgoing.findLast(({ state }) => state === 'refused');
-  useEffect(() => {
-    if (refused === undefined || isInSight(`#${CSS.escape(`message-${refused.clientId}`)}`)) return;
-    showToast(`Message not sent: ${refused.reason ?? 'the server refused it'}`);
-  }, [refused, showToast]);
-}
-
-/** Agents answer commands within minutes, so the notice of a failure is near the end. */
-const TURNS_SEARCHED = 50;
-
-function commandNotice(turns: readonly Turn[], commandId: string): NoticeItem | null {
-  for (const turn of turns.slice(-TURNS_SEARCHED).reverse()) {
-    const found = turn.items.find((item) => item.kind === 'notice' && item.command?.id === commandId);
-    if (found?.kind === 'notice') return found;
   }
   return null;
 }

@@ -1,13 +1,12 @@
 'use client';
 
 import type { Task, Turn } from '@interlude/protocol/read-models';
-import { type ReactNode, useCallback, useEffect, useEffectEvent } from 'react';
-import { useTimeLock, useTurnAtLine } from '@/components/time-lock/time-lock';
-import type { Jump } from '@/components/ui/jump';
+import { type ReactNode, useEffect, useEffectEvent } from 'react';
+import { useTimeLock } from '@/components/time-lock/time-lock';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { TimeLockProvider } from '@/components/ui/time-lock';
-import { useSessionScope, useTranscriptState } from './session-scope';
+import { useTranscriptState } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
 
 const NO_TURNS: readonly Turn[] = [];
@@ -23,32 +22,9 @@ export function SessionLog(props: {
 }) {
   const { panel, tasks, children } = props;
   usePreload(panelCode);
-  const { isBelow, close, show } = panel;
-  const { sessionId, shown: transcript } = useSessionScope();
+  const { isBelow, show } = panel;
   const turns = useTranscriptState((state) => state?.turns) ?? NO_TURNS;
-
-  // The focus stays in the log.
-  const showTurn = useCallback(
-    (turnId: string) => {
-      transcript.current?.show(`turn-${turnId}`, { focus: false });
-    },
-    [transcript],
-  );
-  const { turnAtLine: ran, lookUp: onLineClick, clear: forget } = useTurnAtLine(sessionId, showTurn);
-  // A new span makes the previous line's response obsolete.
-  const onLock = useCallback(() => {
-    forget();
-    show();
-  }, [forget, show]);
-  const { lock, lockedAnchor, span, release: onRelease } = useTimeLock({ turns, tasks, onLock });
-  const jump = useCallback<Jump>(
-    (anchor) => {
-      // A covered transcript can't take the focus.
-      if (!isBelow) close({ restoresFocus: false });
-      transcript.current?.show(anchor);
-    },
-    [isBelow, close, transcript],
-  );
+  const { lock, lockedAnchor, span, release: onRelease } = useTimeLock({ turns, tasks, onLock: show });
   useShortcuts({
     'transcript.in-log': () => {
       const anchor = anchorAt(document.activeElement);
@@ -62,11 +38,7 @@ export function SessionLog(props: {
     <TimeLockProvider value={lock}>
       {children(
         panel.open && (
-          <OnDemand
-            code={panelCode}
-            name="The log"
-            props={{ panel, span, onLineClick, links: { turns, tasks, lockedAnchor, span, ran, jump, onRelease } }}
-          />
+          <OnDemand code={panelCode} name="The log" props={{ panel, turns, tasks, lockedAnchor, span, onRelease }} />
         ),
       )}
     </TimeLockProvider>

@@ -17,7 +17,6 @@ export interface SessionStart {
 }
 
 export interface SessionParts {
-  actions: ActionStore;
   /** An error about something that is scrolled out of view. */
   toast: string | null;
   showToast: (text: string | null) => void;
@@ -49,7 +48,7 @@ export function SessionStores(props: {
     <ActionsProvider store={actions}>
       <SessionScopeProvider sessionId={sessionId} initial={initial.transcript} publicUrl={publicUrl}>
         <PageLiveness>
-          <RequestBoardProvider>{children({ actions, toast, showToast })}</RequestBoardProvider>
+          <RequestBoardProvider>{children({ toast, showToast })}</RequestBoardProvider>
         </PageLiveness>
       </SessionScopeProvider>
     </ActionsProvider>

@@ -2,15 +2,17 @@
 
 import { attachmentPath } from '@interlude/protocol/attachments';
 import { comparePositions } from '@interlude/protocol/position';
-import type { Item, MessageItem, Task, Turn } from '@interlude/protocol/read-models';
+import type { Item, MessageItem, NoticeItem, Task, Turn } from '@interlude/protocol/read-models';
 import { API_ADDRESS } from '@interlude/protocol/version';
-import { type ReactNode, type RefObject, useEffect, useMemo } from 'react';
+import { type ReactNode, type RefObject, useEffect, useMemo, useSyncExternalStore } from 'react';
 import { renderRequest } from '@/app/(console)/render-request';
 import { useMayAct } from '@/components/access/may-act';
 import type { ComposerHandle } from '@/components/composer/composer';
 import { DeliveryLine } from '@/components/composer/delivery-line';
+import type { OutgoingMessage } from '@/components/composer/draft-store';
 import { useOutgoing } from '@/components/composer/outgoing-queue';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
+import { type ActionStore, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { useSelected } from '@/components/live/use-folded';
 import { WaiveReply } from '@/components/obligations/settle-reply';
@@ -33,23 +35,26 @@ import {
   useTaskNames,
   useTranscriptState,
 } from './session-scope';
+import { isInSight } from './session-stores';
 
 export interface SessionTranscriptProps {
   nonce: string | undefined;
   sentCount: number;
   painted: ServerMarkup | null;
+  showToast: (text: string) => void;
 }
 
 /** The transcript followed by this browser's outgoing messages, or the reason why it isn't loaded. */
-export function SessionTranscript({ nonce, sentCount, painted }: SessionTranscriptProps) {
+export function SessionTranscript({ nonce, sentCount, painted, showToast }: SessionTranscriptProps) {
   const { sessionId, transcript, query, shown: handle } = useSessionScope();
   const state = useTranscriptState((state) => state);
   const older = useSelected(transcript, (store) => store.older);
   const { messages, queue } = useOutgoing(sessionId);
   const shown = useMemo(() => state && withOutgoing(state, messages), [state, messages]);
 
-  // Messages in the transcript have arrived.
   const turns = state?.turns;
+  useOutcomes({ actions: useActions(), turns, outgoing: messages, showToast });
+  // Messages in the transcript have arrived.
   useEffect(() => {
     if (turns !== undefined && messages.length > 0) queue?.discardShown((message) => isShown(turns, message));
   }, [queue, turns, messages]);
@@ -199,4 +204,48 @@ function Delivery(props: {
       discard={queue !== null && own !== null && refused ? () => queue.discard(own.clientId) : null}
     />
   );
+}
+
+const never = () => () => {};
+
+/** Settles this page's actions from the transcript, and reports failures that the reader can't see. */
+function useOutcomes(options: {
+  actions: ActionStore | null;
+  turns: readonly Turn[] | undefined;
+  outgoing: readonly OutgoingMessage[];
+  showToast: (text: string) => void;
+}): void {
+  const { actions, turns, outgoing, showToast } = options;
+  const version = useSyncExternalStore(
+    actions?.subscribe ?? never,
+    () => actions?.version ?? 0,
+    () => 0,
+  );
+
+  // The transcript has the outcome of a command, possibly before the response arrives.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the version changes with the store
+  useEffect(() => {
+    for (const { key, commandId } of actions?.accepted() ?? []) {
+      const notice = turns === undefined ? null : commandNotice(turns, commandId);
+      if (notice?.command?.state === 'failed') actions?.fail(key, notice.text);
+      else if (notice?.command?.state === 'done' && /^(stop|wake):/.test(key)) actions?.clear(key);
+    }
+  }, [actions, turns, version]);
+
+  const refused = outgoing.findLast(({ state }) => state === 'refused');
+  useEffect(() => {
+    if (refused === undefined || isInSight(`#${CSS.escape(`message-${refused.clientId}`)}`)) return;
+    showToast(`Message not sent: ${refused.reason ?? 'the server refused it'}`);
+  }, [refused, showToast]);
+}
+
+/** Agents answer commands within minutes, so the notice of a failure is near the end. */
+const TURNS_SEARCHED = 50;
+
+function commandNotice(turns: readonly Turn[], commandId: string): NoticeItem | null {
+  for (const turn of turns.slice(-TURNS_SEARCHED).reverse()) {
+    const found = turn.items.find((item) => item.kind === 'notice' && item.command?.id === commandId);
+    if (found?.kind === 'notice') return found;
+  }
+  return null;
 }

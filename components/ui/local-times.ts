@@ -1,0 +1,14 @@
+/**
+ * Fills the times in the server's markup before they are painted: only the browser knows the time zone. Runs for each
+ * part of the markup as it arrives, and stops when all of it has. The formats are those of `TimeOfDay` and `Moment`.
+ */
+export const LOCAL_TIMES = `(()=>{
+const now=new Date(),fill=()=>{for(const e of document.querySelectorAll('time[data-local]')){
+const at=new Date(e.dateTime),kind=e.dataset.local;delete e.dataset.local;if(isNaN(at))continue;
+const year=at.getFullYear(),month=at.toLocaleDateString('en',{month:'short'});
+const day=kind[0]!=='d'||at.toDateString()===now.toDateString()?'':at.getDate()+' '+month+(year===now.getFullYear()?' ':' '+year+' ');
+e.textContent=day+at.toTimeString().slice(0,kind.endsWith('s')?8:5);
+}},seen=new MutationObserver(fill);
+seen.observe(document,{childList:true,subtree:true});
+addEventListener('DOMContentLoaded',()=>{fill();seen.disconnect()});
+})()`;
