@@ -55,7 +55,7 @@ export function TaskPanel(props: { tasks: readonly Task[]; omitted?: number; isW
               className={clsx(
                 'grid grid-cols-[12px_minmax(0,1fr)] items-baseline gap-x-2.5 py-1.5 -outline-offset-2 hover:bg-raised/60',
                 column,
-                isWide && 'sm:grid-cols-[12px_minmax(0,1fr)_minmax(0,280px)]',
+                isWide && 'sm:grid-cols-[12px_minmax(0,1fr)_200px]',
               )}
             >
               <Glyph name={task.status} className="relative top-[1.5px]" />

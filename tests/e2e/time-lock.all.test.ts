@@ -24,7 +24,7 @@ async function open(session: string): Promise<Page> {
 
 test('focuses a log requested while it loaded, unless the focus has moved meanwhile', async () => {
   const page = await open(LONG);
-  await page.getByRole('button', { name: 'Log', exact: true }).click();
+  await page.getByRole('button', { name: 'Log below the transcript' }).click();
   await logOf(page).waitFor();
   let answer = () => {};
   let held = Promise.resolve();
@@ -72,8 +72,9 @@ test('has no axe violations with a turn chosen, wide or narrow', async () => {
   await panelOf(page).getByText('that turn').waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
   await page.setViewportSize({ width: 360, height: 740 });
+  await page.getByRole('tab', { name: 'Log' }).click();
   await panelOf(page).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
-  await page.getByRole('button', { name: 'Back to the transcript' }).click();
+  await page.getByRole('tab', { name: 'Transcript' }).click();
   await site.leave(page);
 });

@@ -1,5 +1,5 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import {
@@ -16,6 +16,7 @@ import { LogWriter } from '../support/log-writer';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
+import { WireRunner } from '../support/wire-runner';
 
 const RECORDED = 'time-lock-recorded';
 const LONG = 'time-lock-long';
@@ -148,13 +149,13 @@ test('names the tasks that ran when a clicked line was written, and links to the
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await status.waitFor({ state: 'hidden' });
-  await page.getByRole('button', { name: 'Log', exact: true }).click();
+  await page.getByRole('button', { name: 'Log below the transcript' }).click();
   await site.leave(page);
 });
 
 test('the panel is resized by mouse and by keys, and keeps its height across a reload', async () => {
   const page = await open(RECORDED);
-  const button = page.getByRole('button', { name: 'Log', exact: true });
+  const button = page.getByRole('button', { name: 'Log below the transcript' });
   expect(await button.getAttribute('aria-expanded')).toBe('false');
   await button.click();
   const edge = page.getByRole('separator', { name: 'Log height' });
@@ -191,8 +192,9 @@ test('the panel is resized by mouse and by keys, and keeps its height across a r
 test('the log replaces the transcript at 360 px, and a line leads back to it', async () => {
   const page = await open(RECORDED);
   await page.setViewportSize({ width: 360, height: 740 });
-  await page.getByRole('button', { name: 'Log', exact: true }).click();
+  await page.keyboard.press('l');
   await expect.poll(() => isFocused(logOf(page))).toBe(true);
+  await page.getByRole('tab', { name: 'Log', selected: true }).waitFor();
   const line = logOf(page).locator('[data-line]').first();
   await line.click();
   const place = panelOf(page).getByRole('status').getByRole('link').first();
@@ -201,13 +203,46 @@ test('the log replaces the transcript at 360 px, and a line leads back to it', a
   await place.click();
   await logOf(page).waitFor({ state: 'hidden' });
   await expect.poll(() => page.evaluate(() => document.activeElement?.hasAttribute('data-turn'))).toBe(true);
-  await page.getByRole('button', { name: 'Log', exact: true }).click();
-  await page.getByRole('button', { name: 'Back to the transcript' }).click();
+  await page.getByRole('tab', { name: 'Log' }).click();
+  await page.goBack();
   await logOf(page).waitFor({ state: 'hidden' });
-  // In a narrow window, a session opens with its transcript.
-  await page.getByRole('button', { name: 'Log', exact: true }).click();
+  await page.getByRole('tab', { name: 'Log' }).click();
   await page.reload();
-  await transcriptOf(page).getByRole('article').first().waitFor();
-  expect(await logOf(page).count()).toBe(0);
+  await logOf(page).waitFor();
+  await page.getByRole('tab', { name: 'Transcript' }).click();
+  await site.leave(page);
+});
+
+test('the transcript keeps half of the height beside a pinned request and the log', async () => {
+  const agent = new EventWriter(site.server, 'time-lock-half');
+  const lines = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}`).join('\n\n');
+  const asked = {
+    request_id: 'ask',
+    kind: 'permission',
+    tool_name: 'Bash',
+    title: 'Clean',
+    input: { command: 'rm -rf build' },
+  };
+  await agent.write('time-lock-half', [
+    ...userTurn('r1', 'Go on', lines).slice(0, -1),
+    { type: 'CUSTOM', name: 'request:opened', value: asked },
+  ]);
+  const runner = await WireRunner.connect(site.server, 'time-lock-half');
+  const page = await open('time-lock-half');
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.keyboard.press('l');
+  await panelOf(page).waitFor();
+  await transcriptOf(page).press('Home');
+  const pinned = page.getByRole('group', { name: 'Waiting for you' });
+  await pinned.waitFor();
+  const box = async (of: Locator) => (await of.boundingBox()) ?? { y: 0, height: 0 };
+  const composer = page.getByRole('form', { name: 'Composer' });
+  await expect.poll(async () => (await box(panelOf(page))).height).toBeGreaterThan(100);
+  const [read, ask, write, log] = await Promise.all([transcriptOf(page), pinned, composer, panelOf(page)].map(box));
+  // The request ends at the composer.
+  expect(Math.abs((ask?.y ?? 0) + (ask?.height ?? 0) - (write?.y ?? 0))).toBeLessThan(1);
+  expect(read?.height).toBeGreaterThanOrEqual((ask?.height ?? 0) + (log?.height ?? 0));
+  await page.keyboard.press('l');
+  runner.leave();
   await site.leave(page);
 });

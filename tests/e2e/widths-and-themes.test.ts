@@ -44,7 +44,7 @@ test('the list gives way to a session at 360 px, whose back link returns to the 
   await nav.locator('[data-session-row="widths-tasks"]').click();
   await transcriptOf(page).getByRole('article', { name: 'User turn' }).first().waitFor();
   expect(await nav.isVisible()).toBe(false);
-  await page.getByRole('button', { name: /^\d+ tasks?$/ }).click();
+  await page.getByRole('tab', { name: /^Tasks/ }).click();
   await page.getByRole('complementary', { name: 'Tasks' }).getByRole('link').first().click();
   await transcriptOf(page)
     .getByRole('group', { name: /^Task / })

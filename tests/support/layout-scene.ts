@@ -198,8 +198,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 async function showTasks(page: Page): Promise<void> {
   const panel = page.getByRole('complementary', { name: 'Tasks' });
-  const opener = page.getByRole('button', { name: /^\d+ tasks?$/ });
-  if (!(await panel.isVisible())) await opener.click();
+  if (!(await panel.isVisible())) await page.getByRole('tab', { name: /^Tasks/ }).click();
   await panel.getByRole('link').first().waitFor();
 }
 

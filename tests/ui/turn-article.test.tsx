@@ -8,7 +8,7 @@ import { TurnArticle } from '@/components/transcript/turn-article';
 import { countItemsAfter } from '@/components/transcript/use-tail';
 import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { aCall, aMessage, aTask, aTaskMoment, aTurn } from './rows';
+import { aCall, aMessage, aRequest, aTask, aTaskMoment, aTurn } from './rows';
 
 interface Seen {
   stoppedAt?: number;
@@ -44,6 +44,24 @@ describe('a truncated text', () => {
     const items = [aMessage({ text: 'the beginning', cut: 15_752_000 })];
     expect(render([aTurn({ items })]).replaceAll('<!-- -->', '')).toContain('and 15,752,000 more characters');
     expect(render([aTurn({ items: [aMessage({ text: 'all of it' })] })])).not.toContain('more characters');
+  });
+});
+
+describe('the caret of a growing text', () => {
+  const carets = (markup: string) => markup.match(/animate-caret/g)?.length ?? 0;
+  const text = aMessage({ id: 'm1', position: '11', text: '200 passed.', streaming: true });
+  const open = (...after: Turn['items']) => render([aTurn({ state: 'open', endedAt: null, items: [text, ...after] })]);
+
+  it('is behind the last text, whatever people send and tasks do meanwhile', () => {
+    expect(carets(open())).toBe(1);
+    expect(carets(open(aMessage({ id: 'u2', position: '12', role: 'user', text: 'And?' })))).toBe(1);
+    expect(carets(open(aTaskMoment({ position: '12', phase: 'completed' })))).toBe(1);
+  });
+
+  it('is gone once the agent has gone on or waits for an answer', () => {
+    expect(carets(open(aCall({ position: '12' })))).toBe(0);
+    expect(carets(open(aRequest({ position: '12' })))).toBe(0);
+    expect(carets(open(aMessage({ id: 'm2', position: '12', text: 'Next', streaming: true })))).toBe(1);
   });
 });
 

@@ -42,7 +42,7 @@ export function SessionFacts(props: {
   const folder = agent?.status?.cwd;
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs">
-      <span className="flex min-w-0 items-center gap-1.5 text-ink-2">
+      <span className="flex min-w-0 shrink-[0.1] items-center gap-1.5 text-ink-2">
         <Glyph name={glyphOf(listedStateOf(session))} />
         <span className="truncate">{describeState(session)}</span>
         <StateWhy session={session} />
