@@ -78,10 +78,13 @@ it('a permission can’t be allowed because another one in its place was read', 
   );
   await open(permission({ id: 'first', input: { command: 'ls' } }));
   expect(button('Allow').getAttribute('aria-disabled')).toBe('false');
+  // A hint, or the space for one, would be an empty line below the buttons.
+  expect(screen.queryByText(/the whole input/)).toBeNull();
   isInputSeen = false;
   show(permission({ id: 'second', position: '2', digest: 'd2', input: { command: 'rm -rf ~' } }));
   await act(settle);
   screen.getByText('rm -rf ~');
+  screen.getByText('Review the whole input to enable Allow.');
   expect(button('Allow').getAttribute('aria-disabled')).toBe('true');
   await focus(card());
   await key(card(), 'a');

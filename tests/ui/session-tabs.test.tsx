@@ -2,6 +2,7 @@
 
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { pageUrl } from '@/app/(console)/sessions/[sessionId]/session-scope';
 import {
   SessionTabs,
   TABS,
@@ -10,6 +11,7 @@ import {
   useSessionTab,
 } from '@/app/(console)/sessions/[sessionId]/session-tabs';
 import { setAddressAnchor } from '@/components/ui/jump';
+import { publicUrl } from '@/lib/server/access/access-settings';
 
 const ALL = Object.keys(TABS) as TabId[];
 let jump: () => void;
@@ -89,6 +91,15 @@ it('opens the tab of its address, and the transcript for a link into it', () => 
   expect(selected()).toBe('Transcript');
   travel('/sessions/s?tab=toString');
   expect(selected()).toBe('Transcript');
+});
+
+it('copies links at the configured URL, else at the address of the page', () => {
+  at('/sessions/s?tab=details&q=1');
+  expect(pageUrl(null, 'turn-r 1')).toBe(`${location.origin}/sessions/s?q=1#turn-r%201`);
+  const configured = publicUrl({ INTERLUDE_PUBLIC_URL: ' https://name:secret@interlude.example.com/ ' });
+  expect(pageUrl(configured, 'turn-r1')).toBe('https://interlude.example.com/sessions/s?q=1#turn-r1');
+  expect(pageUrl(configured, '')).toBe('https://interlude.example.com/sessions/s?q=1');
+  expect([publicUrl({}), publicUrl({ INTERLUDE_PUBLIC_URL: 'javascript:1' })]).toEqual([null, null]);
 });
 
 it('leaves the address of an embedding page alone', () => {
