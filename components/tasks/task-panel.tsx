@@ -53,7 +53,7 @@ export function TaskPanel(props: { tasks: readonly Task[]; omitted?: number; isW
             <JumpLink
               anchor={taskAnchor(task)}
               className={clsx(
-                'grid grid-cols-[12px_minmax(0,1fr)] items-baseline gap-x-2.5 py-1.5 -outline-offset-2 hover:bg-raised/60',
+                'grid grid-cols-[12px_minmax(0,1fr)] items-baseline gap-x-2.5 py-1.5 pointer-coarse:py-3 -outline-offset-2 hover:bg-raised/60',
                 column,
                 isWide && 'sm:grid-cols-[12px_minmax(0,1fr)_200px]',
               )}

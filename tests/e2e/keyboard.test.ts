@@ -68,6 +68,9 @@ test('a scrolled-up transcript stays in place, counts new turns, and jumps to th
   const page = await site.open('/sessions/keyboard-long');
   await page.setViewportSize(NARROW);
   await transcriptOf(page).getByText('Answer 24').waitFor();
+  // First its tab, then the transcript itself.
+  await tabTo(page, /^Transcript$/);
+  await expectVisibleFocus(page);
   await tabTo(page, /^Transcript$/);
   await expectVisibleFocus(page);
   for (let press = 0; press < 3; press += 1) await page.keyboard.press('PageUp');

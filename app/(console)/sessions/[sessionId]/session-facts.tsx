@@ -24,7 +24,7 @@ import { nameText } from '@/components/ui/verbatim';
 export function SessionTitle({ session }: { session: SessionSummary }) {
   const title = sessionTitle(session);
   return (
-    <h1 dir="auto" className="min-w-0 flex-1 truncate text-start font-medium text-md" title={nameText(title)}>
+    <h1 dir="auto" className="min-w-0 truncate font-medium text-md" title={nameText(title)}>
       <Words text={title} />
     </h1>
   );
@@ -42,7 +42,7 @@ export function SessionFacts(props: {
   const folder = agent?.status?.cwd;
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs">
-      <span className="flex min-w-0 shrink-[0.1] items-center gap-1.5 text-ink-2">
+      <span className="flex min-w-0 items-center gap-1.5 text-ink-2">
         <Glyph name={glyphOf(listedStateOf(session))} />
         <span className="truncate">{describeState(session)}</span>
         <StateWhy session={session} />
@@ -65,16 +65,16 @@ export function SessionFacts(props: {
         {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3" />}
       </span>
       {hasLinks ? (
-        <Link href={path} className="min-w-[6ch] shrink-[20] truncate hover:text-ink hover:underline">
+        <Link href={path} className="min-w-[6ch] shrink-[99] truncate hover:text-ink hover:underline">
           <Name text={session.agentId} />
         </Link>
       ) : (
-        <span className="min-w-[6ch] shrink-[20] truncate">
+        <span className="min-w-[6ch] shrink-[99] truncate">
           <Name text={session.agentId} />
         </span>
       )}
       {typeof folder === 'string' && (
-        <span className="min-w-0 shrink-[40] truncate font-mono text-2xs max-lg:hidden" title={nameText(folder)}>
+        <span className="min-w-0 shrink-[999] truncate font-mono text-2xs max-lg:hidden" title={nameText(folder)}>
           <Name text={shortPath(folder)} />
         </span>
       )}

@@ -26,7 +26,7 @@ export function SessionHeader(props: { tabs: SessionTab; taskCount: number; log:
           <span className="sr-only">Sessions</span>
         </Link>
         <SessionTitle session={session} />
-        <div className="flex shrink-0 items-center gap-4 max-sm:gap-3">
+        <div className="ml-auto flex shrink-0 items-center gap-4 max-sm:gap-3">
           <ConnectionBadge />
           {/* On wide screens, the link is above the list of sessions; on a phone, the menu has sign-out. */}
           <span className={clsx('lg:hidden', mayAct ? 'hidden sm:flex' : 'flex')}>

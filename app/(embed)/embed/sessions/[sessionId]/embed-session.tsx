@@ -73,7 +73,9 @@ function EmbedPanes({ nonce, ...parts }: SessionParts & { nonce: string | undefi
       <header className="shrink-0 border-line border-b px-4 pt-2 sm:px-6">
         <div className="flex items-center gap-3">
           <SessionTitle session={session} />
-          <ConnectionBadge />
+          <div className="ml-auto">
+            <ConnectionBadge />
+          </div>
         </div>
         <SessionFacts session={session} agent={agent} hasLinks={false} />
         <SessionTabs tabs={tabs} of={['transcript', 'tasks']} counts={{ tasks: taskCount }} />
