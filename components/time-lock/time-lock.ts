@@ -48,3 +48,8 @@ export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly T
   // Items outside of turns end at the last item.
   return { from: turn.startedAt, to: turn.items.reduce((latest, { at }) => Math.max(latest, at), turn.startedAt) };
 }
+
+/** Anchor of the turn or task card that contains an element. */
+export function anchorAt(element: Element | null): string | null {
+  return element?.closest('[id^="task-"], [data-turn]')?.id || null;
+}

@@ -4,12 +4,12 @@ import type { Task, Turn } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { ExternalLink, X } from 'lucide';
-import { useCallback, useEffect } from 'react';
+import { useCallback, useEffect, useEffectEvent } from 'react';
 import { AgentLog } from '@/components/logs/agent-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
 import { taskAnchor } from '@/components/tasks/task-words';
-import type { Span } from '@/components/time-lock/time-lock';
+import { anchorAt, type Span } from '@/components/time-lock/time-lock';
 import { type TurnAtLine, useTurnAtLine } from '@/components/time-lock/turn-at-line';
 import { turnTitle } from '@/components/transcript/turn-cause';
 import { BottomPane } from '@/components/ui/bottom-pane';
@@ -31,10 +31,12 @@ interface LogPanelProps {
   lockedAnchor: string | null;
   span: Span | null;
   onRelease: () => void;
+  /** Locks the log to an item, or unlocks it. */
+  toggle: (anchor: string) => void;
 }
 
 /** The log of a session's agent, below the transcript or in its tab. */
-export function LogPanel({ panel, ...locked }: LogPanelProps) {
+export function LogPanel({ panel, toggle, ...locked }: LogPanelProps) {
   const { span, lockedAnchor } = locked;
   const { session, agent } = useSessionRows();
   const { agentId } = session;
@@ -60,6 +62,7 @@ export function LogPanel({ panel, ...locked }: LogPanelProps) {
     },
     [isBelow, close, transcript],
   );
+  useShowClicked(isBelow, lockedAnchor, toggle);
   useShortcuts({ 'log.leave': () => close() }, { area: box });
   const content = (
     <section ref={box} id={id} aria-label="Log" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none">
@@ -109,7 +112,7 @@ interface Target {
   title: string;
 }
 
-interface LinksProps extends Omit<LogPanelProps, 'panel'> {
+interface LinksProps extends Omit<LogPanelProps, 'panel' | 'toggle'> {
   /** The turn and tasks that were running when the chosen line was written. */
   ran: TurnAtLine | null;
   jump: Jump;
@@ -225,4 +228,26 @@ function Place({ anchor, title }: Target) {
       </bdi>
     </JumpLink>
   );
+}
+
+/** Elements with their own click action. */
+const CONTROLS = 'a, button, input, select, textarea, summary, label, [role="button"], [contenteditable]';
+
+/** With the log beside the transcript, a click on a turn or task moves the log to its time. */
+function useShowClicked(isBeside: boolean, lockedAnchor: string | null, toggle: (anchor: string) => void): void {
+  const handle = useEffectEvent((anchor: string) => {
+    if (anchor !== lockedAnchor) toggle(anchor);
+  });
+  useEffect(() => {
+    if (!isBeside) return;
+    const listen = ({ target, defaultPrevented }: MouseEvent) => {
+      if (defaultPrevented || !(target instanceof Element) || target.closest(CONTROLS)) return;
+      // a click that selects text
+      if (document.getSelection()?.isCollapsed === false) return;
+      const anchor = anchorAt(target);
+      if (anchor !== null) handle(anchor);
+    };
+    document.addEventListener('click', listen);
+    return () => document.removeEventListener('click', listen);
+  }, [isBeside]);
 }

@@ -21,6 +21,8 @@ import { Name, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
+const AGENT = 'min-w-[6ch] truncate md:max-w-[30ch] md:shrink-0';
+
 export function SessionTitle({ session }: { session: SessionSummary }) {
   const title = sessionTitle(session);
   return (
@@ -42,9 +44,10 @@ export function SessionFacts(props: {
   const folder = agent?.status?.cwd;
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs">
-      <span className="flex min-w-0 items-center gap-1.5 text-ink-2">
+      {/* Where it is narrow, long words give way first, and the state last. */}
+      <span className="flex min-w-0 items-center gap-1.5 text-ink-2 max-md:max-w-[62%] max-md:shrink-0">
         <Glyph name={glyphOf(listedStateOf(session))} />
-        <span className="truncate">{describeState(session)}</span>
+        <span className="truncate md:shrink-0">{describeState(session)}</span>
         <StateWhy session={session} />
         {session.away === null && session.stateReason !== null && (
           <span dir="auto" className="min-w-0 truncate text-ink-3 max-md:hidden">
@@ -65,16 +68,16 @@ export function SessionFacts(props: {
         {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3" />}
       </span>
       {hasLinks ? (
-        <Link href={path} className="min-w-[6ch] shrink-[99] truncate hover:text-ink hover:underline">
+        <Link href={path} className={`${AGENT} hover:text-ink hover:underline`}>
           <Name text={session.agentId} />
         </Link>
       ) : (
-        <span className="min-w-[6ch] shrink-[99] truncate">
+        <span className={AGENT}>
           <Name text={session.agentId} />
         </span>
       )}
       {typeof folder === 'string' && (
-        <span className="min-w-0 shrink-[999] truncate font-mono text-2xs max-lg:hidden" title={nameText(folder)}>
+        <span className="min-w-0 truncate font-mono text-2xs max-lg:hidden" title={nameText(folder)}>
           <Name text={shortPath(folder)} />
         </span>
       )}

@@ -6,7 +6,7 @@ import { JumpProvider } from '@/components/ui/jump';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { SessionColumns, useSessionJump } from './session-columns';
 import { SessionHeader } from './session-header';
-import { SessionLog } from './session-log';
+import { LogPlace, SessionLog } from './session-log';
 import { useNamedTasks } from './session-scope';
 import { type SessionParts, type SessionStart, SessionStores } from './session-stores';
 import { TabPanel, useSessionTab } from './session-tabs';
@@ -45,28 +45,26 @@ function SessionPage({ nonce, tab: initial, ...parts }: SessionParts & { nonce: 
     <main className="flex h-full min-h-0 flex-col">
       <SessionHeader tabs={tabs} taskCount={named.tasks.length + named.omitted} log={panel} />
       <SessionLog panel={panel} tasks={named.tasks}>
-        {(log) => (
-          <div
-            data-log={(log && panel.isBelow) || undefined}
-            className="group/page relative flex min-h-0 flex-1 flex-col"
-          >
-            <TabPanel tabs={tabs} of="transcript">
-              <SessionColumns {...parts} nonce={nonce} named={named} jump={jump} />
-              {panel.isBelow && log}
-            </TabPanel>
-            <TabPanel tabs={tabs} of="tasks">
-              <JumpProvider jump={jump}>
-                <TaskPanel {...named} isWide />
-              </JumpProvider>
-            </TabPanel>
-            <TabPanel tabs={tabs} of="log">
-              {!panel.isBelow && log}
-            </TabPanel>
-            <TabPanel tabs={tabs} of="details">
-              <OnDemand code={detailsCode} name="The details" props={{}} />
-            </TabPanel>
-          </div>
-        )}
+        <div
+          data-log={(panel.open && panel.isBelow) || undefined}
+          className="group/page relative flex min-h-0 flex-1 flex-col"
+        >
+          <TabPanel tabs={tabs} of="transcript">
+            <SessionColumns {...parts} nonce={nonce} named={named} jump={jump} />
+            {panel.isBelow && <LogPlace />}
+          </TabPanel>
+          <TabPanel tabs={tabs} of="tasks">
+            <JumpProvider jump={jump}>
+              <TaskPanel {...named} isWide />
+            </JumpProvider>
+          </TabPanel>
+          <TabPanel tabs={tabs} of="log">
+            {!panel.isBelow && <LogPlace />}
+          </TabPanel>
+          <TabPanel tabs={tabs} of="details">
+            <OnDemand code={detailsCode} name="The details" props={{}} />
+          </TabPanel>
+        </div>
       </SessionLog>
     </main>
   );
