@@ -93,6 +93,12 @@ it('opens the tab of its address, and the transcript for a link into it', () => 
   expect(selected()).toBe('Transcript');
 });
 
+it('opens the transcript for a link opened from another tab', () => {
+  at('/sessions/s?tab=tasks#task-9');
+  render(<Page initial="tasks" />);
+  expect(selected()).toBe('Transcript');
+});
+
 it('copies links at the configured URL, else at the address of the page', () => {
   at('/sessions/s?tab=details&q=1');
   expect(pageUrl(null, 'turn-r 1')).toBe(`${location.origin}/sessions/s?q=1#turn-r%201`);

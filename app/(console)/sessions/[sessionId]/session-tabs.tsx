@@ -4,6 +4,7 @@ import { clsx } from 'clsx';
 import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useId, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { isAnchor } from '@/components/transcript/server-markup';
+import { useHydrated } from '@/components/ui/clock';
 import { OVERLAY } from '@/components/ui/in-view';
 import { addressAnchor, addressWith } from '@/components/ui/jump';
 
@@ -38,12 +39,14 @@ export interface SessionTab {
  */
 export function useSessionTab(initial: string, inAddress: boolean): SessionTab {
   const id = useId();
-  const [tab, setTab] = useState(() => tabOf(initial));
+  /** Null until the tab changes. */
+  const [chosen, setTab] = useState<TabId | null>(null);
+  const isKnown = useHydrated() && inAddress;
+  const tab = chosen ?? (isKnown ? tabInAddress() : tabOf(initial));
   useEffect(() => {
     if (!inAddress) return;
     // Before the transcript follows the same URL: it can't focus anything while it is covered.
     const follow = () => flushSync(() => setTab(tabInAddress()));
-    setTab(tabInAddress());
     addEventListener('popstate', follow, { capture: true });
     addEventListener('hashchange', follow, { capture: true });
     return () => {
