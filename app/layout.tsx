@@ -2,9 +2,9 @@ import { GeistMono } from 'geist/font/mono';
 import { GeistSans } from 'geist/font/sans';
 import type { Metadata, Viewport } from 'next';
 import { headers } from 'next/headers';
-import { ThemeProvider } from 'next-themes';
 import type { ReactNode } from 'react';
 import { LiveProvider } from '@/components/live/live-provider';
+import { APPEARANCE_SCRIPT } from '@/components/ui/appearance-script';
 import { NowProvider } from '@/components/ui/clock';
 import { LOCAL_TIMES } from '@/components/ui/local-times';
 import { EMBED_HEADER } from '@/lib/server/access/embeds';
@@ -37,18 +37,14 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
         {bare ? (
           children
         ) : (
-          <ThemeProvider
-            attribute="class"
-            defaultTheme="system"
-            enableSystem
-            disableTransitionOnChange={false}
-            nonce={nonce}
-          >
+          <>
+            {/* biome-ignore lint/security/noDangerouslySetInnerHtml: a constant */}
+            <script nonce={nonce} suppressHydrationWarning dangerouslySetInnerHTML={{ __html: APPEARANCE_SCRIPT }} />
             {/* oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server */}
             <NowProvider renderedAt={Date.now()}>
               <LiveProvider>{children}</LiveProvider>
             </NowProvider>
-          </ThemeProvider>
+          </>
         )}
       </body>
     </html>

@@ -10,7 +10,7 @@ import { dirname, join, normalize, relative } from 'node:path';
 /** A specifier known only at run time. */
 const COMPUTED = 'a computed name';
 
-const REACT = ['react', 'react-dom', 'next', 'next-themes', 'clsx', 'lucide', 'radix-ui', '@tanstack'];
+const REACT = ['react', 'react-dom', 'next', 'clsx', 'lucide', 'radix-ui', '@tanstack'];
 const LIBSQL = ['@libsql/client', 'drizzle-orm'];
 
 /** @type {Record<string, string[]>} */

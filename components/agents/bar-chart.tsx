@@ -1,8 +1,8 @@
 'use client';
 
-import { useTheme } from 'next-themes';
 import { useEffect, useRef } from 'react';
 import UPlot from 'uplot';
+import { useIsDark } from '@/components/ui/appearance';
 import 'uplot/dist/uPlot.min.css';
 
 /** Maximum number of steps below the last tick; more labels don't fit. */
@@ -32,7 +32,7 @@ const HEIGHT = 110;
 export function BarChart(props: { labels: readonly string[]; values: readonly number[]; lastIsOpen?: boolean }) {
   const { labels, values, lastIsOpen = false } = props;
   const box = useRef<HTMLDivElement>(null);
-  const { resolvedTheme } = useTheme();
+  const isDark = useIsDark();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the chart uses the theme's colours
   useEffect(() => {
     const element = box.current;
@@ -48,7 +48,7 @@ export function BarChart(props: { labels: readonly string[]; values: readonly nu
       size.disconnect();
       chart.destroy();
     };
-  }, [labels, values, lastIsOpen, resolvedTheme]);
+  }, [labels, values, lastIsOpen, isDark]);
   return <div ref={box} aria-hidden="true" className="min-w-0 overflow-hidden" style={{ height: HEIGHT }} />;
 }
 

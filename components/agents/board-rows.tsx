@@ -149,7 +149,7 @@ const BoardRow = memo(function BoardRow(props: {
       aria-rowindex={at + 2}
       className={clsx(
         BOARD_GRID,
-        'border-line border-b py-1.5 text-xs hover:bg-raised/60',
+        'list-row-line border-line border-b text-xs hover:bg-raised/60',
         retiredAt !== null && 'text-ink-3',
       )}
     >
@@ -167,7 +167,7 @@ const BoardRow = memo(function BoardRow(props: {
       <Cell isHead>
         <Link
           href={`/agents/${encodeURIComponent(id)}`}
-          className="line-clamp-2 py-0.5 font-medium text-sm [overflow-wrap:anywhere] hover:underline"
+          className="line-clamp-2 py-0.5 font-medium text-row [overflow-wrap:anywhere] hover:underline"
         >
           <Name text={id} />
         </Link>

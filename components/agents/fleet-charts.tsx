@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { plural } from '@/components/ui/duration';
+import { timeFormat, useTimeFormat } from '@/components/ui/time-format';
 import { BarChart } from './bar-chart';
 
 const AGAIN_MS = 15_000;
@@ -36,7 +37,11 @@ export function FleetCharts() {
 }
 
 function EventsPerMinute({ activity: { events, since } }: { activity: Activity }) {
-  const times = useMemo(() => events.map((_, index) => clock(since + index * MINUTE_MS)), [events, since]);
+  const format = useTimeFormat() ?? timeFormat();
+  const times = useMemo(
+    () => events.map((_, index) => format.time(since + index * MINUTE_MS)),
+    [events, since, format],
+  );
   const labels = useMemo(() => times.map((time, index) => (index % LABEL_EVERY === 0 ? time : '')), [times]);
   const total = events.reduce((sum, count) => sum + count, 0);
   const peak = Math.max(...events);
@@ -127,10 +132,6 @@ function Chart(props: {
       </details>
     </section>
   );
-}
-
-function clock(at: number): string {
-  return new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 }
 
 /** `< 1s`, `1–10s`, `10m–1h`, `≥ 1h` */

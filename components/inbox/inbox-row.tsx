@@ -58,7 +58,7 @@ export const InboxRow = memo(function InboxRow(props: {
       data-inbox-row={id}
       className={clsx(
         // room for the focus ring
-        'group/row group/answer -mx-2 border-line border-b px-2 py-2 -outline-offset-2',
+        'group/row group/answer -mx-2 list-row border-line border-b px-2 text-row -outline-offset-2',
         !needsYou && 'text-ink-3',
         // rows out of sight skip layout, except unfolded ones
         !isUnfolded && '[contain-intrinsic-size:auto_56px] [content-visibility:auto]',

@@ -3,10 +3,10 @@
 import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { useHydrated, useNow } from '@/components/ui/clock';
+import { useNow } from '@/components/ui/clock';
 import { formatAgoLong, formatClock } from '@/components/ui/duration';
+import { useTimeFormat } from '@/components/ui/time-format';
 import { quoted } from '@/components/ui/verbatim';
-import { clockTime } from './log-settings';
 
 /** The server doesn't know the reader's time zone. */
 const UNKNOWN = '\u2007\u2007:\u2007\u2007:\u2007\u2007';
@@ -18,8 +18,8 @@ const TONE: Record<LevelText['tone'], string> = {
 
 /** The current and the requested level. Screen readers announce changes, but not the ticking parts. */
 export function LevelLine({ agent, className }: { agent: LevelSource; className?: string }) {
-  const isHydrated = useHydrated();
-  const clock = (at: number) => (isHydrated ? clockTime(at) : UNKNOWN);
+  const format = useTimeFormat();
+  const clock = (at: number) => format?.time(at, true) ?? UNKNOWN;
   // Serialized, so that the component renders only when the text changes.
   const text = useNow((now) => JSON.stringify(levelText(agent, now, clock)));
   const { tone, parts } = JSON.parse(text) as LevelText;

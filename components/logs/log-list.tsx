@@ -26,7 +26,7 @@ import type { LogSettings } from './log-settings';
 import { type LogStore, useLogStore } from './log-store';
 import type { LogWindow, MissingRow as Missing } from './log-window';
 import { type LogHandle, useLogHandle } from './use-log-handle';
-import { BOTTOM_PX, LINE_PX, type LogRows, useLogRows } from './use-log-rows';
+import { BOTTOM_PX, type LogRows, linePx, useLogRows } from './use-log-rows';
 
 /** Span of time by the runner's clock. */
 export interface LogSpan {
@@ -206,14 +206,14 @@ function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
 function MissingRow({ row, isLoading, onFill }: { row: Missing; isLoading: boolean; onFill: () => void }) {
   if (row.kind === 'missing') {
     return (
-      <div aria-hidden="true" className="flex h-5 items-center px-3 sm:px-4">
+      <div aria-hidden="true" className="flex h-(--log-line) items-center px-3 sm:px-4">
         <span className="h-2 rounded-sm bg-raised" style={{ width: `${20 + ((row.line * 37) % 50)}%` }} />
       </div>
     );
   }
   const words = row.gap.skipped ? 'Load skipped lines' : 'Load more lines';
   return (
-    <div className="flex h-5 items-center gap-2 bg-sunken px-3 font-sans text-2xs sm:px-4">
+    <div className="flex h-(--log-line) items-center gap-2 bg-sunken px-3 font-sans text-2xs sm:px-4">
       <span aria-hidden="true" className="h-px w-4 bg-line-strong" />
       <button
         type="button"
@@ -263,7 +263,7 @@ function useLogFill(options: {
     const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
     const start = rows.startOf(index);
     // The reader came from below: load the lines right before the one they read.
-    const isFirstSeen = row.kind === 'more' && start < scrollTop + LINE_PX && start > scrollTop - LINE_PX;
+    const isFirstSeen = row.kind === 'more' && Math.abs(start - scrollTop) < linePx();
     const from = follows || start < scrollTop + clientHeight / 2 ? 'below' : 'above';
     const filled = store.fill(row, from);
     if (!follows && isFirstSeen && below !== null) {

@@ -6,13 +6,14 @@ import { clsx } from 'clsx';
 import { ScanSearch } from 'lucide';
 import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState } from 'react';
 import { pageTransport } from '@/components/live/api-fetch';
-import { useHydrated, useNow } from '@/components/ui/clock';
+import { useNow } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatAgo, plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { enqueueIdle } from '@/components/ui/idle-queue';
 import { longRunClass } from '@/components/ui/line-breaks';
 import { Name } from '@/components/ui/name';
+import { useTimeFormat } from '@/components/ui/time-format';
 import { nameText } from '@/components/ui/verbatim';
 import { useVisibleRow } from '@/components/ui/visible-rows';
 import { indentJson, jsonTailAt } from './json-tail';
@@ -185,7 +186,7 @@ function FoldButton(props: {
         onClick();
       }}
       className={clsx(
-        'hit h-5 w-[1ch] shrink-0 indent-0 text-ink-3 hover:text-ink @max-2xl:mr-[1ch]',
+        'hit h-(--log-line) w-[1ch] shrink-0 indent-0 text-ink-3 hover:text-ink @max-2xl:mr-[1ch]',
         onlyWhereCut && 'only-where-cut',
         !isJson && !isUnfolded && 'opacity-0 focus-visible:opacity-100 group-hover/line:opacity-100',
       )}
@@ -229,7 +230,7 @@ function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <span
       onClick={(event) => event.stopPropagation()}
-      className="absolute top-0 right-2 flex h-5 indent-0 items-center gap-2 rounded bg-raised px-1.5 font-sans"
+      className="absolute top-0 right-2 flex h-(--log-line) indent-0 items-center gap-2 rounded bg-raised px-1.5 font-sans"
     >
       {onContext !== null && (
         <button
@@ -283,18 +284,20 @@ const UNKNOWN = (
 /** The time of a line by the runner's clock. */
 function LineTime({ at, style }: { at: number; style: TimeStyle }) {
   const { isRelative, isUtc } = style;
-  const isHydrated = useHydrated();
-  const text = useNow((now) => (isRelative ? formatAgo(now - at) : formatLogTime(at, isUtc, now)));
+  const format = useTimeFormat();
+  const text = useNow((now) => (isRelative ? formatAgo(now - at) : formatLogTime(at, isUtc, now, format?.is12Hour)));
   // The server doesn't know the reader's time zone.
-  if (!isHydrated && !isUtc) return <time className="shrink-0 whitespace-pre @max-2xl:mr-[1ch]">{UNKNOWN}</time>;
+  if (format === null && !isUtc) return <time className="shrink-0 whitespace-pre @max-2xl:mr-[1ch]">{UNKNOWN}</time>;
+  const millisAt = text.indexOf('.');
   return (
     <time
       title={fullLogTime(at, isUtc)}
       className={clsx('shrink-0 text-ink-3 @max-2xl:mr-[1ch]', isRelative && 'w-[4ch] text-right')}
     >
-      {isRelative ? text : text.slice(0, -4)}
+      {isRelative ? text : text.slice(0, millisAt)}
       {/* Milliseconds only where they fit. */}
-      {!isRelative && <span className="@max-2xl:hidden">{text.slice(-4)}</span>}
+      {!isRelative && <span className="@max-2xl:hidden">{text.slice(millisAt, millisAt + 4)}</span>}
+      {!isRelative && text.slice(millisAt + 4)}
     </time>
   );
 }

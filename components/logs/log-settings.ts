@@ -46,12 +46,17 @@ export interface TimeStyle {
 
 const two = (value: number) => String(value).padStart(2, '0');
 
-/** `14:03:12.345`, preceded by the date unless it is today's. */
-export function formatLogTime(at: number, isUtc: boolean, now: number): string {
+/** `14:03:12.345` or `02:03:12.345 pm`, preceded by the date unless it is today's. */
+export function formatLogTime(at: number, isUtc: boolean, now: number, is12Hour = false): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return '??:??:??.???';
   const day = dayOf(date, isUtc);
-  const time = `${clockOf(date, isUtc)}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+  const clock = clockOf(date, isUtc);
+  const hour = Number(clock.slice(0, 2));
+  const millis = `.${String(date.getMilliseconds()).padStart(3, '0')}`;
+  const time = is12Hour
+    ? `${two(hour % 12 || 12)}${clock.slice(2)}${millis} ${hour < 12 ? 'am' : 'pm'}`
+    : clock + millis;
   return day === dayOf(new Date(now), isUtc) ? time : `${day.slice(5)} ${time}`;
 }
 
@@ -75,11 +80,6 @@ function clockOf(date: Date, isUtc: boolean): string {
     ? [date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()]
     : [date.getHours(), date.getMinutes(), date.getSeconds()];
   return `${two(hours)}:${two(minutes)}:${two(seconds)}`;
-}
-
-/** `14:03:12` in the reader's time zone. */
-export function clockTime(at: number): string {
-  return clockOf(new Date(at), false);
 }
 
 /** `2026-11-21T14:03` for a form field, in the reader's time zone or UTC. */

@@ -35,7 +35,7 @@ export interface LogRows {
 }
 
 /**
- * The rows near the reader. A line is 20 px high unless it measures otherwise.
+ * The rows near the reader. A line has its usual height unless it measures otherwise.
  *
  * The virtualizer visits all its rows whenever one is added, which takes longer than a frame for a million rows. It
  * gets a segment of several hundred rows around the reader.
@@ -67,10 +67,10 @@ export function useLogRows(options: {
     estimateSize: useCallback(
       (index: number) => {
         const line = window.lineAt(begin + index);
-        const known = line === null ? LINE_PX : painted.get(line.position);
-        if (line === null || known !== undefined || !wraps) return known ?? LINE_PX;
+        const known = line === null ? linePx() : painted.get(line.position);
+        if (line === null || known !== undefined || !wraps) return known ?? linePx();
         const lines = Math.floor(line.message.length / WRAPPED.columns);
-        return LINE_PX * Math.min(Math.max(lines, 1), WRAPPED.maxLines);
+        return linePx() * Math.min(Math.max(lines, 1), WRAPPED.maxLines);
       },
       [window, begin, wraps, painted, version],
     ),
@@ -120,7 +120,7 @@ export function useLogRows(options: {
       const { measurementsCache, options } = virtualizer;
       const inside = measurementsCache[Math.min(Math.max(row - begin, 0), measurementsCache.length - 1)];
       if (inside === undefined) return options.paddingStart;
-      return inside.start + (row - begin - inside.index) * LINE_PX;
+      return inside.start + (row - begin - inside.index) * linePx();
     },
     scrollToRow(row, align) {
       if (!isWithin(window, stretch, row)) setLaid(segmentAround(window, row));
@@ -169,7 +169,11 @@ function forgetHeights({ itemSizeCache, getVirtualItems }: LogVirtualizer): void
   }
 }
 
-export const LINE_PX = 20;
+/** Height of a line that does not wrap: `--log-line` in app/globals.css. The server assumes the usual density. */
+export function linePx(): number {
+  return typeof document !== 'undefined' && document.documentElement.dataset.density === 'compact' ? 16 : 20;
+}
+
 export const TOP_PX = 32;
 export const BOTTOM_PX = 8;
 /** Browsers limit a box to some 17 million pixels. In a longer log, rows far from the reader count as less. */
@@ -213,12 +217,12 @@ export function isWithin(window: LogWindow, { begin, end }: LogSegment, row: num
 export function farRowAt(window: LogWindow, px: number): number {
   const { rowCount } = window;
   const farPx = farPxOf(rowCount);
-  const near = REACH * LINE_PX;
+  const near = REACH * linePx();
   const down = px - TOP_PX;
-  if (rowCount <= 2 * REACH || down <= near) return Math.max(0, Math.min(Math.floor(down / LINE_PX), rowCount - 1));
+  if (rowCount <= 2 * REACH || down <= near) return Math.max(0, Math.min(Math.floor(down / linePx()), rowCount - 1));
   const row = Math.floor(REACH + (down - near) / farPx);
   if (row <= rowCount - REACH) return row;
-  return Math.min(rowCount - 1, Math.floor(rowCount - 2 * REACH + (down - (rowCount - 2 * REACH) * farPx) / LINE_PX));
+  return Math.min(rowCount - 1, Math.floor(rowCount - 2 * REACH + (down - (rowCount - 2 * REACH) * farPx) / linePx()));
 }
 
 function segmentFrom(window: LogWindow, begin: number): LogSegment {
@@ -232,5 +236,5 @@ function segmentFrom(window: LogWindow, begin: number): LogSegment {
 }
 
 function farPxOf(rowCount: number): number {
-  return Math.min(LINE_PX, MAX_PX / rowCount);
+  return Math.min(linePx(), MAX_PX / rowCount);
 }

@@ -6,6 +6,7 @@ import { clsx } from 'clsx';
 import { type Ref, useEffect, useId, useState } from 'react';
 import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { Quoted } from '@/components/ui/name';
+import { useKeyLabels } from '@/components/ui/shortcuts/use-shortcuts';
 import { optionText } from './request-answer';
 
 /** Longest reason that the server accepts. */
@@ -31,6 +32,8 @@ export function PermissionAnswer(props: {
 }) {
   const { row, settled, unseen, options, first, deny, reason, onReason, onChoose } = props;
   const whyId = useId();
+  const [allowKey] = useKeyLabels('request.allow');
+  const [denyKey] = useKeyLabels('request.deny');
   // A short input is seen at once and needs no hint. The hint's line stays, so that nothing moves under the pointer.
   const [isHinted, setHinted] = useState(false);
   const needsHint = unseen !== null && !isHinted;
@@ -50,7 +53,7 @@ export function PermissionAnswer(props: {
                 key={`${option.kind} ${option.id}`}
                 option={option}
                 look={option === first ? 'primary' : isAllow || option.id === '' ? 'plain' : 'denying'}
-                keySign={option === first ? 'a' : option === deny ? 'd' : undefined}
+                keySign={option === first ? allowKey : option === deny ? denyKey : undefined}
                 onPress={() => onChoose(option)}
                 isOff={!settled || (isAllow && unseen !== null)}
                 describedBy={isAllow && isHinted && unseen !== null ? whyId : undefined}

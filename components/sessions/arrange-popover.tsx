@@ -9,7 +9,6 @@ import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'rea
 import { putJson } from '@/components/live/fetch-json';
 import { usePost } from '@/components/live/idempotent-post';
 import { useSupportsCommand } from '@/components/live/refusals';
-import { SignOut } from '@/components/live/sign-out';
 import { useLiveness } from '@/components/ui/liveness';
 import { ButtonPopover } from '@/components/ui/popover';
 import { listedStateOf, sessionTitle } from './session-labels';

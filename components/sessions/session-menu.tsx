@@ -6,7 +6,7 @@ import { useCallback, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
-import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { useKeyTitle, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const menuCode = new CodeOnDemand(async () => (await import('./arrange-popover')).ArrangePopover);
 
@@ -16,6 +16,7 @@ export function SessionMenu({ session }: { session: SessionSummary }) {
   usePreload(menuCode);
   const toggle = useCallback(() => setOpen((is) => !is), []);
   const mayAct = useMayAct();
+  const title = useKeyTitle('Rename, pin or archive', 'session.arrange');
   useShortcuts({ 'session.arrange': mayAct ? toggle : null });
   if (!mayAct) return null;
   return (
@@ -23,7 +24,7 @@ export function SessionMenu({ session }: { session: SessionSummary }) {
       <button
         ref={button}
         type="button"
-        title="Rename, pin or archive (M)"
+        title={title}
         aria-label="Arrange this session"
         aria-haspopup="dialog"
         aria-expanded={open}

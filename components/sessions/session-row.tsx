@@ -41,8 +41,8 @@ export const SessionRow = memo(function SessionRow({
       data-session-row={session.id}
       prefetch={false}
       className={clsx(
-        'group/row relative grid grid-cols-[12px_minmax(0,1fr)_auto] items-baseline gap-x-2.5 px-4 py-2 -outline-offset-2',
-        '@3xl:grid-cols-[12px_minmax(0,5fr)_minmax(0,6fr)_minmax(0,5fr)_64px] @3xl:gap-x-5 @3xl:py-1.5',
+        'group/row relative grid grid-cols-[12px_minmax(0,1fr)_auto] items-baseline gap-x-2.5 list-row px-4 text-row -outline-offset-2',
+        '@3xl:grid-cols-[12px_minmax(0,5fr)_minmax(0,6fr)_minmax(0,5fr)_64px] @3xl:gap-x-5 @3xl:list-row-line',
         '@7xl:grid-cols-[12px_minmax(0,5fr)_minmax(0,7fr)_400px_64px]',
         current ? 'bg-raised' : 'hover:bg-raised/60',
       )}

@@ -6,7 +6,7 @@ import { useCallback, useRef, useState } from 'react';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
-import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { useKeyTitle, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const popoverCode = new CodeOnDemand(async () => (await import('./evidence-popover')).EvidencePopover);
 
@@ -15,13 +15,14 @@ export function StateWhy({ session }: { session: SessionSummary }) {
   const button = useRef<HTMLButtonElement>(null);
   usePreload(popoverCode);
   const toggle = useCallback(() => setOpen((is) => !is), []);
+  const title = useKeyTitle('Why?', 'session.why');
   useShortcuts({ 'session.why': toggle });
   return (
     <>
       <button
         ref={button}
         type="button"
-        title="Why? (E)"
+        title={title}
         aria-label="Why this state?"
         aria-haspopup="dialog"
         aria-expanded={open}

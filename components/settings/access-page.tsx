@@ -56,6 +56,7 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
     <div className="space-y-10">
       {state.error !== null && <ListEnd state={state} listed={live.length} what="credentials" className="" />}
       <Section
+        id="tokens"
         title="Tokens"
         count={tokens.length}
         about="For runners and other programs. A revoked token stops working everywhere within two seconds."
@@ -110,7 +111,12 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
           </details>
         )}
       </Section>
-      <Section title="Sign-ins" count={signIns.length} about="People who are signed in, one row per browser.">
+      <Section
+        id="sign-ins"
+        title="Sign-ins"
+        count={signIns.length}
+        about="People who are signed in, one row per browser."
+      >
         <FactTable
           label="Sign-ins"
           rows={signIns}
@@ -152,6 +158,7 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
         />
       </Section>
       <Section
+        id="embeds"
         title="Embeds"
         count={embeds.length}
         about="Frames on other sites. Each ends after 15 minutes unless the site renews its token."

@@ -20,7 +20,7 @@ export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field:
   return (
     <li className="border-line border-b">
       <details className="group/entry">
-        <summary className="grid cursor-pointer list-none grid-cols-[minmax(0,1fr)_auto_12px] items-baseline gap-x-4 rounded-sm py-1.5 text-xs hover:bg-raised/60 @3xl:grid-cols-[40px_104px_minmax(0,2fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_12px] [&::-webkit-details-marker]:hidden">
+        <summary className="grid cursor-pointer list-none grid-cols-[minmax(0,1fr)_auto_12px] items-baseline gap-x-4 list-row-line rounded-sm text-xs hover:bg-raised/60 @3xl:grid-cols-[40px_104px_minmax(0,2fr)_minmax(0,2fr)_minmax(0,3fr)_minmax(0,2fr)_12px] [&::-webkit-details-marker]:hidden">
           <span className="tabular text-ink-3 @max-3xl:hidden">{number}</span>
           <Moment at={at} seconds className="whitespace-nowrap text-ink-3 @max-3xl:order-2 @max-3xl:text-2xs" />
           <span className="truncate font-medium @max-3xl:order-1">

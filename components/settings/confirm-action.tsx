@@ -38,7 +38,7 @@ export function ConfirmAction(props: { of: string; word: string; name: string; o
         className="min-h-6 whitespace-nowrap underline-offset-2"
         looks={['text-ink-2 decoration-line-strong hover:text-failed', 'font-medium text-failed']}
       >
-        {(isPressed) => (isPressed ? `${word}, sure?` : word)}
+        {(isPressed) => (isSending ? `${word}…` : isPressed ? `${word}, sure?` : word)}
       </PressTwice>
       <span role="alert" className="block text-2xs text-failed">
         {failure}

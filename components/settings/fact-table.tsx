@@ -1,5 +1,8 @@
+'use client';
+
 import { clsx } from 'clsx';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
+import { MARK, useMark } from './setting';
 
 export interface Column<Row> {
   name: string;
@@ -46,7 +49,7 @@ export function FactTable<Row extends { id: string }>(props: {
             <div
               key={row.id}
               role="row"
-              className={clsx(grid, 'relative border-line border-b py-2 text-xs @max-3xl:pr-20')}
+              className={clsx(grid, 'list-row relative border-line border-b text-xs @max-3xl:pr-20')}
             >
               {columns.map((column, index) => (
                 <Fact
@@ -73,7 +76,7 @@ function Fact<Row>(props: { column: Column<Row>; row: Row; isFirst: boolean; isL
       role={isFirst ? 'rowheader' : 'cell'}
       className={clsx(
         'min-w-0 [overflow-wrap:anywhere]',
-        isFirst && 'font-medium text-sm',
+        isFirst && 'font-medium text-row',
         isLast && '@max-3xl:absolute @max-3xl:top-1.5 @max-3xl:right-0 text-right',
         !isFirst && !isLast && 'text-ink-2 @max-3xl:mr-4 @max-3xl:inline-block',
         className,
@@ -85,10 +88,25 @@ function Fact<Row>(props: { column: Column<Row>; row: Row; isFirst: boolean; isL
   );
 }
 
-export function Section(props: { title: string; count?: number | undefined; about?: ReactNode; children: ReactNode }) {
-  const { title, count, about, children } = props;
+/** @param props.id lets the search of the settings find the section */
+export function Section(props: {
+  id?: string;
+  title: string;
+  count?: number | undefined;
+  about?: ReactNode;
+  children: ReactNode;
+}) {
+  const { id, title, count, about, children } = props;
+  const box = useRef<HTMLElement>(null);
+  const isMarked = useMark(id, box);
   return (
-    <section>
+    <section
+      ref={box}
+      id={id}
+      tabIndex={id === undefined ? undefined : -1}
+      data-marked={isMarked || undefined}
+      className={clsx('scroll-mt-16', isMarked && MARK)}
+    >
       <h2 className="flex items-baseline gap-1.5 font-medium text-md">
         {title}
         {count !== undefined && <span className="tabular font-normal text-ink-3 text-xs">{count}</span>}

@@ -37,7 +37,12 @@ export function MembersPage(props: { initial: MemberList; ownId: string; provide
   const isEmpty = members.length === 0;
   const about = `People who have signed in with ${provider ?? 'an identity provider'}. Their groups there set their role, unless an admin sets another one here. Changes take effect within two seconds, even for people who are signed in. Blocking a member doesn’t revoke the tokens they created: revoke those under Access.`;
   return (
-    <Section title="Members" count={isEmpty ? undefined : members.length} about={isEmpty ? undefined : about}>
+    <Section
+      id="members"
+      title="Members"
+      count={isEmpty ? undefined : members.length}
+      about={isEmpty ? undefined : about}
+    >
       <List rows={members} what="members" state={state} empty={<NoMembers provider={provider} />}>
         {() => (
           <FactTable<MemberSummary>

@@ -1,33 +1,106 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { usePathname } from 'next/navigation';
+import { usePathname, useRouter } from 'next/navigation';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { Link } from '@/components/ui/link';
+import { ListSearch } from '@/components/ui/list-controls';
+import { markSetting } from './setting';
+import { pagesFor, searchSettings } from './settings-index';
 
-const PAGES = [
-  { href: '/settings', name: 'You', isForAdmins: false },
-  { href: '/settings/access', name: 'Access', isForAdmins: true },
-  { href: '/settings/members', name: 'Members', isForAdmins: true },
-  { href: '/settings/audit', name: 'Audit', isForAdmins: true },
-  { href: '/settings/storage', name: 'Storage', isForAdmins: true },
-  { href: '/settings/api', name: 'API', isForAdmins: false },
-] as const;
-
-/** Links between the settings pages. Only admins see admin pages. */
+/** Links between the settings pages, and a search for single settings. Only admins see admin pages. */
 export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
   const path = usePathname();
-  const shown = PAGES.filter(({ isForAdmins }) => isAdmin || !isForAdmins);
-  const isHere = (href: string) => path === href || (href !== '/settings' && path.startsWith(`${href}/`));
+  const router = useRouter();
+  const [text, setText] = useState('');
+  const field = useRef<HTMLInputElement>(null);
+  const found = searchSettings(text, isAdmin);
+  // A link may lead to a setting, too.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the fragment belongs to the path
+  useEffect(() => markSetting(decodeURIComponent(location.hash.slice(1))), [path]);
+  const go = (href: string) => {
+    setText('');
+    markSetting(href.split('#')[1] ?? '');
+    router.push(href);
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    const stops = [field.current, ...event.currentTarget.querySelectorAll<HTMLElement>('[data-found]')];
+    const at = stops.indexOf(event.target as HTMLInputElement);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && at !== -1 && found.length > 0) stops[at + step]?.focus();
+    else if (event.key === 'Enter' && at === 0 && found[0] !== undefined) go(found[0].href);
+    else if (event.key === 'Escape' && text !== '') {
+      setText('');
+      field.current?.focus();
+    } else return;
+    event.preventDefault();
+  };
   return (
-    <nav aria-label="Settings" className="mb-6 flex gap-x-5 border-line border-b sm:gap-x-6">
-      {shown.map(({ href, name }) => (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys move between its field and links
+    <div onKeyDown={onKeyDown} className="mb-6 self-start @4xl:sticky @4xl:top-16 @4xl:mb-0">
+      <search className="flex pb-2 @4xl:pb-4">
+        <ListSearch what="settings" field={field} value={text} onChange={setText} />
+      </search>
+      <p role="status" className="sr-only">
+        {text !== '' && `${found.length} found`}
+      </p>
+      {text.trim() === '' ? (
+        <Pages path={path} isAdmin={isAdmin} />
+      ) : found.length === 0 ? (
+        <p className="py-1.5 text-ink-3 [overflow-wrap:anywhere]">No settings match “{text.trim()}”.</p>
+      ) : (
+        <ul aria-label="Settings found">
+          {found.map(({ label, page, href }) => (
+            <li key={label}>
+              <Link
+                href={href}
+                data-found
+                prefetch={false}
+                onClick={(event) => {
+                  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+                  event.preventDefault();
+                  go(href);
+                }}
+                className="-mx-2 flex flex-wrap items-baseline gap-x-2 rounded px-2 py-1 hover:bg-raised focus-visible:bg-raised pointer-coarse:py-3"
+              >
+                {label} <span className="text-ink-3 text-xs">{page}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** The pages: a column beside the page where it fits, else a row that scrolls. */
+function Pages({ path, isAdmin }: { path: string; isAdmin: boolean }) {
+  const row = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the current link depends on the path
+  useEffect(() => {
+    const current = row.current?.querySelector<HTMLElement>('[aria-current]');
+    if (current == null || row.current === null) return;
+    row.current.scrollLeft = current.offsetLeft - (row.current.clientWidth - current.offsetWidth) / 2;
+  }, [path]);
+  const isHere = (href: string) => path === href || (href !== '/settings' && path.startsWith(`${href}/`));
+  const pages = pagesFor(isAdmin);
+  return (
+    <nav
+      ref={row}
+      aria-label="Settings"
+      className="scroll-sideways relative flex gap-x-5 overflow-x-auto border-line border-b [scrollbar-width:none] @4xl:flex-col @4xl:border-0 @4xl:bg-none!"
+    >
+      {pages.map(({ href, name, isPersonal }, index) => (
         <Link
           key={href}
           href={href}
           aria-current={isHere(href) ? 'page' : undefined}
           className={clsx(
-            '-mb-px border-b py-2',
-            isHere(href) ? 'border-ink text-ink' : 'border-transparent text-ink-3 hover:text-ink',
+            'flex shrink-0 items-center border-b py-2 -outline-offset-2 @4xl:-mx-2 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
+            isHere(href)
+              ? 'border-ink text-ink @4xl:bg-raised @4xl:font-medium'
+              : 'border-transparent text-ink-2 hover:text-ink @4xl:hover:bg-raised/60',
+            !isPersonal && pages[index - 1]?.isPersonal && '@4xl:mt-4',
           )}
         >
           {name}

@@ -22,7 +22,11 @@ interface Part {
 export function DatabaseSize({ initial }: { initial: Storage | null }) {
   const { storage, error, isLooking, again } = useStorage(initial);
   return (
-    <Section title="Database" about="Size of the database by kind of data. Free space is reused before the file grows.">
+    <Section
+      id="database"
+      title="Database"
+      about="Size of the database by kind of data. Free space is reused before the file grows."
+    >
       <p className="flex min-h-6 flex-wrap items-baseline gap-x-3 pb-1 text-2xs text-ink-3">
         <button
           type="button"
@@ -221,6 +225,7 @@ const COMMANDS = [
 export function DatabaseCommands() {
   return (
     <Section
+      id="maintenance"
       title="Maintenance"
       about={
         <>
@@ -250,6 +255,7 @@ export function RetentionTable({ rules, initial }: { rules: RetentionRules; init
   const { storage } = useStorage(initial);
   return (
     <Section
+      id="retention"
       title="Retention"
       about={
         <>

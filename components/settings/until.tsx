@@ -1,19 +1,14 @@
 'use client';
 
-import { useHydrated, useServerNow } from '@/components/ui/clock';
+import { Time, useServerNow } from '@/components/ui/clock';
 
 /** Time left, by the server’s clock. */
 export function Until({ at, className }: { at: number; className?: string }) {
   const words = useServerNow((now) => remainingTime(at - now));
-  const isKnown = useHydrated();
   return (
-    <time
-      className={className}
-      dateTime={new Date(at).toISOString()}
-      title={isKnown ? new Date(at).toLocaleString() : undefined}
-    >
+    <Time at={at} className={className}>
       {words}
-    </time>
+    </Time>
   );
 }
 

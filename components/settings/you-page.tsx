@@ -1,6 +1,8 @@
 'use client';
 
 import type { CredentialSummary, Me, OwnSignIns } from '@interlude/protocol/access';
+import { clsx } from 'clsx';
+import { useRef } from 'react';
 import { deleteJson, fetchJson } from '@/components/live/fetch-json';
 import { SignOut } from '@/components/live/sign-out';
 import { useList } from '@/components/live/use-list';
@@ -8,10 +10,13 @@ import { Ago } from '@/components/ui/clock';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
+import { Link } from '@/components/ui/link';
 import { Words } from '@/components/ui/name';
 import { useAct } from './confirm-action';
 import { Section } from './fact-table';
 import { ROLE_CAN, ROLE_WORD } from './role-labels';
+import { MARK, useMark } from './setting';
+import { pagesFor } from './settings-index';
 import { spanInWords, Until } from './until';
 
 const REFRESH_MS = 10_000;
@@ -33,9 +38,11 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
   const here = signIns.find(({ id }) => id === me.credentialId);
   const others = signIns.filter(({ id }) => id !== me.credentialId);
   const isAdmin = me.role === 'admin';
+  const top = useRef<HTMLDivElement>(null);
+  const isMarked = useMark('sign-out', top);
   return (
     <div className="space-y-9">
-      <div>
+      <div id="sign-out" ref={top} tabIndex={-1} className={clsx('outline-none', isMarked && MARK)}>
         <h2 className="font-medium text-xl [overflow-wrap:anywhere]">
           <bdi>
             <Words text={me.name} />
@@ -50,6 +57,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
         </div>
       </div>
       <Section
+        id="elsewhere"
         title="Signed in elsewhere"
         count={others.length}
         about={
@@ -79,13 +87,36 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
               className="mt-3 min-h-6 underline-offset-2"
               looks={['text-ink-2 decoration-line-strong hover:text-ink', 'text-failed']}
             >
-              {(isPressed) => (isPressed ? `End ${plural(others.length, 'sign-in')}?` : 'Sign out everywhere else')}
+              {(isPressed) =>
+                isSending
+                  ? 'Signing out…'
+                  : isPressed
+                    ? `End ${plural(others.length, 'sign-in')}?`
+                    : 'Sign out everywhere else'
+              }
             </ConfirmButton>
           </>
         )}
         <p role="alert" className="text-failed text-xs">
           {failure !== null && `Could not sign out: ${failure}`}
         </p>
+      </Section>
+      <Section title="All settings">
+        <ul className="max-w-prose">
+          {pagesFor(isAdmin)
+            .slice(1)
+            .map(({ href, name, about }) => (
+              <li key={href} className="border-line border-b last:border-0">
+                <Link
+                  href={href}
+                  className="list-row -mx-2 grid grid-cols-[7.5rem_minmax(0,1fr)] items-baseline gap-x-4 rounded px-2 hover:bg-raised/60 pointer-coarse:min-h-11"
+                >
+                  <span className="font-medium">{name}</span>
+                  <span className="text-ink-3 text-xs">{about}</span>
+                </Link>
+              </li>
+            ))}
+        </ul>
       </Section>
     </div>
   );

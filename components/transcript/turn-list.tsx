@@ -5,8 +5,9 @@ import type { VirtualItem } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import type { ReactNode, Ref } from 'react';
 import { Boundary } from '@/components/ui/boundary';
-import { useHydrated, useNow } from '@/components/ui/clock';
-import { formatDay, isOtherDay } from '@/components/ui/day';
+import { useNow } from '@/components/ui/clock';
+import { isOtherDay } from '@/components/ui/day';
+import { useTimeFormat } from '@/components/ui/time-format';
 import { TurnArticle } from './turn-article';
 
 /** The turns near the reader, at their places in the list. */
@@ -111,17 +112,18 @@ function pauseClass(turn: Times, before: Times | undefined): string | undefined 
  * not loaded
  */
 export function DayLine({ turn, before }: { turn: Times; before: Times | null | undefined }) {
-  const hydrated = useHydrated();
+  const format = useTimeFormat();
   const words = useNow((now) => {
     if (before === undefined || !isOtherDay(turn.startedAt, before?.startedAt ?? now)) return null;
-    return formatDay(turn.startedAt, now);
+    return format?.day(turn.startedAt, now) ?? null;
   });
-  if (!hydrated || words === null) return null;
+  if (words === null) return null;
   return (
     // biome-ignore lint/a11y/useSemanticElements: an hr can't contain text
     <div
       role="separator"
       aria-label={words}
+      lang={format?.language}
       className={clsx(
         'pointer-events-none absolute right-4 left-2 flex h-4 items-center gap-3 whitespace-nowrap text-2xs sm:right-6 sm:left-[60px]',
         pauseHeight(turn, before ?? undefined) > 0 ? 'top-2' : '-top-1.5',

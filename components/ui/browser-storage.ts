@@ -43,8 +43,8 @@ export function hasPageEnded(): boolean {
 }
 
 /**
- * The browser's storage. A page uses only the keys of its own user (`storageKey`), except for the theme, which
- * `next-themes` stores for the whole browser.
+ * The browser's storage. A page uses only the keys of its own user (`storageKey`), except for the theme, which is
+ * stored for the whole browser.
  *
  * @returns null without a user, after the page has stopped, or if the browser blocks storage
  */
@@ -64,6 +64,8 @@ export function claimStorage(id: string): void {
   try {
     storage?.setItem(CURRENT, id);
     isAnnounced = storage !== null;
+    // Applies this user's density: see appearance-script.ts.
+    (Reflect.get(window, 'interludeAppearance') as undefined | (() => void))?.();
   } catch {
     // Storage is full. The server still rejects requests composed by another user.
   }

@@ -3,6 +3,7 @@
 import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
 import { formatAgo, formatClock } from './duration';
 import { useLiveness } from './liveness';
+import { useTimeFormat } from './time-format';
 
 /** The server's clock at rendering. The first render in the browser uses it, too. */
 const RenderedAt = createContext(0);
@@ -140,41 +141,53 @@ export function RunningClock(props: { since: number; alwaysRuns?: boolean; class
   );
 }
 
-/** Time since `at`, such as `4m`. */
-export function Ago({ at, className }: { at: number; className?: string }) {
-  const text = useClock((now) => formatAgo(now - at));
-  const hydrated = useHydrated();
+/**
+ * A time, with the date in full as its title.
+ *
+ * @param local lets `LOCAL_TIMES` replace the text before hydration: `d` with the date, `s` with seconds
+ */
+export function Time(props: {
+  at: number;
+  className?: string | undefined;
+  local?: '' | 's' | 'd' | 'ds';
+  children: ReactNode;
+}) {
+  const { at, className, local, children } = props;
+  const format = useTimeFormat();
   return (
-    <time className={className} dateTime={isoTime(at)} title={hydrated ? new Date(at).toLocaleString() : undefined}>
-      {text}
+    <time
+      className={className}
+      dateTime={isoTime(at)}
+      title={format?.full(at)}
+      lang={format?.language}
+      {...(format === null && local !== undefined && { 'data-local': local, suppressHydrationWarning: true })}
+    >
+      {children}
     </time>
+  );
+}
+
+/** Time since `at`, such as `4m`; the time itself, or the date, for readers who prefer that. */
+export function Ago({ at, className }: { at: number; className?: string }) {
+  const format = useTimeFormat();
+  const text = useClock((now) =>
+    format?.settings.isAbsolute ? format.date(at, now) || format.time(at) : formatAgo(now - at),
+  );
+  return (
+    <Time at={at} className={className}>
+      {text}
+    </Time>
   );
 }
 
 /** Local time of day: `14:03`, or `14:03:21`. */
 export function TimeOfDay({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
-  const hydrated = useHydrated();
+  const format = useTimeFormat();
   return (
-    <time
-      className={className}
-      dateTime={isoTime(at)}
-      title={hydrated ? new Date(at).toLocaleString() : undefined}
-      {...(hydrated ? {} : localTime(seconds ? 's' : ''))}
-    >
-      {hydrated ? timeOfDay(at, seconds) : `\u2007\u2007:\u2007\u2007${seconds ? ':\u2007\u2007' : ''}`}
-    </time>
+    <Time at={at} className={className} local={seconds ? 's' : ''}>
+      {format?.time(at, seconds) ?? `\u2007\u2007:\u2007\u2007${seconds ? ':\u2007\u2007' : ''}`}
+    </Time>
   );
-}
-
-/** Marks a time for `LOCAL_TIMES`, which replaces its text before hydration. @param format `d` with the date, `s` with seconds */
-export function localTime(format: '' | 's' | 'd' | 'ds') {
-  return { 'data-local': format, suppressHydrationWarning: true };
-}
-
-function timeOfDay(at: number, seconds: boolean): string {
-  const date = new Date(at);
-  const parts = [date.getHours(), date.getMinutes(), ...(seconds ? [date.getSeconds()] : [])];
-  return parts.map((part) => String(part).padStart(2, '0')).join(':');
 }
 
 /** Undefined for a date outside the browser's range, which a runner's clock may report. */

@@ -4,11 +4,12 @@ import { clsx } from 'clsx';
 import { ChevronRight, Search, X } from 'lucide';
 import type { ReactNode } from 'react';
 import { Icon } from './icon';
+import { useKeyLabels } from './shortcuts/use-shortcuts';
 
 export function ListSearch(props: {
   /** Plural noun, such as `sessions`. */
   what: string;
-  /** Shows that `/` focuses the field. */
+  /** Shows the key that focuses the field. */
   hasKey?: boolean;
   field: React.RefObject<HTMLInputElement | null>;
   value: string;
@@ -27,7 +28,7 @@ export function ListSearch(props: {
         onChange={(event) => onChange(event.target.value)}
         className="h-8 w-full bg-transparent px-2 outline-none placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
       />
-      {value === '' && hasKey && <kbd className="shrink-0 text-2xs text-ink-3">/</kbd>}
+      {value === '' && hasKey && <SearchKey />}
       {value !== '' && (
         <button
           type="button"
@@ -40,6 +41,11 @@ export function ListSearch(props: {
       )}
     </div>
   );
+}
+
+function SearchKey() {
+  const [key] = useKeyLabels('sessions.search');
+  return <kbd className="shrink-0 text-2xs text-ink-3 pointer-coarse:hidden">{key}</kbd>;
 }
 
 /** A heading that folds its section, with a chevron. */

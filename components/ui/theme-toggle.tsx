@@ -1,18 +1,14 @@
 'use client';
 
 import { Monitor, Moon, Sun } from 'lucide';
-import { useTheme } from 'next-themes';
-import { useHydrated } from './clock';
+import { useTheme } from './appearance';
 import { Icon } from './icon';
 
 const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const;
 const ICON = { system: Monitor, light: Sun, dark: Moon };
-type Theme = keyof typeof NEXT;
 
 export function ThemeToggle() {
-  const { theme, setTheme } = useTheme();
-  const hydrated = useHydrated();
-  const current: Theme = hydrated && theme !== undefined && theme in NEXT ? (theme as Theme) : 'system';
+  const [current, setTheme] = useTheme();
   return (
     <button
       type="button"

@@ -4,7 +4,7 @@ import { useCallback, useSyncExternalStore } from 'react';
 import { readStored, subscribeToStored, writeStored } from './browser-storage';
 
 /** Also calls back for changes made in other tabs. */
-function subscribe(listener: () => void): () => void {
+export function subscribeAnywhere(listener: () => void): () => void {
   addEventListener('storage', listener);
   const unsubscribe = subscribeToStored(listener);
   return () => {
@@ -16,7 +16,7 @@ function subscribe(listener: () => void): () => void {
 /** `useStored` that follows changes made in other tabs. */
 export function useStoredAnywhere(key: string): [string | null, (value: string) => void] {
   const value = useSyncExternalStore(
-    subscribe,
+    subscribeAnywhere,
     () => readStored(key),
     () => null,
   );

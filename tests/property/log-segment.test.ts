@@ -2,7 +2,7 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { LogWindow } from '@/components/logs/log-window';
-import { currentSegment, farRowAt, isWithin, LINE_PX, segmentAround, TOP_PX } from '@/components/logs/use-log-rows';
+import { currentSegment, farRowAt, isWithin, linePx, segmentAround, TOP_PX } from '@/components/logs/use-log-rows';
 
 /** Maximum element height in all browsers. */
 const MOST_PX = 17_000_000;
@@ -34,10 +34,10 @@ it('a scrollbar position maps to the same row before and after layout', () => {
       const row = Math.floor(at * (lines - 1));
       const stretch = segmentAround(log, row);
       const { begin, end, farPx } = stretch;
-      expect(TOP_PX + (begin + lines - end) * farPx + (end - begin) * LINE_PX).toBeLessThan(MOST_PX);
+      expect(TOP_PX + (begin + lines - end) * farPx + (end - begin) * linePx()).toBeLessThan(MOST_PX);
       expect(isWithin(log, stretch, row)).toBe(true);
-      const px = TOP_PX + begin * farPx + (row - begin) * LINE_PX;
-      expect(Math.abs(farRowAt(log, px + 1) - row)).toBeLessThanOrEqual(Math.ceil(LINE_PX / farPx));
+      const px = TOP_PX + begin * farPx + (row - begin) * linePx();
+      expect(Math.abs(farRowAt(log, px + 1) - row)).toBeLessThanOrEqual(Math.ceil(linePx() / farPx));
     }),
   );
 });

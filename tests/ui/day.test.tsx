@@ -2,13 +2,16 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { DayLine, pauseHeight } from '@/components/transcript/turn-list';
 import { NowProvider } from '@/components/ui/clock';
-import { formatDay, isOtherDay } from '@/components/ui/day';
+import { isOtherDay } from '@/components/ui/day';
+import { timeFormat } from '@/components/ui/time-format';
 
 /** Local time in any time zone. */
 const at = (year: number, month: number, day: number, hour = 12, minute = 0) =>
   new Date(year, month - 1, day, hour, minute).getTime();
 
-describe('formatDay', () => {
+const formatDay = (time: number, now: number) => timeFormat().day(time, now);
+
+describe('a day in words', () => {
   it.each([
     [at(2026, 11, 22, 0, 0), 'Today'],
     [at(2026, 11, 22, 23, 59), 'Today'],

@@ -7,10 +7,10 @@ import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';
 import { itemsOf } from '@/components/inbox/inbox-items';
-import { NoticePanel } from '@/components/inbox/notice-panel';
 import { LAST_CHECK_KEY, NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
+import { NoticePanel } from '@/components/settings/notice-panel';
 import { storageKey } from '@/components/ui/browser-storage';
 import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';

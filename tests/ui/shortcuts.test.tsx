@@ -2,7 +2,8 @@
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { useRef } from 'react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { keyLabel, SHORTCUT_LABELS } from '@/components/ui/shortcuts/shortcut-dialog';
+import { keyLabel } from '@/components/ui/shortcuts/bindings';
+import { SHORTCUT_LABELS } from '@/components/ui/shortcuts/shortcut-dialog';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { SHORTCUTS, type ShortcutId, useExclusiveKeys, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 

@@ -7,9 +7,13 @@ import { readPrincipal } from '../read-in-turn';
 export default async function SettingsLayout({ children }: { children: ReactNode }) {
   const isAdmin = may(await readPrincipal(), 'administer');
   return (
-    <PageFrame title="Settings" back={{ href: '/', label: 'Sessions' }}>
-      <SettingsNav isAdmin={isAdmin} />
-      {children}
+    <PageFrame title="Settings" back={{ href: '/', label: 'Sessions' }} wide>
+      <div className="@container max-w-[1240px]">
+        <div className="grid gap-x-10 @4xl:grid-cols-[9.5rem_minmax(0,1fr)] [&>*]:min-w-0">
+          <SettingsNav isAdmin={isAdmin} />
+          <div>{children}</div>
+        </div>
+      </div>
     </PageFrame>
   );
 }

@@ -1,9 +1,10 @@
 'use client';
 
 import { X } from 'lucide';
-import { useLayoutEffect, useRef } from 'react';
+import { type ReactNode, useLayoutEffect, useRef } from 'react';
 import { Icon } from '../icon';
-import { SHORTCUTS, type ShortcutId, useOpenDialog, useShortcuts } from './use-shortcuts';
+import { Link } from '../link';
+import { SHORTCUTS, type ShortcutId, useKeyLabels, useOpenDialog, useShortcuts } from './use-shortcuts';
 
 /** Section and description of each shortcut in the dialog. */
 export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: string]> = {
@@ -59,16 +60,8 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   help: ['Everywhere', 'Show this list'],
 };
 
-const SIGNS: Record<string, string> = { ArrowDown: '↓', ArrowUp: '↑', Escape: 'Esc', Control: 'Ctrl' };
-
-/** As printed on the key: `Ctrl+.`, `⌘.`, `↓`. */
-export function keyLabel(key: string): string {
-  const parts = key.split('+').map((part) => SIGNS[part] ?? part);
-  return parts.join('+').replace('Meta+', '⌘');
-}
-
-const IDS = Object.keys(SHORTCUTS) as ShortcutId[];
-const PLACES = [...new Set(IDS.map((id) => SHORTCUT_LABELS[id][0]))];
+export const SHORTCUT_IDS = Object.keys(SHORTCUTS) as ShortcutId[];
+const PLACES = [...new Set(SHORTCUT_IDS.map((id) => SHORTCUT_LABELS[id][0]))];
 
 export function ShortcutDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -96,34 +89,50 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
       className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg bg-ground p-0 text-ink shadow-2xl backdrop:bg-black/40"
     >
       <div className="px-6 py-5">
-        <div className="flex items-center justify-between">
-          <h2 id="shortcuts-title" className="font-medium text-md">
+        <div className="flex items-center justify-between gap-4">
+          <h2 id="shortcuts-title" className="flex-1 font-medium text-md">
             Keyboard shortcuts
           </h2>
+          <Link href="/settings/shortcuts" onClick={onClose} className="text-ink-3 text-xs hover:text-ink">
+            Change
+          </Link>
           <button type="button" aria-label="Close" onClick={onClose} className="hit text-ink-3 hover:text-ink">
             <Icon of={X} size={15} />
           </button>
         </div>
-        {PLACES.map((place) => (
-          <section key={place} className="mt-4">
-            <h3 className="text-2xs text-ink-3">{place}</h3>
-            <dl>
-              {IDS.filter((id) => SHORTCUT_LABELS[id][0] === place).map((id) => (
-                <div key={id} className="flex items-center justify-between border-line border-b py-1 last:border-0">
-                  <dt>{SHORTCUT_LABELS[id][1]}</dt>
-                  <dd className="flex gap-2">
-                    {SHORTCUTS[id].keys.map((key) => (
-                      <kbd key={key} className="text-ink-2 text-xs">
-                        {keyLabel(key)}
-                      </kbd>
-                    ))}
-                  </dd>
-                </div>
-              ))}
-            </dl>
-          </section>
-        ))}
+        <ShortcutList className="mt-4" keysOf={(id) => <Keys id={id} />} />
       </div>
     </dialog>
   );
+}
+
+/** All shortcuts by place. @param keysOf renders the keys of a shortcut */
+export function ShortcutList({ className, keysOf }: { className?: string; keysOf: (id: ShortcutId) => ReactNode }) {
+  return PLACES.map((place) => (
+    <section key={place} className={className}>
+      <h3 className="text-2xs text-ink-3">{place}</h3>
+      <dl>
+        {SHORTCUT_IDS.filter((id) => SHORTCUT_LABELS[id][0] === place).map((id) => (
+          <div
+            key={id}
+            className="flex flex-wrap items-center justify-between gap-x-4 border-line border-b py-1 last:border-0"
+          >
+            <dt>{SHORTCUT_LABELS[id][1]}</dt>
+            <dd className="flex flex-wrap items-center gap-x-2">{keysOf(id)}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  ));
+}
+
+/** The keys in effect. */
+export function Keys({ id }: { id: ShortcutId }) {
+  const labels = useKeyLabels(id);
+  if (labels.length === 0) return <span className="text-ink-3 text-xs">off</span>;
+  return labels.map((label) => (
+    <kbd key={label} className="text-ink-2 text-xs">
+      {label}
+    </kbd>
+  ));
 }

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { createPortal } from 'react-dom';
 import { Icon } from '../icon';
 import { CodeOnDemand, OnDemand, usePreload } from '../on-demand';
-import { useShortcuts } from './use-shortcuts';
+import { useKeyTitle, useShortcuts } from './use-shortcuts';
 
 const dialogCode = new CodeOnDemand(async () => (await import('./shortcut-dialog')).ShortcutDialog);
 
@@ -13,13 +13,14 @@ const dialogCode = new CodeOnDemand(async () => (await import('./shortcut-dialog
 export function ShortcutHelp() {
   const [isOpen, setOpen] = useState(false);
   usePreload(dialogCode);
+  const title = useKeyTitle('Keyboard shortcuts', 'help');
   useShortcuts({ help: isOpen ? null : () => setOpen(true) });
   return (
     <>
       <button
         type="button"
         aria-label="Keyboard shortcuts"
-        title="Keyboard shortcuts (?)"
+        title={title}
         onClick={() => setOpen(true)}
         className="hit grid size-5 place-items-center text-ink-3 hover:text-ink"
       >

@@ -1,6 +1,8 @@
 'use client';
 
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
+import { useStoredAnywhere } from '../use-stored-anywhere';
+import { BINDINGS_KEY, bindingsOf, boundKeys, keyLabel } from './bindings';
 
 interface Shortcut {
   /** In the format of `keyName`. */
@@ -80,7 +82,7 @@ function shortcutOf(id: ShortcutId): Shortcut {
 type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'>;
 
 /** `Control+.`. For a character typed with Shift, the character alone. */
-function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): string {
+export function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): string {
   const held = [ctrlKey && 'Control', metaKey && 'Meta', altKey && 'Alt', shiftKey && key.length > 1 && 'Shift'];
   return [...held, key].filter(Boolean).join('+');
 }
@@ -88,7 +90,19 @@ function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): string {
 /** True if the event is the shortcut's key, for handlers on an element. */
 export function isPress(id: ShortcutId, event: Press & Pick<KeyboardEvent, 'repeat'>): boolean {
   const { keys, once } = shortcutOf(id);
-  return keys.includes(keyName(event)) && !(once && event.repeat);
+  return boundKeys(id, keys, bindingsOf()).includes(keyName(event)) && !(once && event.repeat);
+}
+
+/** The shortcut's keys as printed, the reader's own if there are any; empty if it is off. */
+export function useKeyLabels(id: ShortcutId): string[] {
+  const [stored] = useStoredAnywhere(BINDINGS_KEY);
+  return boundKeys(id, SHORTCUTS[id].keys, bindingsOf(stored)).map(keyLabel);
+}
+
+/** A title with the shortcut's first key: `Why? (E)`. */
+export function useKeyTitle(words: string, id: ShortcutId): string {
+  const [key] = useKeyLabels(id);
+  return key === undefined ? words : `${words} (${key})`;
 }
 
 /** Form fields that take letters or arrow keys. */

@@ -19,6 +19,7 @@ import { type Jump, JumpLink, JumpProvider } from '@/components/ui/jump';
 import { Link } from '@/components/ui/link';
 import { Words } from '@/components/ui/name';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { useTimeFormat } from '@/components/ui/time-format';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { useSessionRows, useSessionScope, useTaskNames } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
@@ -214,7 +215,8 @@ function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Ta
 /** A time in the log's format. */
 function LogTime({ at }: { at: number }) {
   const [{ isUtc }] = useLogSettings();
-  return <time className="tabular shrink-0 text-2xs">{useNow((now) => formatLogTime(at, isUtc, now))}</time>;
+  const is12Hour = useTimeFormat()?.is12Hour;
+  return <time className="tabular shrink-0 text-2xs">{useNow((now) => formatLogTime(at, isUtc, now, is12Hour))}</time>;
 }
 
 function Place({ anchor, title }: Target) {

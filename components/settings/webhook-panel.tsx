@@ -10,11 +10,12 @@ import type {
 import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { useQuery } from '@tanstack/react-query';
 import { useMayAct } from '@/components/access/may-act';
+import { KIND_WORD } from '@/components/inbox/inbox-labels';
 import { fetchJson } from '@/components/live/fetch-json';
 import { usePost } from '@/components/live/idempotent-post';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
-import { KIND_WORD } from './inbox-labels';
+import { Section } from './fact-table';
 
 const AGAIN_MS = 5_000;
 const SHOWN = 20;
@@ -25,7 +26,16 @@ const STATE_WORD: Record<WebhookDeliveryState, string> = {
   'gave-up': 'gave up',
 };
 
+/** The configured webhook, its recent deliveries and a test. */
 export function WebhookPanel() {
+  return (
+    <Section id="webhook" title="Webhook" about="The server posts new inbox items to one address.">
+      <Status />
+    </Section>
+  );
+}
+
+function Status() {
   const mayAct = useMayAct();
   const status = useQuery({
     queryKey: ['webhook'],
@@ -40,7 +50,7 @@ export function WebhookPanel() {
   const error = status.error ?? log.error;
   if (status.data === undefined || log.data === undefined) {
     return (
-      <p role="status" className="py-2 text-2xs text-ink-3">
+      <p role="status" className="text-ink-3">
         {error === null ? 'Loading…' : `The webhook could not be loaded: ${error.message}`}
       </p>
     );
@@ -48,7 +58,7 @@ export function WebhookPanel() {
   const { webhook, problem, waiting } = status.data;
   if (webhook === null) {
     return (
-      <p className="max-w-prose py-2 text-ink-2 text-xs">
+      <p className="max-w-prose text-pretty text-ink-2">
         {problem ?? 'No webhook is configured.'} To post new inbox items to a webhook, start the server with{' '}
         <code>INTERLUDE_WEBHOOK_URL</code>. Slack webhook URLs work. To sign the calls, also set{' '}
         <code>INTERLUDE_WEBHOOK_SECRET</code>.
@@ -56,7 +66,7 @@ export function WebhookPanel() {
     );
   }
   return (
-    <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
+    <div className="flex max-w-prose flex-col gap-3">
       <p className="text-ink-2">
         New inbox items of{' '}
         {webhook.kinds.length === INBOX_KINDS.length ? 'all kinds' : plural(webhook.kinds.length, 'kind')} are posted to{' '}
@@ -65,7 +75,7 @@ export function WebhookPanel() {
       </p>
       {mayAct && <TestCall />}
       {log.data.deliveries.length === 0 ? (
-        <p className="text-ink-3">No deliveries yet.</p>
+        <p className="text-ink-3">No deliveries yet. Send a test, or wait for the next inbox item.</p>
       ) : (
         <ul aria-label="Recent deliveries">
           {log.data.deliveries.map((delivery) => (
@@ -87,7 +97,7 @@ function TestCall() {
         type="button"
         disabled={state.kind === 'sending'}
         onClick={() => void post('/webhook/test')}
-        className="underline decoration-line-strong underline-offset-2 hover:text-accent"
+        className="h-8 rounded-md border border-line-strong px-3 hover:bg-raised"
       >
         {state.kind === 'sending' ? 'Sending…' : 'Send a test'}
       </button>
@@ -101,7 +111,7 @@ function TestCall() {
 function Delivery({ delivery }: { delivery: WebhookDelivery }) {
   const { kind, state, attempts, error, createdAt } = delivery;
   return (
-    <li className="flex flex-wrap items-baseline gap-x-3 border-line border-b py-1 text-2xs">
+    <li className="flex flex-wrap items-baseline gap-x-3 list-row-line border-line border-b text-xs">
       <span className="font-medium">{KIND_WORD[kind]}</span>
       <span className={error === null ? 'text-ink-2' : 'text-failed'}>
         {STATE_WORD[state]}
