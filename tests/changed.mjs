@@ -64,7 +64,7 @@ const PARTS = [
     'log-viewer log-level time-lock follow-tail',
   ],
   [['components/tasks/'], 'task-output other-kinds'],
-  [['components/settings/', 'components/access/', inConsole('settings')], 'settings'],
+  [['components/settings/', 'components/access/', inConsole('settings')], 'settings appearance'],
   [['components/embed/', 'app/(embed)/', 'public/embed', 'lib/server/access/embed'], 'embed'],
   [
     ['lib/server/access/', 'app/sign-', 'app/signed-out', 'lib/server/routes', 'components/access/'],

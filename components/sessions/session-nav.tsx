@@ -192,8 +192,12 @@ function GroupSection(props: {
       </h2>
       <ul>
         {(open ? rows : []).map((session) => (
-          // Rows out of sight skip layout: a fleet updates rows many times a second.
-          <li key={session.id} className="[contain-intrinsic-size:auto_72px] [content-visibility:auto]">
+          // Rows out of sight skip layout: a fleet updates rows many times a second. They have the height of a row with
+          // three lines, or one.
+          <li
+            key={session.id}
+            className="[contain-intrinsic-size:auto_calc(var(--row-line)+36px+2*var(--row-y))] [content-visibility:auto] @3xl:[contain-intrinsic-size:auto_calc(var(--row-line)+1.5*var(--row-y))]"
+          >
             <Boundary
               of={session}
               fallback={<p className="px-4 py-2 text-ink-3 text-xs">This session can’t be shown.</p>}

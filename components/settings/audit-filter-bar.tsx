@@ -38,7 +38,8 @@ export function AuditFilterBar(props: {
   );
 }
 
-const CONTROL = 'h-7 w-full rounded-md border border-line bg-ground px-2 text-ink hover:border-line-strong';
+const CONTROL =
+  'h-7 pointer-coarse:h-11 w-full rounded-md border border-line bg-ground px-2 text-ink hover:border-line-strong';
 
 function Text(props: {
   label: string;

@@ -107,7 +107,7 @@ function RolePick(props: { member: MemberSummary; onChange: (role: MemberRole | 
         value={member.givenRole ?? ''}
         disabled={isSending}
         onChange={({ target }) => void act(() => onChange(target.value === '' ? null : (target.value as MemberRole)))}
-        className="h-7 @max-3xl:mt-1 max-w-full rounded-md border border-line bg-ground px-1.5 text-ink hover:border-line-strong"
+        className="h-7 pointer-coarse:h-11 @max-3xl:mt-1 max-w-full rounded-md border border-line bg-ground px-1.5 text-ink hover:border-line-strong"
       >
         <option value="">{ROLE_WORD[member.groupRole]}, from groups</option>
         {MEMBER_ROLES.map((role) => (

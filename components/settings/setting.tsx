@@ -17,7 +17,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-const CONTROL = 'button:enabled, input:enabled, select:enabled, a[href]';
+const CONTROL = ':is(button, input, select):not(:disabled), a[href]';
 
 /** Scrolls to the marked setting and focuses its first control. @returns true if this is the marked one */
 export function useMark(id: string | undefined, box: RefObject<HTMLElement | null>): boolean {

@@ -26,6 +26,9 @@ export const SETTINGS_PAGES: readonly SettingsPage[] = [
   { href: '/settings/webhook', name: 'Webhook', about: 'Inbox items posted to another system' },
 ];
 
+/** Class of links to the shortcuts, which touch screens don't mention. The search still finds them. */
+export const NO_KEYBOARD = 'pointer-coarse:hidden';
+
 export function pagesFor(isAdmin: boolean): SettingsPage[] {
   return SETTINGS_PAGES.filter(({ isForAdmins }) => isAdmin || !isForAdmins);
 }

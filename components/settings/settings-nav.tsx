@@ -6,7 +6,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { Link } from '@/components/ui/link';
 import { ListSearch } from '@/components/ui/list-controls';
 import { markSetting } from './setting';
-import { pagesFor, searchSettings } from './settings-index';
+import { NO_KEYBOARD, pagesFor, searchSettings } from './settings-index';
 
 /** Links between the settings pages, and a search for single settings. Only admins see admin pages. */
 export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
@@ -39,7 +39,7 @@ export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys move between its field and links
     <div onKeyDown={onKeyDown} className="mb-6 self-start @4xl:sticky @4xl:top-16 @4xl:mb-0">
       <search className="flex pb-2 @4xl:pb-4">
-        <ListSearch what="settings" field={field} value={text} onChange={setText} />
+        <ListSearch what="settings" placeholder="Search settings" field={field} value={text} onChange={setText} />
       </search>
       <p role="status" className="sr-only">
         {text !== '' && `${found.length} found`}
@@ -73,22 +73,14 @@ export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
   );
 }
 
-/** The pages: a column beside the page where it fits, else a row that scrolls. */
+/** The pages: a column beside the page where it fits, else rows above it. */
 function Pages({ path, isAdmin }: { path: string; isAdmin: boolean }) {
-  const row = useRef<HTMLElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the current link depends on the path
-  useEffect(() => {
-    const current = row.current?.querySelector<HTMLElement>('[aria-current]');
-    if (current == null || row.current === null) return;
-    row.current.scrollLeft = current.offsetLeft - (row.current.clientWidth - current.offsetWidth) / 2;
-  }, [path]);
   const isHere = (href: string) => path === href || (href !== '/settings' && path.startsWith(`${href}/`));
   const pages = pagesFor(isAdmin);
   return (
     <nav
-      ref={row}
       aria-label="Settings"
-      className="scroll-sideways relative flex gap-x-5 overflow-x-auto border-line border-b [scrollbar-width:none] @4xl:flex-col @4xl:border-0 @4xl:bg-none!"
+      className="flex flex-wrap gap-x-4 border-line border-b @4xl:flex-col @4xl:flex-nowrap @4xl:border-0"
     >
       {pages.map(({ href, name, isPersonal }, index) => (
         <Link
@@ -96,10 +88,11 @@ function Pages({ path, isAdmin }: { path: string; isAdmin: boolean }) {
           href={href}
           aria-current={isHere(href) ? 'page' : undefined}
           className={clsx(
-            'flex shrink-0 items-center border-b py-2 -outline-offset-2 @4xl:-mx-2 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
+            '-mb-px flex items-center border-b py-2 -outline-offset-2 @4xl:-mx-2 @4xl:mb-0 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
             isHere(href)
               ? 'border-ink text-ink @4xl:bg-raised @4xl:font-medium'
               : 'border-transparent text-ink-2 hover:text-ink @4xl:hover:bg-raised/60',
+            href === '/settings/shortcuts' && NO_KEYBOARD,
             !isPersonal && pages[index - 1]?.isPersonal && '@4xl:mt-4',
           )}
         >

@@ -32,7 +32,7 @@ export function DatabaseSize({ initial }: { initial: Storage | null }) {
           type="button"
           onClick={again}
           aria-disabled={isLooking}
-          className="underline decoration-line-strong underline-offset-2 hover:text-ink"
+          className="underline decoration-line-strong underline-offset-2 hover:text-ink pointer-coarse:min-h-11"
         >
           Refresh
         </button>
@@ -94,7 +94,7 @@ function columnsOf({ method }: Storage): Column<Part>[] {
   return [
     { name: 'Part', cell: ({ name }) => name },
     { name: 'Content', className: '@max-3xl:block!', cell: (part) => part.about },
-    { name: 'Share', cell: ({ share }) => <Share share={share} /> },
+    { name: 'Share', className: '@max-3xl:block!', cell: ({ share }) => <Share share={share} /> },
     { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${formatBytes(bytes)}` },
   ];
 }

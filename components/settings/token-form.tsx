@@ -84,7 +84,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
         ref={opener}
         type="button"
         onClick={() => setDraft(EMPTY_TOKEN)}
-        className="mb-3 flex h-8 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised"
+        className="mb-3 flex h-8 pointer-coarse:h-11 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised"
       >
         <Icon of={Plus} size={14} />
         Create a token
@@ -180,7 +180,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
         <button
           type="submit"
           aria-disabled={isSending}
-          className="h-8 rounded-md bg-ink px-4 text-ground hover:bg-ink-2"
+          className="h-8 pointer-coarse:h-11 rounded-md bg-ink px-4 text-ground hover:bg-ink-2"
         >
           {isSending ? 'Creating…' : 'Create token'}
         </button>
@@ -201,7 +201,7 @@ const REACH_WORD: Record<TokenDraft['reach'], string> = {
   everything: 'Every agent',
 };
 
-const SELECT = 'h-8 w-full rounded-md border border-line-strong bg-ground px-2';
+const SELECT = 'h-8 pointer-coarse:h-11 w-full rounded-md border border-line-strong bg-ground px-2';
 const INPUT = `${SELECT} placeholder:text-ink-3`;
 
 function Field({ label, hint, children }: { label: string; hint?: string; children: ReactNode }) {
@@ -249,7 +249,7 @@ export function NewTokenNotice({ made, onClose }: { made: NewToken; onClose: () 
       <button
         type="button"
         onClick={onClose}
-        className="h-8 w-fit rounded-md border border-line-strong px-4 hover:bg-raised"
+        className="h-8 pointer-coarse:h-11 w-fit rounded-md border border-line-strong px-4 hover:bg-raised"
       >
         I have it
       </button>

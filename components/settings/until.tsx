@@ -1,12 +1,13 @@
 'use client';
 
+import { clsx } from 'clsx';
 import { Time, useServerNow } from '@/components/ui/clock';
 
 /** Time left, by the server’s clock. */
 export function Until({ at, className }: { at: number; className?: string }) {
   const words = useServerNow((now) => remainingTime(at - now));
   return (
-    <Time at={at} className={className}>
+    <Time at={at} className={clsx('whitespace-nowrap', className)}>
       {words}
     </Time>
   );

@@ -97,7 +97,7 @@ function TestCall() {
         type="button"
         disabled={state.kind === 'sending'}
         onClick={() => void post('/webhook/test')}
-        className="h-8 rounded-md border border-line-strong px-3 hover:bg-raised"
+        className="h-8 pointer-coarse:h-11 rounded-md border border-line-strong px-3 hover:bg-raised"
       >
         {state.kind === 'sending' ? 'Sending…' : 'Send a test'}
       </button>

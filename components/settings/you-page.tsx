@@ -16,7 +16,7 @@ import { useAct } from './confirm-action';
 import { Section } from './fact-table';
 import { ROLE_CAN, ROLE_WORD } from './role-labels';
 import { MARK, useMark } from './setting';
-import { pagesFor } from './settings-index';
+import { NO_KEYBOARD, pagesFor } from './settings-index';
 import { spanInWords, Until } from './until';
 
 const REFRESH_MS = 10_000;
@@ -53,7 +53,10 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
         </p>
         {here !== undefined && <Since signIn={here} />}
         <div className="mt-4">
-          <SignOut label="Sign out" className="h-8 rounded-md bg-ink px-4 text-ground hover:bg-ink-2" />
+          <SignOut
+            label="Sign out"
+            className="h-8 pointer-coarse:h-11 rounded-md bg-ink px-4 text-ground hover:bg-ink-2"
+          />
         </div>
       </div>
       <Section
@@ -84,7 +87,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
               of="others"
               onPress={() => void endOthers()}
               disabled={isSending}
-              className="mt-3 min-h-6 underline-offset-2"
+              className="mt-3 min-h-6 underline-offset-2 pointer-coarse:min-h-11"
               looks={['text-ink-2 decoration-line-strong hover:text-ink', 'text-failed']}
             >
               {(isPressed) =>
@@ -106,10 +109,13 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
           {pagesFor(isAdmin)
             .slice(1)
             .map(({ href, name, about }) => (
-              <li key={href} className="border-line border-b last:border-0">
+              <li
+                key={href}
+                className={clsx('border-line border-b last:border-0', href === '/settings/shortcuts' && NO_KEYBOARD)}
+              >
                 <Link
                   href={href}
-                  className="list-row -mx-2 grid grid-cols-[7.5rem_minmax(0,1fr)] items-baseline gap-x-4 rounded px-2 hover:bg-raised/60 pointer-coarse:min-h-11"
+                  className="list-row -mx-2 grid grid-cols-[7.5rem_minmax(0,1fr)] items-baseline gap-x-4 rounded px-2 hover:bg-raised/60 pointer-coarse:min-h-11 pointer-coarse:items-center"
                 >
                   <span className="font-medium">{name}</span>
                   <span className="text-ink-3 text-xs">{about}</span>

@@ -11,11 +11,12 @@ export function ListSearch(props: {
   what: string;
   /** Shows the key that focuses the field. */
   hasKey?: boolean;
+  placeholder?: string;
   field: React.RefObject<HTMLInputElement | null>;
   value: string;
   onChange: (value: string) => void;
 }) {
-  const { what, hasKey = false, field, value, onChange } = props;
+  const { what, hasKey = false, placeholder = 'Search', field, value, onChange } = props;
   return (
     <div className="flex min-w-0 flex-1 items-center border-line border-b focus-within:border-accent">
       <Icon of={Search} size={14} strokeWidth={1.75} className="shrink-0 text-ink-3" />
@@ -23,7 +24,7 @@ export function ListSearch(props: {
         ref={field}
         type="search"
         aria-label={`Search ${what}`}
-        placeholder="Search"
+        placeholder={placeholder}
         value={value}
         onChange={(event) => onChange(event.target.value)}
         className="h-8 w-full bg-transparent px-2 outline-none placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"

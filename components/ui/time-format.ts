@@ -109,7 +109,7 @@ function settingsOf(stored: string | null): TimeSettings {
     const { hours, language, isAbsolute } = { ...DEFAULT, ...JSON.parse(stored ?? '{}') };
     return {
       hours: hours === '12' || hours === 'browser' ? hours : '24',
-      language: Intl.getCanonicalLocales(language || [])[0] ?? '',
+      language: language === '' ? '' : (Intl.getCanonicalLocales(String(language))[0] ?? ''),
       isAbsolute: isAbsolute === true,
     };
   } catch {

@@ -60,6 +60,13 @@ const PAGES: Record<string, Shown> = {
   'the inbox': { path: '/inbox' },
   'the page about words': { path: '/help' },
   'the visitor’s settings page': { path: '/settings' },
+  'the appearance page': { path: '/settings/appearance' },
+  'the notifications page': { path: '/settings/notifications' },
+  'the shortcuts page': { path: '/settings/shortcuts' },
+  'the webhook page': {
+    path: '/settings/webhook',
+    until: (page) => page.getByText(/^No webhook is configured/).waitFor(),
+  },
   'the access page': { path: '/settings/access', until: (page) => press(page, 'Create a token') },
   'the members page': {
     path: '/settings/members',

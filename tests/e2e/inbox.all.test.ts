@@ -34,15 +34,9 @@ test('the inbox, an open request in it, and its two panels have no axe violation
     .getByRole('region', { name: 'Permission: “List the files”' })
     .getByRole('button', { name: 'Allow' })
     .waitFor();
-  await page.getByRole('button', { name: 'Webhook' }).click();
-  await page
-    .getByText(
-      'No webhook is configured. To post new inbox items to a webhook, start the server with INTERLUDE_WEBHOOK_URL',
-    )
-    .waitFor();
-  await page.getByRole('button', { name: 'Notifications' }).click();
+  await page.getByRole('link', { name: 'Notification settings' }).click();
   await page.getByRole('button', { name: 'Turn on desktop notifications' }).click();
-  await page.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Turn off' }).waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });

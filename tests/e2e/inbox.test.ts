@@ -241,7 +241,7 @@ test('the desktop notifies once for all tabs, and the notification closes when t
   });
   const origin = site.server.url;
   await site.context.grantPermissions(['notifications'], { origin });
-  const [one, two] = [await site.load('/inbox'), await site.load('/agents')];
+  const [one, two] = [await site.load('/settings/notifications'), await site.load('/agents')];
   for (const page of [one, two]) await live(page);
   const asked = (page: Page) => page.evaluate(() => (window as unknown as { asked: number }).asked);
   const notices = async () => {
@@ -249,9 +249,8 @@ test('the desktop notifies once for all tabs, and the notification closes when t
     return (await Promise.all([one, two].map(read))).flat();
   };
   expect([await asked(one), await asked(two)]).toEqual([0, 0]);
-  await one.getByRole('button', { name: 'Notifications' }).click();
   await one.getByRole('button', { name: 'Turn on desktop notifications' }).click();
-  await one.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
+  await one.getByRole('button', { name: 'Turn off' }).waitFor();
   // Items in the first response are not new.
   await expect
     .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LAST_CHECK_KEY}`))

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { beforeAll, expect, test } from 'vitest';
+import { SETTINGS, SETTINGS_PAGES } from '@/components/settings/settings-index';
 import { EventWriter } from '../support/event-writer';
 import { removeAuditLater } from '../support/server-data';
 import { live } from '../support/transcript-page';
@@ -51,11 +52,27 @@ test('the API page offers its OpenAPI document as a download', async () => {
   await site.leave(page);
 });
 
-test('a session’s menu signs out with two presses on a phone', async () => {
-  const page = await site.load('/sessions/work');
+test('every setting of the search is on its page', async () => {
+  for (const { href } of SETTINGS_PAGES) {
+    const page = await site.open(href);
+    await live(page);
+    const missing = () =>
+      page.evaluate(
+        (ids) => ids.filter((id) => document.getElementById(id) === null),
+        SETTINGS.flatMap((setting) => {
+          const [path, id] = setting.href.split('#');
+          return path === href && id !== undefined ? id : [];
+        }),
+      );
+    await expect.poll(missing).toEqual([]);
+    await site.leave(page);
+  }
+});
+
+test('the settings page signs out with one press on a phone', async () => {
+  const page = await site.load('/settings');
   await page.setViewportSize({ width: 360, height: 800 });
   await live(page);
-  await page.getByRole('button', { name: 'Arrange this session' }).click();
-  await page.getByRole('button', { name: 'Sign out of Interlude' }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await page.waitForURL('**/signed-out?reason=ended');
 });

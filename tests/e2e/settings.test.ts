@@ -163,7 +163,9 @@ test('a viewer sees their role and whom to ask, and none of the admins’ pages'
     .getByText('Viewer: can read everything but change nothing. To change your role, ask an admin: Lena.')
     .waitFor();
   const places = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
-  expect(await places.allTextContents()).toEqual(['You', 'API']);
+  expect(await places.allTextContents()).toEqual([
+    ...['You', 'Appearance', 'Notifications', 'Shortcuts', 'API', 'Webhook'],
+  ]);
   await page.goto(`${site.server.url}/sessions/settings-work`);
   await page.getByText('You have read access. To write, ask an admin for the operator role.').waitFor();
   expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);

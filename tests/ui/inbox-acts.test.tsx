@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
+import { WebhookPanel } from '@/components/settings/webhook-panel';
 import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { NextPage } from '../support/next-page';
@@ -270,8 +271,11 @@ it('explains how to set a webhook', async () => {
   const nothing = { webhook: null, problem: null, waiting: 0, last: null, position: '10' };
   answers['/webhook'] = nothing satisfies WebhookStatus;
   answers['/webhook/deliveries'] = { deliveries: [], next: null, position: '10' } satisfies WebhookDeliveries;
-  open([]);
-  press('Webhook');
+  render(
+    <LiveProvider>
+      <WebhookPanel />
+    </LiveProvider>,
+  );
   const panel = await screen.findByText(/^No webhook is configured\./);
   expect(panel.textContent).toContain('start the server with INTERLUDE_WEBHOOK_URL');
 });
