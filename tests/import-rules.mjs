@@ -253,6 +253,7 @@ const MAY_BESIDES = {
   // Loaded on demand, outside every page's bundle.
   'components/inbox/notices.ts': ['lib/protocol/redaction'],
   'components/inbox': ['components/sessions', 'components/requests', 'components/obligations', 'components/tasks'],
+  'components/settings': ['components/inbox'],
   'components/tasks': ['components/sessions'],
   'components/transcript': ['components/sessions', 'components/requests'],
 };

@@ -7,6 +7,7 @@ import { Ago, RunningClock, TimeOfDay, useLastSignal, useServerNow } from '@/com
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
+import { useTimeFormat } from '@/components/ui/time-format';
 import {
   describeState,
   glyphOf,
@@ -33,6 +34,8 @@ export const SessionRow = memo(function SessionRow({
   const silence = useLastSignal(session.lastHeardAt);
   const lastSignal = session.state === 'working' ? silence : '';
   const isUrgent = useServerNow((now) => needsAttention(session, now));
+  // A duration beside times of day would read as one.
+  const isAbsolute = useTimeFormat()?.settings.isAbsolute === true;
   const isAlone = marks.length === 0 && lastSignal === '';
   return (
     <Link
@@ -63,10 +66,10 @@ export const SessionRow = memo(function SessionRow({
       <span className="tabular col-start-3 row-start-1 whitespace-nowrap text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
         {session.away !== null ? (
           <Ago at={session.away.lastHeardAt} />
-        ) : isTimed(session) ? (
+        ) : isTimed(session) && !isAbsolute ? (
           <RunningClock since={session.stateSince} />
         ) : (
-          <Ago at={session.lastEventAt} />
+          <Ago at={isTimed(session) ? session.stateSince : session.lastEventAt} />
         )}
       </span>
       <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-ink-3 text-xs @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">

@@ -29,8 +29,9 @@ export function useMark(id: string | undefined, box: RefObject<HTMLElement | nul
   useEffect(() => {
     if (!isMarked || box.current === null) return;
     box.current.scrollIntoView({ block: 'center' });
-    const control = box.current.querySelector<HTMLElement>(CONTROL) ?? box.current;
-    control.focus({ preventScroll: true });
+    const control =
+      box.current.querySelector<HTMLElement>(':checked') ?? box.current.querySelector<HTMLElement>(CONTROL);
+    (control ?? box.current).focus({ preventScroll: true });
   }, [isMarked, box]);
   return isMarked;
 }
