@@ -35,7 +35,7 @@ describe('removed turns', () => {
     expect(topOf({ removed: removed(turns) })).toBe(words);
     const time = document.querySelector('time');
     expect(time?.dateTime).toBe(new Date(AT).toISOString());
-    expect(time?.title).toBe(new Date(AT).toLocaleString());
+    expect(time?.title).toBe('Thursday 12 November 2026, 14:03:00');
   });
 
   it('are mentioned only when no older turn can be loaded', () => {

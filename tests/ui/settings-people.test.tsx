@@ -124,9 +124,10 @@ it('shows a viewer’s permissions and the admins to ask', async () => {
   );
 });
 
+const PERSONAL = ['You', 'Appearance', 'Notifications', 'Shortcuts'];
 it.each([
-  [true, ['You', 'Access', 'Members', 'Audit', 'Storage', 'API']],
-  [false, ['You', 'API']],
+  [true, [...PERSONAL, 'Access', 'Members', 'Storage', 'Audit', 'API', 'Webhook']],
+  [false, [...PERSONAL, 'API', 'Webhook']],
 ])('links only to allowed pages (admin: %s)', async (isAdmin, places) => {
   history.replaceState(null, '', '/settings/api');
   await open(<SettingsNav isAdmin={isAdmin} />);
