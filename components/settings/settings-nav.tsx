@@ -38,7 +38,7 @@ export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys move between its field and links
     <div onKeyDown={onKeyDown} className="mb-6 self-start @4xl:sticky @4xl:top-16 @4xl:mb-0">
-      <search className="flex pb-2 @4xl:pb-4">
+      <search className="flex pb-2 @4xl:px-2 @4xl:pb-4">
         <ListSearch what="settings" placeholder="Search settings" field={field} value={text} onChange={setText} />
       </search>
       <p role="status" className="sr-only">
@@ -47,7 +47,7 @@ export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
       {text.trim() === '' ? (
         <Pages path={path} isAdmin={isAdmin} />
       ) : found.length === 0 ? (
-        <p className="py-1.5 text-ink-3 [overflow-wrap:anywhere]">No settings match “{text.trim()}”.</p>
+        <p className="py-1.5 text-ink-3 @4xl:px-2 [overflow-wrap:anywhere]">No settings match “{text.trim()}”.</p>
       ) : (
         <ul aria-label="Settings found">
           {found.map(({ label, page, href }) => (
@@ -61,7 +61,7 @@ export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
                   event.preventDefault();
                   go(href);
                 }}
-                className="-mx-2 flex flex-wrap items-baseline gap-x-2 rounded px-2 py-1 hover:bg-raised focus-visible:bg-raised pointer-coarse:py-3"
+                className="flex flex-wrap items-baseline gap-x-2 rounded py-1 @4xl:px-2 hover:bg-raised focus-visible:bg-raised pointer-coarse:py-3"
               >
                 {label} <span className="text-ink-3 text-xs">{page}</span>
               </Link>
@@ -88,7 +88,7 @@ function Pages({ path, isAdmin }: { path: string; isAdmin: boolean }) {
           href={href}
           aria-current={isHere(href) ? 'page' : undefined}
           className={clsx(
-            '-mb-px flex items-center border-b py-2 -outline-offset-2 @4xl:-mx-2 @4xl:mb-0 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
+            '-mb-px flex items-center border-b py-2 -outline-offset-2 @4xl:mb-0 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
             isHere(href)
               ? 'border-ink text-ink @4xl:bg-raised @4xl:font-medium'
               : 'border-transparent text-ink-2 hover:text-ink @4xl:hover:bg-raised/60',

@@ -115,9 +115,9 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
               >
                 <Link
                   href={href}
-                  className="list-row -mx-2 grid grid-cols-[7.5rem_minmax(0,1fr)] items-baseline gap-x-4 rounded px-2 hover:bg-raised/60 pointer-coarse:min-h-11 pointer-coarse:items-center"
+                  className="list-row group/page grid grid-cols-[7.5rem_minmax(0,1fr)] items-baseline gap-x-4 pointer-coarse:min-h-11 pointer-coarse:items-center"
                 >
-                  <span className="font-medium">{name}</span>
+                  <span className="font-medium group-hover/page:underline">{name}</span>
                   <span className="text-ink-3 text-xs">{about}</span>
                 </Link>
               </li>

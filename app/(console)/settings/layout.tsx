@@ -9,7 +9,7 @@ export default async function SettingsLayout({ children }: { children: ReactNode
   return (
     <PageFrame title="Settings" back={{ href: '/', label: 'Sessions' }} wide>
       <div className="@container max-w-[1240px]">
-        <div className="grid gap-x-10 @4xl:grid-cols-[9.5rem_minmax(0,1fr)] [&>*]:min-w-0">
+        <div className="grid gap-x-8 @4xl:-ml-2 @4xl:grid-cols-[10.5rem_minmax(0,1fr)] [&>*]:min-w-0">
           <SettingsNav isAdmin={isAdmin} />
           <div>{children}</div>
         </div>
