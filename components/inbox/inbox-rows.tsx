@@ -16,6 +16,7 @@ import { HeldChanges, NEW_ROWS } from '@/components/ui/held-order';
 import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { useKeyLabels } from '@/components/ui/shortcuts/use-shortcuts';
 import { useLatest } from '@/components/ui/use-latest';
 import { useSelection } from '@/components/ui/use-selection';
 import { useMarks } from './inbox-items';
@@ -181,24 +182,33 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   );
 }
 
+const ROW_KEYS = {
+  'inbox.next': 'next',
+  'inbox.previous': 'previous',
+  'inbox.unfold': 'answer, retry or wake',
+  'inbox.seen': 'seen',
+  'inbox.claim': 'claim',
+  'inbox.snooze': 'snooze',
+  'inbox.select': 'select',
+} as const;
+
 /** A list of the keys for the focused row. */
 function KeysOfRows() {
-  const keys = {
-    j: 'next',
-    k: 'previous',
-    o: 'answer, retry or wake',
-    s: 'seen',
-    c: 'claim',
-    z: 'snooze',
-    x: 'select',
-  };
   return (
     <span className="hidden flex-wrap gap-x-3 text-ink-3 group-has-[[data-inbox-row]:focus-visible]/inbox:flex">
-      {Object.entries(keys).map(([key, what]) => (
-        <span key={key}>
-          <kbd className="text-ink-2">{key}</kbd> {what}
-        </span>
+      {Object.entries(ROW_KEYS).map(([id, what]) => (
+        <KeyOfRows key={id} id={id as keyof typeof ROW_KEYS} what={what} />
       ))}
+    </span>
+  );
+}
+
+function KeyOfRows({ id, what }: { id: keyof typeof ROW_KEYS; what: string }) {
+  const [key] = useKeyLabels(id);
+  if (key === undefined) return null;
+  return (
+    <span>
+      <kbd className="text-ink-2">{key}</kbd> {what}
     </span>
   );
 }

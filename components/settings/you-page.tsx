@@ -20,6 +20,7 @@ import { NO_KEYBOARD, pagesFor } from './settings-index';
 import { spanInWords, Until } from './until';
 
 const REFRESH_MS = 10_000;
+const SHOWN = 5;
 
 export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hint: string }) {
   const { list: { signIns } = initial, update } = useList<OwnSignIns>({
@@ -72,7 +73,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
         {others.length > 0 && (
           <>
             <ul className="max-w-prose">
-              {others.map(({ id, createdAt, lastUsedAt }) => (
+              {others.slice(0, SHOWN).map(({ id, createdAt, lastUsedAt }) => (
                 <li key={id} className="flex flex-wrap gap-x-5 border-line border-b py-1.5 text-ink-2 text-xs">
                   <span>
                     since <Moment at={createdAt} />
@@ -83,6 +84,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
                 </li>
               ))}
             </ul>
+            {others.length > SHOWN && <p className="py-1.5 text-ink-3 text-xs">… and {others.length - SHOWN} more</p>}
             <ConfirmButton
               of="others"
               onPress={() => void endOthers()}
