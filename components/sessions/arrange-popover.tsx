@@ -24,11 +24,6 @@ export function ArrangePopover(props: {
   return (
     <ButtonPopover label="Arrange this session" button={button} onClose={onClose}>
       <ArrangeSession session={session} onDone={onClose} />
-      <SignOut
-        label="Sign out of Interlude"
-        className={ACTION}
-        formClassName="border-line border-t px-3 pt-1.5 pb-1 text-xs sm:hidden"
-      />
     </ButtonPopover>
   );
 }
