@@ -3,7 +3,7 @@
 import type { Arrange, CommandResponse, WakeRule, WakeRuleResponse } from '@interlude/protocol/commands';
 import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
 import type { ArrangementResponse, SessionSummary } from '@interlude/protocol/read-models';
-import { isSeen, seenStateOf } from '@interlude/protocol/session-predicates';
+import { isSeen, listedStateOf, seenStateOf } from '@interlude/protocol/session-predicates';
 import { clsx } from 'clsx';
 import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
@@ -11,7 +11,7 @@ import { usePost } from '@/components/live/idempotent-post';
 import { useSupportsCommand } from '@/components/live/refusals';
 import { useLiveness } from '@/components/ui/liveness';
 import { ButtonPopover } from '@/components/ui/popover';
-import { listedStateOf, sessionTitle } from './session-labels';
+import { sessionTitle } from './session-labels';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 

@@ -2,7 +2,7 @@
 
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { type AgentState, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { X } from 'lucide';
 import { useEffect, useState } from 'react';
 import type { CountsByState } from '@/components/live/fleet-store';
@@ -10,7 +10,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { glyphOf, STATE_WORD } from './session-labels';
+import { GROUP_WORD, glyphOf } from './session-labels';
 
 /** Filters by state, with the number of sessions in each, and by agent. */
 export function SessionFilter(props: {
@@ -24,6 +24,7 @@ export function SessionFilter(props: {
     <div className="mx-4 mt-2 flex flex-wrap gap-1 text-2xs">
       <StateChips
         legend="Show only"
+        all={SESSION_STATES}
         states={states}
         counts={counts}
         onStates={(wanted) => onQuery({ ...query, states: wanted })}
@@ -46,31 +47,40 @@ export function SessionFilter(props: {
 }
 
 /** Toggles for states, with counts. States without rows are left out. */
-export function StateChips(props: {
+export function StateChips<State extends AgentState>(props: {
   legend: string;
-  states: readonly SessionState[];
-  counts: Record<SessionState, number>;
-  onStates: (states: SessionState[]) => void;
+  /** All states, in display order. */
+  all: readonly State[];
+  states: readonly State[];
+  counts: Record<State, number>;
+  onStates: (states: State[]) => void;
 }) {
-  const { legend, states, counts, onStates } = props;
-  const toggle = (state: SessionState) => {
+  const { legend, all, states, counts, onStates } = props;
+  const toggle = (state: State) => {
     const isOn = states.includes(state);
-    onStates(SESSION_STATES.filter((one) => (one === state ? !isOn : states.includes(one))));
+    onStates(all.filter((one) => (one === state ? !isOn : states.includes(one))));
   };
   return (
     <fieldset className="contents">
       <legend className="sr-only">{legend}</legend>
-      {SESSION_STATES.filter((state) => counts[state] > 0 || states.includes(state)).map((state) => (
-        <label
-          key={state}
-          className="hit flex h-6 items-center gap-1 rounded-full border border-line px-2 text-ink-2 hover:text-ink has-checked:border-ink has-focus-visible:outline-2 has-checked:bg-raised"
-        >
-          <input type="checkbox" checked={states.includes(state)} onChange={() => toggle(state)} className="sr-only" />
-          <Glyph name={glyphOf(state)} />
-          {STATE_WORD[state]}
-          <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>
-        </label>
-      ))}
+      {all
+        .filter((state) => counts[state] > 0 || states.includes(state))
+        .map((state) => (
+          <label
+            key={state}
+            className="hit flex h-6 items-center gap-1 rounded-full border border-line px-2 text-ink-2 hover:text-ink has-checked:border-ink has-focus-visible:outline-2 has-checked:bg-raised"
+          >
+            <input
+              type="checkbox"
+              checked={states.includes(state)}
+              onChange={() => toggle(state)}
+              className="sr-only"
+            />
+            <Glyph name={glyphOf(state)} />
+            {GROUP_WORD[state]}
+            <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>
+          </label>
+        ))}
     </fieldset>
   );
 }

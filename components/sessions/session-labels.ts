@@ -1,16 +1,10 @@
 import type { StateNote } from '@interlude/protocol/agent-status';
 import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
-import { hasCrashed, isActiveState, isSeen, wentSilent } from '@interlude/protocol/session-predicates';
-import type { SessionState } from '@interlude/protocol/session-states';
+import { isActiveState, isSeen, listedStateOf } from '@interlude/protocol/session-predicates';
+import type { AgentState, SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { toPlainText } from '@/components/ui/plain-text';
-
-/**
- * A session's state as listed. A crashed process counts as failed, and a session that went silent during work as
- * `lost`.
- */
-export type ListedState = SessionState | 'lost';
 
 /**
  * Groups of the list, most urgent first. A failure is no longer urgent once it was seen or is a day old.
@@ -38,12 +32,7 @@ type Arranged = Stated & Pick<SessionSummary, 'stateSince' | 'arrangement'>;
 /** Older failures are not urgent. */
 const OLD_MS = 24 * 60 * 60_000;
 
-export function listedStateOf(session: Stated): ListedState {
-  if (wentSilent(session)) return 'lost';
-  return hasCrashed(session) ? 'failed' : session.state;
-}
-
-export const STATE_WORD: Record<SessionState, string> = {
+const STATE_WORD: Record<SessionState, string> = {
   'needs-input': 'Needs input',
   failed: 'Failed',
   working: 'Working',
@@ -107,14 +96,15 @@ export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Par
   return isCut ? `${title}…` : title;
 }
 
-export function glyphOf(listedState: ListedState): GlyphName {
+export function glyphOf(listedState: AgentState): GlyphName {
   return GLYPH[listedState];
 }
 
-const GLYPH: Record<ListedState, GlyphName> = {
+const GLYPH: Record<AgentState, GlyphName> = {
   'needs-input': 'waiting',
   failed: 'failed',
   lost: 'lost',
+  seen: 'failed',
   working: 'working',
   'waiting-on-background': 'running',
   starting: 'starting',

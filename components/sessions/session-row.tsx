@@ -1,6 +1,7 @@
 'use client';
 
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
 import { clsx } from 'clsx';
 import { Fragment, memo } from 'react';
 import { Ago, RunningClock, TimeOfDay, useLastSignal, useServerNow } from '@/components/ui/clock';
@@ -13,7 +14,6 @@ import {
   glyphOf,
   isTimed,
   lastLine,
-  listedStateOf,
   marksOf,
   needsAttention,
   type SessionMark,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isId } from './fields';
 import { MAX_ID_LENGTH, MAX_TIME } from './limits';
-import { SESSION_STATES } from './session-states';
+import { AGENT_STATES, SESSION_STATES } from './session-states';
 import { LOG_LEVELS } from './vocabulary';
 
 /** A string of at most `most` UTF-16 code units. zod's own `max` counts code points, which no other limit here does. */
@@ -24,6 +24,12 @@ export const Position = z
   );
 
 export const LogLevel = z.enum(LOG_LEVELS).describe('From the least to the most severe.');
+
+export const AgentState = z
+  .enum(AGENT_STATES)
+  .describe(
+    'Most urgent first. As SessionState, but a crashed process counts as `failed`. `lost`: went silent with work in progress. `seen`: failed or lost, and a person has seen that or archived the session.',
+  );
 
 export const SessionState = z
   .enum(SESSION_STATES)

@@ -3,7 +3,7 @@ import { FileEdit, PlanEntry, RemovedTurns, RequestOption, TurnKind } from './ag
 import { Observations, StateEvidence } from './agent-status';
 import { DesiredLogLevel, MessageDelivery, Sender, WakeRule } from './commands';
 import { logMarkerSchema } from './envelope';
-import { Attachment, LogLevel, Position, SessionState } from './field-schemas';
+import { AgentState, Attachment, LogLevel, Position, SessionState } from './field-schemas';
 import { TurnHeader, TurnPlaces } from './turn-places';
 
 /**
@@ -556,6 +556,9 @@ export const AgentSummary = z.object({
   sessionCount: z.number(),
   sessionStates: z.record(SessionState, z.number()).describe('Sessions by state.'),
   brokenOffCount: z.number().describe('Exited sessions whose process failed.'),
+  listedStates: z.record(AgentState, z.number()).describe('Sessions by the state that lists show.'),
+  state: AgentState.nullable().describe('The most urgent of these states; null without sessions.'),
+  stateSince: z.number().nullable().describe('When `state` last changed, on the server’s clock.'),
   runningTaskCount: z.number().describe('Running tasks of all sessions.'),
   lostCount: z.number(),
   quarantinedCount: z.number().describe('Rejected records that are not settled, including parked ones.'),

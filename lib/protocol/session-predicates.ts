@@ -1,5 +1,5 @@
 import type { SessionSummary } from './read-models';
-import type { ListedState, SessionState } from './session-states';
+import type { AgentState, ListedState, SessionState } from './session-states';
 
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
   return observations.process !== undefined;
@@ -42,6 +42,13 @@ export function hasCrashed({ state, observations }: Pick<SessionSummary, 'state'
 export function listedStateOf(session: Pick<SessionSummary, 'state' | 'evidence' | 'observations'>): ListedState {
   if (wentSilent(session)) return 'lost';
   return hasCrashed(session) ? 'failed' : session.state;
+}
+
+/** The state under which its agent counts a session. */
+export function countedStateOf(session: StateOf & Pick<SessionSummary, 'arrangement'>): AgentState {
+  const listed = listedStateOf(session);
+  if (listed !== 'failed' && listed !== 'lost') return listed;
+  return session.arrangement.archivedAt !== null || isSeen(session) ? 'seen' : listed;
 }
 
 type StateOf = Pick<SessionSummary, 'state' | 'stateSince' | 'evidence' | 'observations'>;

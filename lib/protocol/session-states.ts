@@ -33,9 +33,38 @@ export type ListedState = SessionState | 'lost';
 /** States whose sessions may be listed as another. */
 export const LISTED_AS: Partial<Record<SessionState, ListedState>> = { exited: 'failed', unknown: 'lost' };
 
+/**
+ * States under which an agent counts its sessions, most urgent first: the listed ones, and `seen` for a failed or lost
+ * session once a person has seen that or archived it.
+ */
+export const AGENT_STATES = [
+  'needs-input',
+  'failed',
+  'lost',
+  'working',
+  'waiting-on-background',
+  'starting',
+  'idle',
+  'unknown',
+  'complete',
+  'seen',
+  'exited',
+] as const;
+export type AgentState = (typeof AGENT_STATES)[number];
+
 /** A zero for each session state. */
 export function noSessions(): Record<SessionState, number> {
   return Object.fromEntries(SESSION_STATES.map((state) => [state, 0])) as Record<SessionState, number>;
+}
+
+/** A zero for each state of an agent. */
+export function noListed(): Record<AgentState, number> {
+  return Object.fromEntries(AGENT_STATES.map((state) => [state, 0])) as Record<AgentState, number>;
+}
+
+/** An agent's state: the most urgent one of its sessions; null without sessions. */
+export function agentStateOf(listed: Record<AgentState, number>): AgentState | null {
+  return AGENT_STATES.find((state) => listed[state] > 0) ?? null;
 }
 
 /** States that an agent can report of itself. */

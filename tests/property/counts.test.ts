@@ -1,4 +1,6 @@
 import { MAX_OPEN_REQUESTS } from '@interlude/protocol/limits';
+import { countedStateOf } from '@interlude/protocol/session-predicates';
+import { agentStateOf, noListed } from '@interlude/protocol/session-states';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { agentFromRow, sessionFromRow } from '@/db/read-model-rows';
@@ -203,6 +205,11 @@ async function check(target: InProcessTarget): Promise<void> {
     );
     const nonZero = Object.entries(summary.sessionStates).filter(([, count]) => count !== 0);
     expect(Object.fromEntries(nonZero)).toEqual(Object.fromEntries(states.map(({ state, count }) => [state, count])));
+    const listed = noListed();
+    for (const session of await rows(target, 'SELECT * FROM sessions WHERE agent_id = ?', String(id))) {
+      listed[countedStateOf(sessionFromRow(session))] += 1;
+    }
+    expect([summary.listedStates, summary.state]).toEqual([listed, agentStateOf(listed)]);
   }
   const [producer] = await rows(target, "SELECT rejected, lost FROM producers WHERE id = 'p1'");
   const [kept] = await rows(target, "SELECT count(*) AS count FROM quarantine WHERE producer_id = 'p1'");

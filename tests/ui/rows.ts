@@ -10,7 +10,7 @@ import type {
   ToolCallItem,
   Turn,
 } from '@interlude/protocol/read-models';
-import { noSessions } from '@interlude/protocol/session-states';
+import { agentStateOf, noListed, noSessions } from '@interlude/protocol/session-states';
 import { noItems } from '@interlude/protocol/vocabulary';
 
 /** Complete rows of the read models. A test passes only the fields it is about. */
@@ -56,7 +56,9 @@ export function anInboxItem(fields: Partial<InboxItem> = {}): InboxItem {
   };
 }
 
+/** An agent whose sessions are listed in their own states, unless `fields` has `listedStates`. */
 export function anAgent(fields: Partial<AgentSummary> = {}): AgentSummary {
+  const listedStates = { ...noListed(), ...(fields.listedStates ?? fields.sessionStates) };
   return {
     id: 'agent-1',
     kind: null,
@@ -65,6 +67,8 @@ export function anAgent(fields: Partial<AgentSummary> = {}): AgentSummary {
     sessionCount: Object.values(fields.sessionStates ?? {}).reduce((sum, count) => sum + count, 0),
     sessionStates: noSessions(),
     brokenOffCount: 0,
+    state: agentStateOf(listedStates),
+    stateSince: 1_000,
     runningTaskCount: 0,
     lostCount: 0,
     quarantinedCount: 0,
@@ -82,6 +86,7 @@ export function anAgent(fields: Partial<AgentSummary> = {}): AgentSummary {
     lastSeenAt: 1_000,
     updatedPosition: '1',
     ...fields,
+    listedStates,
   };
 }
 

@@ -1,7 +1,7 @@
 import { positionFromNumber } from '@interlude/protocol/position';
 import { hasDifference } from '@interlude/protocol/projections/session-summary';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { noSessions } from '@interlude/protocol/session-states';
+import { agentStateOf, noListed, noSessions } from '@interlude/protocol/session-states';
 
 /** Minimum interval between published rows of an agent while only `lastSeenAt` changes. */
 const SEEN_ANNOUNCE_MS = 5_000;
@@ -68,6 +68,7 @@ export class AgentLedger {
 
   /** Returns the agents to write, each with a new position. */
   changes(nextPosition: () => number): AgentSummary[] {
+    for (const agent of this.#touched.values()) this.#deriveState(agent);
     return [...this.#touched.values()]
       .filter((agent) => this.#isPublished(agent))
       .map((agent) => ({
@@ -83,6 +84,13 @@ export class AgentLedger {
     return [...this.#touched.values()]
       .filter((agent) => !this.#isPublished(agent) && this.#seenAgoMs(agent) >= SEEN_STORE_MS)
       .map(({ id }) => id);
+  }
+
+  #deriveState(agent: AgentSummary): void {
+    const before = this.#stored.get(agent.id);
+    const state = agentStateOf(agent.listedStates);
+    const isSame = state === (before?.state ?? null);
+    Object.assign(agent, { state, stateSince: isSame ? (before?.stateSince ?? null) : this.#receivedAt });
   }
 
   #isPublished(agent: AgentSummary): boolean {
@@ -109,6 +117,9 @@ function newAgent(id: string, at: number): AgentSummary {
     sessionCount: 0,
     sessionStates: noSessions(),
     brokenOffCount: 0,
+    listedStates: noListed(),
+    state: null,
+    stateSince: null,
     runningTaskCount: 0,
     lostCount: 0,
     quarantinedCount: 0,

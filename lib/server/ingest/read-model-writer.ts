@@ -5,7 +5,7 @@ import { isHookSignal } from '@interlude/protocol/insight';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { openDelta, overdueDelta } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { hasCrashed } from '@interlude/protocol/session-predicates';
+import { countedStateOf, hasCrashed } from '@interlude/protocol/session-predicates';
 import type { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, InsightRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
@@ -238,22 +238,29 @@ export class ReadModelWriter {
     const before = stored?.summary;
     const brokenOff = Number(hasCrashed(after)) - Number(before !== undefined && hasCrashed(before));
     const running = after.runningTaskCount - (before?.runningTaskCount ?? 0);
-    if (before?.state === after.state && brokenOff === 0 && running === 0) return;
+    const [listedBefore, listed] = [before && countedStateOf(before), countedStateOf(after)];
+    if (before?.state === after.state && listedBefore === listed && brokenOff === 0 && running === 0) return;
     const agent = this.agents.get(agentId);
     agent.brokenOffCount += brokenOff;
     agent.runningTaskCount += running;
-    if (before?.state === after.state) return;
-    const states = { ...agent.sessionStates };
     if (before === undefined) agent.sessionCount += 1;
-    else states[before.state] -= 1;
-    states[after.state] += 1;
-    agent.sessionStates = states;
+    agent.sessionStates = moved(agent.sessionStates, before?.state, after.state);
+    agent.listedStates = moved(agent.listedStates, listedBefore, listed);
   }
 
   /** Stores the runner's presence about once a second, and immediately if it was missed before. */
   #isSeenDue({ isActive, before }: SessionBatch): boolean {
     return isActive && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_STORE_MS);
   }
+}
+
+/** Counts of which one item has moved. */
+function moved<State extends string>(counts: Record<State, number>, from: State | undefined, to: State) {
+  if (from === to) return counts;
+  const next = { ...counts };
+  if (from !== undefined) next[from] -= 1;
+  next[to] += 1;
+  return next;
 }
 
 function hasChanges(session: SessionBatch): boolean {

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { noSessions } from '@interlude/protocol/session-states';
+import { noListed, noSessions } from '@interlude/protocol/session-states';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openDatabase } from '@/db/client';
@@ -85,6 +85,8 @@ it('sessions from before observations keep their states, by the current rules', 
   const running = before.sessions.reduce((sum, { body }) => sum + JSON.parse(body).runningTaskCount, 0);
   expect(running).toBeGreaterThan(0);
   expect(agents).toMatchObject([{ retiredAt: null, overdueCount: 0, runningTaskCount: running, brokenOffCount: 1 }]);
+  const listed = { ...noListed(), ...counts, exited: 1, failed: 2 };
+  expect(agents).toMatchObject([{ listedStates: listed, state: 'needs-input', stateSince: expect.any(Number) }]);
   const inbox = await readInbox(unscoped(database), { after: null, limit: 10 });
   expect(inbox.items.map(({ kind, sessionId, title }) => [kind, sessionId, title])).toEqual([
     ['permission', 'asks', 'Run rm?'],

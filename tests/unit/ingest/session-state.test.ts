@@ -5,6 +5,7 @@ import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readSession } from '@/lib/server/queries/read-sessions';
+import { callRoute } from '../../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** A session's state over time, with a fake clock. */
@@ -457,7 +458,7 @@ describe('a state change caused by time', () => {
 it('an agent counts its stalled sessions until they continue', async () => {
   const brokenOff = async () => {
     const { agents } = await readAgents(unscoped(target.database), { after: null, limit: 10, words: [] });
-    return [agents[0]?.sessionStates.exited, agents[0]?.brokenOffCount];
+    return [agents[0]?.sessionStates.exited, agents[0]?.brokenOffCount, agents[0]?.listedStates.failed];
   };
   const ends = (exit: object, sessionId: string) =>
     says({ type: 'CUSTOM', name: 'session:ended', value: exit }, sessionId);
@@ -465,8 +466,27 @@ it('an agent counts its stalled sessions until they continue', async () => {
   await starts('r2', 's2');
   await ends({ signal: 'SIGKILL' }, 's1');
   await ends({ exitCode: 0 }, 's2');
-  expect(await brokenOff()).toEqual([2, 1]);
+  expect(await brokenOff()).toEqual([2, 1, 1]);
   now += 60_000;
   await starts('r3', 's1');
-  expect(await brokenOff()).toEqual([1, 0]);
+  expect(await brokenOff()).toEqual([1, 0, 0]);
+});
+
+it('an agent has the state of its most urgent session, since it came into that state', async () => {
+  const agent = async () => {
+    const { agents } = await readAgents(unscoped(target.database), { after: null, limit: 10, words: [] });
+    return [agents[0]?.state, (agents[0]?.stateSince ?? 0) - T0];
+  };
+  await starts('r1', 's1');
+  expect(await agent()).toEqual(['working', 0]);
+  now += 1_000;
+  await starts('r2', 's2');
+  await finishes('r1', {}, 's1');
+  expect(await agent()).toEqual(['working', 0]);
+  await reports({ report: { state: 'failure', summary: 'No credit' } }, 's1');
+  expect(await agent()).toEqual(['failed', 1_000]);
+  now += 1_000;
+  const body = { seenState: T0 + 1_000 };
+  await callRoute(target.context, 'PUT', '/sessions/s1/arrangement', { body });
+  expect(await agent()).toEqual(['working', 2_000]);
 });

@@ -1,16 +1,10 @@
 'use client';
 
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { ObligationsButton } from '@/components/obligations/obligations-button';
-import {
-  describeState,
-  failuresInWords,
-  glyphOf,
-  isTimed,
-  listedStateOf,
-  sessionTitle,
-} from '@/components/sessions/session-labels';
+import { describeState, failuresInWords, glyphOf, isTimed, sessionTitle } from '@/components/sessions/session-labels';
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
 import { shortPath } from '@/components/tasks/task-words';
 import { Ago, LastSignal, RunningClock } from '@/components/ui/clock';
