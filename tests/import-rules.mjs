@@ -249,7 +249,6 @@ const MAY_BESIDES = {
   // Node has no WebSocket client for Unix sockets.
   'lib/runner/sources/codex/app-server.ts': ['ws'],
   'components/agents': ['components/sessions', 'components/logs'],
-  'components/agents/bar-chart.tsx': ['uplot'],
   // Loaded on demand, outside every page's bundle.
   'components/inbox/notices.ts': ['lib/protocol/redaction'],
   'components/inbox': ['components/sessions', 'components/requests', 'components/obligations', 'components/tasks'],

@@ -1,8 +1,18 @@
 'use client';
 
 import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
+import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
-import { useCallback, useDeferredValue, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react';
+import {
+  type CSSProperties,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useEffectEvent,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { ListEnd } from '@/components/live/list';
 import type { ShownList } from '@/components/live/row-table';
 import { useInitialData } from '@/components/live/use-fleet';
@@ -17,8 +27,16 @@ import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
-import { BoardSorter, SORT_WORD } from './board-columns';
-import { BoardFilter, boardParams, isOnBoard, UNFILTERED_BOARD, useBoardQuery } from './board-filter';
+import { BoardSorter, gridOf, type Sort, usualColumns } from './board-columns';
+import {
+  BoardFilter,
+  BoardPicks,
+  boardParams,
+  columnsFrom,
+  isOnBoard,
+  UNFILTERED_BOARD,
+  useBoardQuery,
+} from './board-filter';
 import { BoardHead, BoardSort } from './board-head';
 import { BoardRows } from './board-rows';
 import { useAgents } from './use-agents';
@@ -74,6 +92,14 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
     put: (fleet, page) => fleet.putFoundAgents(page),
   });
   const field = useRef<HTMLInputElement>(null);
+  const columnsButton = useRef<HTMLButtonElement>(null);
+  const [choosesColumns, setChoosesColumns] = useState(false);
+  const [stored, store] = useStored('board-columns');
+  const chosenColumns = deferred.columns ?? columnsFrom(stored || null);
+  const usual = useMemo(() => usualColumns(rows).join('.'), [rows]);
+  const named = chosenColumns?.join('.') ?? usual;
+  const columns = useMemo<Sort[]>(() => ['name', ...(columnsFrom(named) ?? [])], [named]);
+  const grid = useMemo(() => gridOf(columns, rows), [columns, rows]);
   const box = useRef<HTMLDivElement>(null);
   const { selected, select, selectOnly } = useSelection();
   const [sorter] = useState(() => new BoardSorter());
@@ -85,93 +111,153 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const held = useHeldOrder(box, order, `${next} ${boardParams(deferred)}`);
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
-  const chosen = agents.filter(({ id }) => selected.has(id));
+  const picked = agents.filter(({ id }) => selected.has(id));
   const latest = useLatest(select);
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
   const isFiltered = agents.length < rows.length;
   const isSearched = serverQuery !== '';
   const loadsRest = next !== null && rows.length < MAX_LOADED && state.error === null;
-  const onClear = () => setQuery(query.text.trim() === '' ? UNFILTERED_BOARD : { ...query, text: '' });
+  const onClear = () =>
+    setQuery(query.text.trim() === '' ? { ...UNFILTERED_BOARD, columns: query.columns } : { ...query, text: '' });
+  const onColumns = (next: Sort[] | null) => {
+    if (query.columns !== null) setQuery({ ...query, columns: next });
+    else store(next?.join('.') ?? '');
+  };
   return (
-    <div ref={box} className="@container">
-      <BoardActivity />
-      <div className="flex max-w-sm pb-2">
-        <ListSearch what="agents" field={field} value={query.text} onChange={(text) => setQuery({ ...query, text })} />
+    <div className="@container">
+      <div className="@7xl:flex @7xl:flex-row-reverse @7xl:items-start @7xl:gap-10">
+        <BoardActivity />
+        <div ref={box} className="min-w-0 @7xl:max-w-[1200px] @7xl:flex-1">
+          <Views params={boardParams(query)} savedParams={boardParams({ ...query, columns: chosenColumns })} />
+          <div className="flex flex-wrap items-center gap-x-3 gap-y-2 pb-2 text-2xs text-ink-3">
+            <div className="flex min-w-48 flex-1 text-sm @max-2xl:basis-full @2xl:max-w-sm">
+              <ListSearch
+                what="agents"
+                field={field}
+                value={query.text}
+                onChange={(text) => setQuery({ ...query, text })}
+              />
+            </div>
+            <div className="flex min-w-0 items-center gap-x-3 @max-2xl:basis-full @max-2xl:gap-x-1">
+              <BoardPicks agents={rows} query={query} onQuery={setQuery} />
+              <BoardSort
+                sort={query.sort}
+                isReversed={query.isReversed}
+                onSort={(sort, isReversed) => setQuery({ ...query, sort, isReversed })}
+              />
+            </div>
+            <button
+              ref={columnsButton}
+              type="button"
+              aria-haspopup="dialog"
+              aria-expanded={choosesColumns}
+              onClick={() => setChoosesColumns(!choosesColumns)}
+              className="hit hidden text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink @4xl:inline"
+            >
+              Columns
+            </button>
+          </div>
+          <BoardFilter agents={rows} query={query} onQuery={setQuery}>
+            <span role="status" className="tabular pl-2 text-ink-3">
+              {isFiltered && `${agents.length.toLocaleString('en')} of `}
+              {plural(rows.length, 'agent')}
+            </span>
+            <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
+          </BoardFilter>
+          {choosesColumns && (
+            <OnDemand
+              code={chooserCode}
+              name="The columns"
+              props={{
+                button: columnsButton,
+                columns,
+                onColumns,
+                onClose: () => setChoosesColumns(false),
+              }}
+            />
+          )}
+          {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}
+          <div
+            role="table"
+            aria-label="Agents"
+            aria-rowcount={agents.length + 1}
+            style={{ '--columns': grid } as CSSProperties}
+          >
+            <BoardHead
+              columns={columns}
+              query={query}
+              onSort={(sort) => setQuery({ ...query, sort, isReversed: query.sort === sort && !query.isReversed })}
+              isAll={picked.length > 0 && picked.length === agents.length}
+              onAll={(isAll) => selectOnly(isAll ? agents.map(({ id }) => id) : [])}
+            />
+            <BoardRows agents={agents} columns={columns} selected={selected} onSelect={onSelect} />
+          </div>
+          {loadsRest && (
+            <p role="status" className="py-3 text-2xs text-ink-3">
+              Loading the other agents: {rows.length.toLocaleString('en')} of {list.count.toLocaleString('en')}…
+            </p>
+          )}
+          {(isSearched || !loadsRest) && (
+            <ListEnd
+              state={isSearched ? search : state}
+              listed={isSearched || agents.length === 0 ? agents.length : rows.length}
+              count={isSearched ? (search.found?.count ?? 0) : agents.length === 0 ? undefined : list.count}
+              what="agents"
+              search={isSearched || agents.length === 0 ? { text: query.text, onClear } : undefined}
+            />
+          )}
+          {picked.length > 0 && (
+            <OnDemand
+              code={selectionCode}
+              name="The bar for selected agents"
+              props={{
+                agents: picked,
+                total: agents.length,
+                onAll: () => selectOnly(agents.map(({ id }) => id)),
+                onNone: () => selectOnly([]),
+              }}
+            />
+          )}
+        </div>
       </div>
-      <BoardFilter agents={rows} query={query} onQuery={setQuery} />
-      <p className="flex min-h-[1lh] flex-wrap items-center gap-3 pb-1 text-2xs text-ink-3">
-        <span role="status" className="tabular">
-          {isFiltered && `${agents.length.toLocaleString('en')} of `}
-          {plural(rows.length, 'agent')}
-          {`, by ${query.sort === 'name' ? 'name' : SORT_WORD[query.sort].toLowerCase()}`}
-        </span>
-        <BoardSort
-          sort={query.sort}
-          isReversed={query.isReversed}
-          onSort={(sort, isReversed) => setQuery({ ...query, sort, isReversed })}
-        />
-        <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
-      </p>
-      {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}
-      <div role="table" aria-label="Agents" aria-rowcount={agents.length + 1}>
-        <BoardHead
-          query={query}
-          onSort={(sort) => setQuery({ ...query, sort, isReversed: query.sort === sort && !query.isReversed })}
-          isAll={chosen.length > 0 && chosen.length === agents.length}
-          onAll={(isAll) => selectOnly(isAll ? agents.map(({ id }) => id) : [])}
-        />
-        <BoardRows agents={agents} selected={selected} onSelect={onSelect} />
-      </div>
-      {loadsRest && (
-        <p role="status" className="py-3 text-2xs text-ink-3">
-          Loading the other agents: {rows.length.toLocaleString('en')} of {list.count.toLocaleString('en')}…
-        </p>
-      )}
-      {(isSearched || !loadsRest) && (
-        <ListEnd
-          state={isSearched ? search : state}
-          listed={isSearched || agents.length === 0 ? agents.length : rows.length}
-          count={isSearched ? (search.found?.count ?? 0) : agents.length === 0 ? undefined : list.count}
-          what="agents"
-          search={isSearched || agents.length === 0 ? { text: query.text, onClear } : undefined}
-        />
-      )}
-      {chosen.length > 0 && (
-        <OnDemand
-          code={selectionCode}
-          name="The bar for selected agents"
-          props={{
-            agents: chosen,
-            total: agents.length,
-            onAll: () => selectOnly(agents.map(({ id }) => id)),
-            onNone: () => selectOnly([]),
-          }}
-        />
-      )}
     </div>
   );
 }
 
+const viewsCode = new CodeOnDemand(async () => (await import('./saved-views')).BoardViews);
+
+/** The saved views, if there are any or the current one can be saved. */
+function Views(props: { params: string; savedParams: string }) {
+  const [hasViews] = useStored('board-views');
+  if (hasViews === null && props.savedParams === '') return null;
+  return (
+    <div className="min-h-8">
+      <OnDemand code={viewsCode} name="The saved views" props={props} />
+    </div>
+  );
+}
+
+const chooserCode = new CodeOnDemand(async () => (await import('./column-chooser')).ColumnChooser);
 const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts')).FleetCharts);
 
 /** The charts above the board. The browser remembers if they are folded. */
 function BoardActivity() {
   const [chosen, choose] = useStored('fold-activity');
-  // On a phone they would push the agents out of view.
-  const isWide = useMedia('(min-width: 640px)');
+  // Elsewhere they would push the agents out of view.
+  const isWide = useMedia('(min-width: 1280px)');
   const isKnown = useHydrated();
   const isOpen = chosen === null ? isWide : chosen === 'open';
   return (
-    <section aria-label="Activity" className="pb-3">
+    <section aria-label="Activity" className={clsx('pb-3 @7xl:sticky @7xl:top-16', isOpen && '@7xl:w-[300px]')}>
       <h2 className="pb-1 font-medium text-xs">
         <FoldButton isOpen={isOpen} onToggle={() => choose(isOpen ? 'folded' : 'open')} className="hover:text-accent">
           Activity
         </FoldButton>
       </h2>
       {/* The server reserves the usual height, so nothing moves. */}
-      {!isKnown && <div className="hidden min-h-44 sm:block" />}
+      {!isKnown && <div className="hidden min-h-[166px] xl:block @7xl:w-[300px]" />}
       {isKnown && isOpen && (
-        <div className="min-h-44">
+        <div className="xl:min-h-[166px]">
           <OnDemand code={chartsCode} name="The charts" props={{}} />
         </div>
       )}

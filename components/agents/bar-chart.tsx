@@ -1,10 +1,3 @@
-'use client';
-
-import { useEffect, useRef } from 'react';
-import UPlot from 'uplot';
-import { useIsDark } from '@/components/ui/appearance';
-import 'uplot/dist/uPlot.min.css';
-
 /** Maximum number of steps below the last tick; more labels don't fit. */
 const MAX_STEPS = 3;
 const LEADING = [1, 2, 5];
@@ -22,81 +15,55 @@ export function countTicks(max: number): number[] {
   }
 }
 
-const HEIGHT = 110;
 /**
- * Counts as bars. Hidden from screen readers, which get the table of values.
+ * Counts over time as bars. Hidden from screen readers, which get the table of values.
  *
- * @param labels labels below the bars; empty for none
+ * @param labels labels below the bars; empty for none. At most four, because more would touch in a narrow chart
  * @param lastIsOpen draws the last bar as an outline, because it is still growing
  */
 export function BarChart(props: { labels: readonly string[]; values: readonly number[]; lastIsOpen?: boolean }) {
   const { labels, values, lastIsOpen = false } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const isDark = useIsDark();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the chart uses the theme's colours
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const chart = new UPlot(
-      optionsOf(element, labels, countTicks(Math.max(...values))),
-      dataOf(values, lastIsOpen),
-      element,
-    );
-    const size = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }));
-    size.observe(element);
-    return () => {
-      size.disconnect();
-      chart.destroy();
-    };
-  }, [labels, values, lastIsOpen, isDark]);
-  return <div ref={box} aria-hidden="true" className="min-w-0 overflow-hidden" style={{ height: HEIGHT }} />;
-}
-
-function dataOf(values: readonly number[], lastIsOpen: boolean): UPlot.AlignedData {
-  const isOpen = (at: number) => lastIsOpen && at === values.length - 1;
-  return [
-    values.map((_, index) => index),
-    values.map((count, index) => (isOpen(index) ? null : count)),
-    values.map((count, index) => (isOpen(index) ? count : null)),
-  ];
-}
-
-function optionsOf(element: HTMLElement, labels: readonly string[], ticks: number[]): UPlot.Options {
-  const colour = (name: string) => getComputedStyle(element).getPropertyValue(name).trim();
-  const font = `10px ${getComputedStyle(element).fontFamily}`;
-  const bars = { points: { show: false }, paths: UPlot.paths.bars?.({ size: [0.8, 40], align: 0 }) };
-  const axis = { stroke: colour('--ink-3'), font, ticks: { show: false }, gap: 3 };
-  return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    padding: [8, 8, 0, 0],
-    legend: { show: false },
-    cursor: { show: false },
-    scales: {
-      x: { time: false, range: [-0.6, labels.length - 0.4] },
-      // Starts at zero, so small differences don't look large.
-      y: { range: [0, ticks.at(-1) ?? 1] },
-    },
-    axes: [
-      {
-        ...axis,
-        size: 18,
-        grid: { show: false },
-        splits: () => labels.flatMap((label, index) => (label === '' ? [] : [index])),
-        values: (_, splits) => splits.map((at) => labels[at] ?? ''),
-      },
-      {
-        ...axis,
-        size: 40,
-        splits: ticks,
-        grid: { stroke: colour('--line'), width: 1 },
-        values: (_, splits) => splits.map((count) => count.toLocaleString('en', { notation: 'compact' })),
-      },
-    ],
-    series: [
-      {},
-      { ...bars, fill: colour('--ink-2'), width: 0 },
-      { ...bars, fill: colour('--ground'), stroke: colour('--ink-2'), width: 1 },
-    ],
-  };
+  // Starts at zero, so small differences don't look large.
+  const ticks = countTicks(Math.max(...values));
+  const top = ticks.at(-1) ?? 1;
+  const percent = (part: number, whole: number) => `${(100 * part) / whole}%`;
+  return (
+    <div aria-hidden="true" className="tabular pt-2 pb-5 pl-9 text-2xs text-ink-3">
+      <div className="relative h-24">
+        {ticks.map((tick) => (
+          <div key={tick} className="absolute inset-x-0 border-line border-t" style={{ bottom: percent(tick, top) }}>
+            <span className="absolute right-full -translate-y-1/2 pr-2">
+              {tick.toLocaleString('en', { notation: 'compact' })}
+            </span>
+          </div>
+        ))}
+        <div className="absolute inset-0 flex items-end gap-px">
+          {values.map((value, index) => (
+            <span
+              // biome-ignore lint/suspicious/noArrayIndexKey: a place in the chart
+              key={index}
+              className={
+                lastIsOpen && index === values.length - 1
+                  ? 'flex-1 border border-ink-2 border-b-0'
+                  : 'min-w-0 flex-1 bg-ink-2'
+              }
+              style={{ height: percent(value, top) }}
+            />
+          ))}
+        </div>
+        {labels.map(
+          (label, index) =>
+            label !== '' && (
+              <span
+                key={label}
+                className="absolute top-full whitespace-nowrap pt-0.5"
+                style={{ left: percent(index, labels.length) }}
+              >
+                {label}
+              </span>
+            ),
+        )}
+      </div>
+    </div>
+  );
 }

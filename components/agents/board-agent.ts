@@ -1,20 +1,34 @@
 import { fieldsOf, numberOf } from '@interlude/protocol/fields';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { AGENT_STATES } from '@interlude/protocol/session-states';
+import { GROUP_WORD } from '@/components/sessions/session-labels';
+import { plural } from '@/components/ui/duration';
 
-/**
- * An agent's sessions by state. As in the list of sessions, crashed ones count as failed.
- */
-export function stateCounts({ sessionStates, brokenOffCount }: AgentSummary): Record<SessionState, number> {
-  if (brokenOffCount === 0) return sessionStates;
-  const { failed, exited } = sessionStates;
-  return { ...sessionStates, failed: failed + brokenOffCount, exited: exited - brokenOffCount };
+/** `1 of 8 sessions`, `2 working`, `5 idle`: the sessions in the agent's state, then the others. Empty for one session. */
+export function sessionsInWords({ state, listedStates, sessionCount }: AgentSummary): string[] {
+  if (state === null || sessionCount < 2) return [];
+  const count = listedStates[state];
+  const others = AGENT_STATES.filter((one) => one !== state && listedStates[one] > 0);
+  const named = others.map((one) => `${listedStates[one].toLocaleString('en')} ${GROUP_WORD[one].toLowerCase()}`);
+  const all = plural(sessionCount, 'session');
+  return [count === sessionCount ? `all ${all}` : `${count.toLocaleString('en')} of ${all}`, ...named];
 }
 
-/** The most urgent state; null if the agent has no sessions. */
-export function urgentState(agent: AgentSummary): SessionState | null {
-  const counts = stateCounts(agent);
-  return SESSION_STATES.find((state) => counts[state] > 0) ?? null;
+/** True if people expect a connected runner and there is none. */
+export function isDisconnected({ connection, connectedSince, retiredAt, state }: AgentSummary): boolean {
+  const isOver = state === null || state === 'exited' || retiredAt !== null;
+  return connection === 'away' && connectedSince !== null && !isOver;
+}
+
+/** `3 records lost · 1 rejected`; empty if nothing is missing. */
+export function missingInWords({ lostCount, quarantinedCount, parkedCount }: AgentSummary): string {
+  const rejected = quarantinedCount - parkedCount;
+  const parts = [
+    lostCount > 0 && `${plural(lostCount, 'record')} lost`,
+    rejected > 0 && `${rejected.toLocaleString('en')} rejected`,
+    parkedCount > 0 && `${parkedCount.toLocaleString('en')} unassigned`,
+  ];
+  return parts.filter(Boolean).join(' · ');
 }
 
 const providers = new WeakMap<AgentSummary, ReturnType<typeof readProvider>>();

@@ -3,48 +3,34 @@
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { agentText, searchWords } from '@interlude/protocol/list-search';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
-import { useEffect, useMemo, useState } from 'react';
+import { AGENT_STATES, type AgentState, noListed } from '@interlude/protocol/session-states';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { StateChips } from '@/components/sessions/session-filter';
 import { nameText } from '@/components/ui/verbatim';
-import { hostOf, providerOf, stateCounts } from './board-agent';
+import { hostOf, providerOf } from './board-agent';
 import { byName, SORTS, type Sort } from './board-columns';
 
-/** Filters agents by session state, provider, host and retirement. */
+/** Filters agents by state, and adds the retired ones. */
 export function BoardFilter(props: {
   agents: readonly AgentSummary[];
   query: BoardQuery;
   onQuery: (query: BoardQuery) => void;
+  children?: ReactNode;
 }) {
-  const { agents, query, onQuery } = props;
-  const { states, provider, host, showsRetired } = query;
-  const { counts, retired } = useMemo(() => tally(agents), [agents]);
+  const { agents, query, onQuery, children } = props;
+  const { states, showsRetired } = query;
+  const { counts, retired } = useMemo(() => tally(agents, { ...query, states: [] }), [agents, query]);
   return (
-    <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 pb-2 text-2xs">
-      <div className="flex flex-wrap gap-1">
-        <StateChips
-          legend="Show only agents with a session in"
-          states={states}
-          counts={counts}
-          onStates={(wanted) => onQuery({ ...query, states: wanted })}
-        />
-      </div>
-      <Pick
-        label="Provider"
-        all="Any provider"
-        value={provider}
-        values={agents.map((agent) => providerOf(agent).name)}
-        onPick={(picked) => onQuery({ ...query, provider: picked })}
-      />
-      <Pick
-        label="Host"
-        all="Any host"
-        value={host}
-        values={agents.map(hostOf)}
-        onPick={(picked) => onQuery({ ...query, host: picked })}
+    <div className="flex flex-wrap items-center gap-1 pb-2 text-2xs">
+      <StateChips
+        legend="Show only agents in"
+        all={AGENT_STATES}
+        states={states}
+        counts={counts}
+        onStates={(wanted) => onQuery({ ...query, states: wanted })}
       />
       {(retired > 0 || showsRetired) && (
-        <label className="flex min-h-6 items-center gap-1.5 text-ink-2">
+        <label className="flex min-h-6 items-center gap-1.5 pl-2 text-ink-2">
           <input
             type="checkbox"
             checked={showsRetired}
@@ -54,21 +40,46 @@ export function BoardFilter(props: {
           {retired.toLocaleString('en')} retired
         </label>
       )}
+      {children}
     </div>
   );
 }
 
-/** Counts active agents by session state, and retired agents. */
-function tally(agents: readonly AgentSummary[]): { counts: Record<SessionState, number>; retired: number } {
-  const counts = noSessions();
+/** Filters agents by provider and host. */
+export function BoardPicks({ agents, query, onQuery }: Parameters<typeof BoardFilter>[0]) {
+  return (
+    <>
+      <Pick
+        label="Provider"
+        all="Any provider"
+        value={query.provider}
+        values={agents.map((agent) => providerOf(agent).name)}
+        onPick={(provider) => onQuery({ ...query, provider })}
+      />
+      <Pick
+        label="Host"
+        all="Any host"
+        value={query.host}
+        values={agents.map(hostOf)}
+        onPick={(host) => onQuery({ ...query, host })}
+      />
+    </>
+  );
+}
+
+/** The number of agents that the filter lists in each state, and of retired agents. */
+function tally(agents: readonly AgentSummary[], query: BoardQuery) {
+  const counts = noListed();
   let retired = 0;
   for (const agent of agents) {
-    const listedState = stateCounts(agent);
     if (agent.retiredAt !== null) retired += 1;
-    else for (const state of SESSION_STATES) if (listedState[state] > 0) counts[state] += 1;
+    if (agent.state !== null && isOnBoard(agent, query)) counts[agent.state] += 1;
   }
   return { counts, retired };
 }
+
+export const PICK =
+  'h-6 min-w-0 max-w-44 flex-auto rounded border border-line bg-ground px-1 text-2xs text-ink-2 @2xl:flex-none pointer-coarse:h-11 pointer-coarse:border-x-transparent pointer-coarse:border-t-transparent pointer-coarse:px-0';
 
 /** Picks one of the given values. Hidden if there are fewer than two. */
 function Pick(props: {
@@ -86,7 +97,7 @@ function Pick(props: {
       aria-label={label}
       value={value ?? ''}
       onChange={(event) => onPick(event.target.value === '' ? null : event.target.value)}
-      className="h-6 max-w-44 rounded border border-line bg-ground px-1 text-ink-2"
+      className={PICK}
     >
       <option value="">{all}</option>
       {options.map((one) => (
@@ -101,13 +112,15 @@ function Pick(props: {
 /** A view of the board. The URL contains it, so a link is a saved view. */
 export interface BoardQuery {
   text: string;
-  /** Agents with a session in any of these; empty: all agents. */
-  states: readonly SessionState[];
+  /** Agents in any of these states; empty: all agents. */
+  states: readonly AgentState[];
   provider: string | null;
   host: string | null;
   showsRetired: boolean;
   sort: Sort;
   isReversed: boolean;
+  /** Columns beside the name; null: those that this browser shows. */
+  columns: readonly Sort[] | null;
 }
 
 export const UNFILTERED_BOARD: BoardQuery = {
@@ -116,18 +129,21 @@ export const UNFILTERED_BOARD: BoardQuery = {
   provider: null,
   host: null,
   showsRetired: false,
-  sort: 'name',
+  sort: 'state',
   isReversed: false,
+  columns: null,
 };
 
-export function boardParams({ text, states, provider, host, showsRetired, sort, isReversed }: BoardQuery): string {
+export function boardParams(query: BoardQuery): string {
+  const { text, states, provider, host, showsRetired, sort, isReversed, columns } = query;
   const params = new URLSearchParams();
   if (text.trim()) params.set('q', text.trim());
   for (const state of states) params.append('state', state);
   if (provider !== null) params.set('provider', provider);
   if (host !== null) params.set('host', host);
   if (showsRetired) params.set('retired', '1');
-  if (sort !== 'name' || isReversed) params.set('sort', `${isReversed ? '-' : ''}${sort}`);
+  if (sort !== 'state' || isReversed) params.set('sort', `${isReversed ? '-' : ''}${sort}`);
+  if (columns !== null) params.set('columns', columns.join('.'));
   return params.toString();
 }
 
@@ -135,47 +151,73 @@ function boardQuery(params: URLSearchParams): BoardQuery {
   const sorted = params.get('sort') ?? '';
   return {
     text: params.get('q') ?? '',
-    states: SESSION_STATES.filter((state) => params.getAll('state').includes(state)),
+    states: AGENT_STATES.filter((state) => params.getAll('state').includes(state)),
     provider: params.get('provider'),
     host: params.get('host'),
     showsRetired: params.get('retired') === '1',
-    sort: SORTS.find((sort) => sort === sorted.replace(/^-/, '')) ?? 'name',
+    sort: SORTS.find((sort) => sort === sorted.replace(/^-/, '')) ?? 'state',
     isReversed: sorted.startsWith('-'),
+    columns: columnsFrom(params.get('columns')),
   };
 }
 
 export function isOnBoard(agent: AgentSummary, query: BoardQuery): boolean {
   const { text, states, provider, host, showsRetired } = query;
   if (agent.retiredAt !== null && !showsRetired) return false;
-  if (states.length > 0 && !isInAny(agent, states)) return false;
+  if (states.length > 0 && (agent.state === null || !states.includes(agent.state))) return false;
   if (provider !== null && providerOf(agent).name !== provider) return false;
   if (host !== null && hostOf(agent) !== host) return false;
+  const words = searchWords(text);
+  if (words.length === 0) return true;
   const searched = `${agentText(agent)}\n${[providerOf(agent).name, hostOf(agent)].join('\n').toLowerCase()}`;
-  return searchWords(text).every((word) => searched.includes(word));
+  return words.every((word) => searched.includes(word));
 }
 
-function isInAny(agent: AgentSummary, states: readonly SessionState[]): boolean {
-  const counts = stateCounts(agent);
-  return states.some((state) => counts[state] > 0);
+/** Columns by name, in display order; null if none are given. */
+export function columnsFrom(text: string | null): Sort[] | null {
+  const named = text?.split('.');
+  return named === undefined ? null : SORTS.filter((sort) => sort !== 'name' && named.includes(sort));
 }
 
-/** Keeps the view in the URL. The Back button undoes a filter, not each typed letter. */
-export function useBoardQuery(first: URLSearchParams) {
-  const [query, setQuery] = useState(() => boardQuery(first));
+/**
+ * Keeps the view in the URL. The Back button undoes a filter, not each typed letter.
+ *
+ * @param shown the URL's parameters as Next last rendered them: later than `history`, so that an own change arrives when
+ * the view may have changed again. Any other change is a link or the Back button.
+ */
+export function useBoardQuery(shown: URLSearchParams) {
+  const search = shown.toString();
+  const [{ query, seen, written }, set] = useState<ViewInUrl>(() => ({
+    query: boardQuery(shown),
+    seen: search,
+    written: [],
+  }));
   const params = boardParams(query);
-  useEffect(() => {
-    const follow = () => setQuery(boardQuery(new URLSearchParams(location.search)));
-    addEventListener('popstate', follow);
-    return () => removeEventListener('popstate', follow);
-  }, []);
+  if (seen !== search) {
+    const own = written.indexOf(search);
+    set({
+      query: own >= 0 || params === search ? query : boardQuery(shown),
+      seen: search,
+      written: own >= 0 ? written.slice(own + 1) : [],
+    });
+  }
   useEffect(() => {
     if (location.search.slice(1) !== params) history.replaceState(null, '', addressOf(params));
   }, [params]);
   const change = (next: BoardQuery) => {
-    if (next.text === query.text) history.pushState(null, '', addressOf(boardParams(next)));
-    setQuery(next);
+    const nextParams = boardParams(next);
+    if (next.text === query.text) history.pushState(null, '', addressOf(nextParams));
+    set({ query: next, seen, written: nextParams === params ? written : [...written, nextParams] });
   };
   return [query, change] as const;
+}
+
+interface ViewInUrl {
+  query: BoardQuery;
+  /** The parameters that were last shown. */
+  seen: string;
+  /** Own changes that were not shown yet, oldest first. */
+  written: readonly string[];
 }
 
 function addressOf(params: string): string {

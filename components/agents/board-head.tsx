@@ -3,44 +3,32 @@
 import { clsx } from 'clsx';
 import { ArrowDown, ArrowUp } from 'lucide';
 import { Icon } from '@/components/ui/icon';
-import { isDescending, SORT_WORD, SORTS, type Sort } from './board-columns';
-import type { BoardQuery } from './board-filter';
-import { BOARD_GRID, ON_WIDE, ON_WIDEST } from './board-rows';
+import { COLUMNS, isDescending, SORTS, type Sort } from './board-columns';
+import { type BoardQuery, PICK } from './board-filter';
+import { BOARD_GRID, placeOf } from './board-rows';
 
-const WHERE: Record<Sort, string> = {
-  name: '',
-  state: ON_WIDE,
-  provider: ON_WIDEST,
-  host: ON_WIDEST,
-  sessions: `${ON_WIDE} text-right`,
-  tasks: `${ON_WIDE} text-right`,
-  owed: `${ON_WIDE} text-right`,
-  level: `${ON_WIDEST} pl-4`,
-  ledger: ON_WIDEST,
-  seen: 'text-right',
-};
-
-/** The column names. A press sorts by the column, a second press reverses the order. */
+/** The column names, which stay in view. A press sorts by the column, a second press reverses the order. */
 export function BoardHead(props: {
+  columns: readonly Sort[];
   query: BoardQuery;
   onSort: (sort: Sort) => void;
   isAll: boolean;
   onAll: (isAll: boolean) => void;
 }) {
-  const { query, onSort, isAll, onAll } = props;
+  const { columns, query, onSort, isAll, onAll } = props;
   return (
     // biome-ignore lint/a11y/useSemanticElements: as the rows below
-    <div role="rowgroup">
+    <div role="rowgroup" className="sticky top-12 z-[5] bg-ground">
       {/* biome-ignore lint/a11y/useSemanticElements: as the rows below */}
       <div
         role="row"
         tabIndex={-1}
-        className={clsx(BOARD_GRID, 'border-line-strong border-b py-1 text-2xs text-ink-3')}
+        className={clsx(BOARD_GRID, 'border-line-strong border-b py-1.5 text-2xs text-ink-3')}
       >
         {/* biome-ignore lint/a11y/useFocusableInteractive: its field takes the focus */}
         {/* biome-ignore lint/a11y/useSemanticElements: as the rows below */}
         <div role="columnheader">
-          <label className="-m-1.5 flex p-1.5">
+          <label className="-m-1.5 pointer-coarse:-m-4 flex p-1.5 pointer-coarse:p-4">
             <input
               type="checkbox"
               aria-label="Select all shown agents"
@@ -50,21 +38,21 @@ export function BoardHead(props: {
             />
           </label>
         </div>
-        {SORTS.map((sort) => (
+        {columns.map((sort) => (
           // biome-ignore lint/a11y/useFocusableInteractive: its button takes the focus
           // biome-ignore lint/a11y/useSemanticElements: as the rows below
           <div
             key={sort}
             role="columnheader"
             aria-sort={query.sort !== sort ? 'none' : isDescending(sort, query.isReversed) ? 'descending' : 'ascending'}
-            className={clsx('min-w-0', WHERE[sort])}
+            className={placeOf(sort, true)}
           >
             <button
               type="button"
               onClick={() => onSort(sort)}
               className={clsx('hit whitespace-nowrap hover:text-ink', query.sort === sort && 'font-medium text-ink')}
             >
-              {SORT_WORD[sort]}
+              {COLUMNS[sort].word}
               <span aria-hidden="true">
                 {query.sort !== sort ? '' : isDescending(sort, query.isReversed) ? ' ↓' : ' ↑'}
               </span>
@@ -76,7 +64,7 @@ export function BoardHead(props: {
   );
 }
 
-/** Sorts the agents on boards too narrow for all columns. */
+/** Sorts the agents, also by columns that are not shown. */
 export function BoardSort(props: {
   sort: Sort;
   isReversed: boolean;
@@ -85,16 +73,19 @@ export function BoardSort(props: {
   const { sort, isReversed, onSort } = props;
   const descends = isDescending(sort, isReversed);
   return (
-    <span className="flex items-center gap-1 @6xl:hidden">
+    <span className="flex min-w-0 flex-auto items-center @2xl:flex-none">
+      <span aria-hidden="true" className="pr-1.5 @max-2xl:hidden">
+        Sort by
+      </span>
       <select
         aria-label="Sort by"
         value={sort}
         onChange={({ target }) => onSort(target.value as Sort, false)}
-        className="h-6 rounded border border-line bg-ground px-1 text-ink-2"
+        className={PICK}
       >
         {SORTS.map((one) => (
           <option key={one} value={one}>
-            {SORT_WORD[one]}
+            {COLUMNS[one].word}
           </option>
         ))}
       </select>
@@ -102,7 +93,7 @@ export function BoardSort(props: {
         type="button"
         aria-label={descends ? 'Descending: reverse order' : 'Ascending: reverse order'}
         onClick={() => onSort(sort, !isReversed)}
-        className="grid size-6 place-items-center rounded text-ink-2 hover:text-ink"
+        className="grid size-6 shrink-0 pointer-coarse:size-11 place-items-center @max-2xl:-mr-3 rounded text-ink-2 hover:text-ink"
       >
         <Icon of={descends ? ArrowDown : ArrowUp} size={13} />
       </button>

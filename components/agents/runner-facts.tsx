@@ -13,19 +13,37 @@ import { Name, Words } from '@/components/ui/name';
 import { Term } from '@/components/ui/term';
 import { useDisclosure } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
-import { outboxFacts, versionsOf } from './board-agent';
+import { hostOf, isDisconnected, outboxFacts, versionsOf } from './board-agent';
 
 const MAX_OF_VERSION = 80;
 
 /** The agent's runner: its connection, versions and outbox, as it reports them. */
 export function RunnerFacts({ agent }: { agent: AgentSummary }) {
+  const host = hostOf(agent);
   const outbox = outboxFacts(agent.status);
   const versions = versionsOf(agent.status);
   return (
     <dl className="tabular grid grid-cols-[minmax(96px,auto)_minmax(0,1fr)] gap-x-6 gap-y-1 text-xs">
-      <Fact name="Connection" alarming={agent.connection === 'away' && agent.connectedSince !== null}>
-        <Connection agent={agent} />
+      {agent.connection === 'away' && (
+        <Fact name="Connection" alarming={isDisconnected(agent)}>
+          <Connection agent={agent} />
+        </Fact>
+      )}
+      <Fact name="First seen">
+        <TimeOfDay at={agent.firstSeenAt} /> <Ago at={agent.firstSeenAt} className="ml-2 text-2xs text-ink-3" />
       </Fact>
+      {agent.kind !== null && (
+        <Fact name="Kind">
+          <Name text={agent.kind} />
+        </Fact>
+      )}
+      {host !== null && (
+        <Fact name="Host">
+          <span className="wrap-anywhere">
+            <Name text={host} />
+          </span>
+        </Fact>
+      )}
       {agent.runnerId !== null && (
         <Fact name="Runner">
           <span className="block truncate font-mono" title={nameText(agent.runnerId)}>
@@ -58,25 +76,21 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
           {agent.overdueCount > 0 && `, ${agent.overdueCount} overdue`}
         </Fact>
       )}
-      {outbox !== null && (
-        <>
-          <Fact name={<Term of="outbox">Unsent records</Term>}>
-            {outbox.depth === 0
-              ? 'none'
-              : `${outbox.depth.toLocaleString('en')}${outbox.oldestAgeMs === null ? '' : `, oldest ${formatDuration(outbox.oldestAgeMs)} ago`}`}
-          </Fact>
-          <Fact name="Refused" alarming={outbox.poisoned > 0}>
-            {outbox.poisoned === 0 ? 'none' : `${plural(outbox.poisoned, 'record')} kept on disk`}
-          </Fact>
-          <Fact name="Lost" alarming={outbox.lost > 0}>
-            {outbox.lost === 0 ? 'none' : plural(outbox.lost, 'record')}
-          </Fact>
-          {agent.statusAt !== null && (
-            <Fact name="Updated">
-              <Ago at={agent.statusAt} />
-            </Fact>
-          )}
-        </>
+      {outbox !== null && outbox.depth > 0 && (
+        <Fact name={<Term of="outbox">Unsent records</Term>}>
+          {outbox.depth.toLocaleString('en')}
+          {outbox.oldestAgeMs !== null && `, oldest ${formatDuration(outbox.oldestAgeMs)} ago`}
+        </Fact>
+      )}
+      {outbox !== null && outbox.poisoned > 0 && (
+        <Fact name="Refused" alarming>
+          {plural(outbox.poisoned, 'record')} kept on disk
+        </Fact>
+      )}
+      {outbox !== null && outbox.lost > 0 && (
+        <Fact name="Lost" alarming>
+          {plural(outbox.lost, 'record')}
+        </Fact>
       )}
     </dl>
   );
@@ -100,10 +114,10 @@ export function Fact({
 }
 
 function Connection({ agent }: { agent: AgentSummary }) {
-  if (agent.connectedSince === null) return 'no runner has connected yet';
+  if (agent.connectedSince === null) return 'No runner has connected yet.';
   return (
     <>
-      {agent.connection} since <TimeOfDay at={agent.connectedSince} />{' '}
+      Disconnected since <TimeOfDay at={agent.connectedSince} />{' '}
       <Ago at={agent.connectedSince} className="ml-2 text-2xs text-ink-3" />
     </>
   );

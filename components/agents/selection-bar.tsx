@@ -3,6 +3,7 @@
 import type { CommandResponse, RetireResponse } from '@interlude/protocol/commands';
 import type { InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import type { AgentSummary, SessionList, SessionSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
@@ -26,9 +27,9 @@ export function SelectionBar(props: {
 }) {
   const { agents, total, onAll, onNone } = props;
   const mayAct = useMayAct();
-  const { state, isBusy, run } = useEachAgent();
+  const { state, isBusy, run, retry } = useEachAgent();
   const of = agents.map(({ id }) => id).join('\n');
-  const working = agents.some(({ sessionStates }) => sessionStates.working > 0);
+  const [inTurn, open] = [sumOf(agents, inTurnCount), sumOf(agents, openCount)];
   const canRetire = agents.some(({ retiredAt }) => retiredAt === null);
   const start = (what: string, job: AgentJob) => run(what, agents, job);
   return (
@@ -47,14 +48,28 @@ export function SelectionBar(props: {
           <>
             <ConfirmButton
               of={`interrupt ${of}`}
-              disabled={isBusy || !working}
+              disabled={isBusy || inTurn === 0}
               onPress={() => start('Interrupt', interruptAll)}
               looks={LOOKS}
             >
               {(isPressed) =>
-                isPressed ? 'Press again to interrupt' : working ? 'Interrupt' : 'Interrupt: none working'
+                isPressed
+                  ? `Press again to interrupt ${plural(inTurn, 'session')}`
+                  : inTurn > 0
+                    ? 'Interrupt turns'
+                    : 'Interrupt turns: none open'
               }
             </ConfirmButton>
+            {open > 0 && (
+              <ConfirmButton
+                of={`end ${of}`}
+                disabled={isBusy}
+                onPress={() => start('End sessions', endAll)}
+                looks={LOOKS}
+              >
+                {(isPressed) => (isPressed ? `Press again to end ${plural(open, 'session')}` : 'End sessions')}
+              </ConfirmButton>
+            )}
             <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
               Mark seen
             </button>
@@ -65,7 +80,7 @@ export function SelectionBar(props: {
                 onPress={() => start('Retire', retire)}
                 looks={LOOKS}
               >
-                {(isPressed) => (isPressed ? 'Press again to retire' : 'Retire')}
+                {(isPressed) => (isPressed ? `Press again to retire ${plural(agents.length, 'agent')}` : 'Retire')}
               </ConfirmButton>
             ) : (
               <button type="button" disabled={isBusy} onClick={() => start('Unretire', unretire)} className={QUIET}>
@@ -82,21 +97,50 @@ export function SelectionBar(props: {
           <BulkLevel agents={agents} />
         </div>
       )}
-      {state !== null && (
-        <ul aria-label={`${state.what}: results`} className="mt-2 max-h-32 overflow-y-auto text-xs">
-          {[...state.outcomes].map(([id, outcome]) => (
-            <li key={id} className="flex gap-x-3 py-0.5">
-              <span className="w-40 shrink-0 truncate font-medium">
-                <Name text={id} />
-              </span>
-              <span className={outcome?.hasFailed ? 'text-failed' : 'text-ink-2'}>
-                {outcome === null ? `${state.what}…` : <Name text={outcome.words} max={400} />}
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
+      {state !== null && <Outcomes {...state} isBusy={isBusy} onRetry={retry} />}
     </section>
+  );
+}
+
+/** Progress of an action, and the outcome for each agent: failures first. */
+function Outcomes(props: {
+  what: string;
+  outcomes: ReadonlyMap<string, Outcome | null>;
+  isBusy: boolean;
+  onRetry: () => void;
+}) {
+  const { what, outcomes, isBusy, onRetry } = props;
+  const all = [...outcomes];
+  const done = all.filter(([, outcome]) => outcome !== null).length;
+  const failed = all.filter(([, outcome]) => outcome?.hasFailed === true);
+  const ordered = [...failed, ...all.filter(([, outcome]) => outcome?.hasFailed !== true)];
+  return (
+    <>
+      <p className="mt-2 flex flex-wrap items-center gap-x-3 text-xs">
+        <span role="status" className="tabular">
+          {what}: {done} of {plural(all.length, 'agent')} done
+          {failed.length > 0 && <span className="text-failed">, {failed.length} failed</span>}
+        </span>
+        <progress aria-hidden="true" value={done} max={all.length} className="h-1 w-24 accent-ink" />
+        {failed.length > 0 && (
+          <button type="button" disabled={isBusy} onClick={onRetry} className={QUIET}>
+            Retry failed
+          </button>
+        )}
+      </p>
+      <ul aria-label={`${what}: results`} className="mt-1 max-h-32 overflow-y-auto text-xs">
+        {ordered.map(([id, outcome]) => (
+          <li key={id} className="flex gap-x-3 py-0.5">
+            <span className="w-40 shrink-0 truncate font-medium">
+              <Name text={id} />
+            </span>
+            <span className={outcome?.hasFailed ? 'text-failed' : 'text-ink-2'}>
+              {outcome === null ? 'waiting' : <Name text={outcome.words} max={400} />}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 
@@ -111,10 +155,10 @@ export type AgentJob = (agent: AgentSummary) => Promise<string>;
 
 /** Runs an action for several agents, and keeps the outcome for each. */
 function useEachAgent() {
-  const [state, setState] = useState<{ what: string; outcomes: ReadonlyMap<string, Outcome | null> } | null>(null);
+  const [state, setState] = useState<Doing | null>(null);
   const run = async (what: string, agents: readonly AgentSummary[], job: AgentJob) => {
     const outcomes = new Map<string, Outcome | null>(agents.map(({ id }) => [id, null]));
-    const publish = () => setState({ what, outcomes: new Map(outcomes) });
+    const publish = () => setState({ what, agents, job, outcomes: new Map(outcomes) });
     publish();
     await forEachLimited(agents, async (agent) => {
       outcomes.set(
@@ -128,33 +172,78 @@ function useEachAgent() {
     });
   };
   const isBusy = state !== null && [...state.outcomes.values()].includes(null);
-  return { state, isBusy, run: (...of: Parameters<typeof run>) => void run(...of) };
+  const retry = () => {
+    if (state === null) return;
+    const failed = state.agents.filter(({ id }) => state.outcomes.get(id)?.hasFailed === true);
+    void run(state.what, failed, state.job);
+  };
+  return { state, isBusy, retry, run: (...of: Parameters<typeof run>) => void run(...of) };
+}
+
+interface Doing {
+  what: string;
+  agents: readonly AgentSummary[];
+  job: AgentJob;
+  /** Null for agents whose turn has not come. */
+  outcomes: ReadonlyMap<string, Outcome | null>;
 }
 
 const PAGE = 100;
+const IN_TURN: readonly SessionState[] = ['needs-input', 'working'];
+
+const inTurnCount = ({ sessionStates }: AgentSummary) => IN_TURN.reduce((sum, state) => sum + sessionStates[state], 0);
+const openCount = ({ sessionCount, sessionStates }: AgentSummary) => sessionCount - sessionStates.exited;
+
+function sumOf(agents: readonly AgentSummary[], countOf: (agent: AgentSummary) => number): number {
+  return agents.reduce((sum, agent) => sum + countOf(agent), 0);
+}
 
 /** Interrupts every open turn of the agent. */
-const interruptAll: AgentJob = async ({ id }) => {
-  const open: SessionSummary[] = [];
-  for await (const { sessions } of pagesOf<SessionList>('/sessions', [
-    ['agent', id],
-    ['state', 'working'],
-  ])) {
-    open.push(...sessions.filter(({ openTurnId }) => openTurnId !== null));
-  }
+const interruptAll: AgentJob = async (agent) => {
+  const open = (await sessionsOf(agent, IN_TURN)).filter(({ openTurnId }) => openTurnId !== null);
   if (open.length === 0) return 'no open turns';
+  const [sent, also] = await postEach(open, 'interrupt', ({ openTurnId }) => ({ turnId: openTurnId }));
+  return `interrupting ${plural(sent, 'turn')}${also}`;
+};
+
+/** Ends the agent's sessions, with the processes of agent and runner. */
+const endAll: AgentJob = async (agent) => {
+  const states = SESSION_STATES.filter((state) => state !== 'exited');
+  const open = await sessionsOf(agent, states);
+  if (open.length === 0) return 'no open sessions';
+  const [sent, also] = await postEach(open, 'end', () => ({}));
+  return `ending ${plural(sent, 'session')}${also}`;
+};
+
+async function sessionsOf({ id }: AgentSummary, states: readonly SessionState[]): Promise<SessionSummary[]> {
+  const found: SessionSummary[] = [];
+  const filter = [['agent', id], ...states.map((state) => ['state', state])];
+  for await (const { sessions } of pagesOf<SessionList>('/sessions', filter)) found.push(...sessions);
+  return found;
+}
+
+/**
+ * Sends a command to each session.
+ *
+ * @returns the number of accepted commands, and the refusals in words
+ * @throws the first refusal, if all are refused
+ */
+async function postEach(
+  sessions: readonly SessionSummary[],
+  command: 'interrupt' | 'end',
+  bodyOf: (session: SessionSummary) => object,
+): Promise<[sent: number, also: string]> {
   const refused: string[] = [];
-  for (const session of open) {
-    const path = `/sessions/${encodeURIComponent(session.id)}/interrupt`;
+  for (const session of sessions) {
+    const path = `/sessions/${encodeURIComponent(session.id)}/${command}`;
     await new IdempotentPost()
-      .post<CommandResponse>(path, { turnId: session.openTurnId })
+      .post<CommandResponse>(path, bodyOf(session))
       .catch((error: Error) => refused.push(error.message));
   }
-  const interrupted = open.length - refused.length;
-  if (interrupted === 0) throw new Error(refused[0]);
-  const also = refused.length === 0 ? '' : `; ${refused.length} refused: ${refused[0]}`;
-  return `interrupting ${plural(interrupted, 'turn')}${also}`;
-};
+  const sent = sessions.length - refused.length;
+  if (sent === 0) throw new Error(refused[0]);
+  return [sent, refused.length === 0 ? '' : `; ${refused.length} refused: ${refused[0]}`];
+}
 
 /** Marks the agent's inbox items as seen, except those that wait for an answer. */
 export const markSeen: AgentJob = async ({ id }) => {

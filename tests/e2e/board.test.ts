@@ -22,13 +22,12 @@ test('the agents page charts fleet activity, and lists the agents that the addre
   await expect.poll(names).toEqual(['board-idle', 'board-busy']);
   await page.getByRole('columnheader', { name: 'Agent' }).getByRole('button').click();
   await expect.poll(names).toEqual(['board-busy', 'board-idle']);
-  expect(new URL(page.url()).search).toBe('?q=board-');
+  expect(new URL(page.url()).search).toBe('?q=board-&sort=name');
   await page.goBack();
   await expect.poll(names).toEqual(['board-idle', 'board-busy']);
 
   const chart = page.getByRole('region', { name: 'Events per minute' });
   await chart.getByText(/^[\d,]+ events in the last hour · peak [\d,]+\/min · [\d,]+ this minute$/).waitFor();
-  expect(await chart.locator('canvas').count()).toBe(1);
   await chart.getByText('Figures').click();
   expect(await chart.getByRole('row').count()).toBe(61);
   await page

@@ -83,7 +83,7 @@ test('session rows keep their places while keys walk through them, until the cha
   await page.close();
 });
 
-test('agent rows are ordered by name, and keep their places under the pointer', async () => {
+test('idle agents are ordered by name, and keep their places under the pointer', async () => {
   const write = (name: string, session: string) =>
     new EventWriter(site.server, name).write(session, userTurn('r1', 'Hello', 'Hello.'));
   const active = new EventWriter(site.server, 'rows-kept-heard');

@@ -1,22 +1,76 @@
-import { noSessions } from '@interlude/protocol/session-states';
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import { type AgentState, noListed, noSessions } from '@interlude/protocol/session-states';
 import { expect, it } from 'vitest';
-import { stateCounts, urgentState } from '@/components/agents/board-agent';
-import { BoardSorter } from '@/components/agents/board-columns';
-import { isOnBoard, UNFILTERED_BOARD } from '@/components/agents/board-filter';
+import { isDisconnected, sessionsInWords } from '@/components/agents/board-agent';
+import { BoardSorter, exceptionsOf, gridOf, usualColumns } from '@/components/agents/board-columns';
+import { columnsFrom, isOnBoard, UNFILTERED_BOARD } from '@/components/agents/board-filter';
 import { anAgent } from './rows';
 
-const killed = anAgent({ id: 'killed', sessionStates: { ...noSessions(), exited: 2 }, brokenOffCount: 1 });
-const ended = anAgent({ id: 'ended', sessionStates: { ...noSessions(), exited: 1 } });
-const works = anAgent({ id: 'works', sessionStates: { ...noSessions(), working: 1 } });
+const inState = (state: AgentState, since: number, id: string = state, fields: Partial<AgentSummary> = {}) =>
+  anAgent({ id, listedStates: { ...noListed(), [state]: 1 }, sessionCount: 1, stateSince: since, ...fields });
 
-it('counts a crashed session as failed', () => {
-  expect([killed, ended, works].map(urgentState)).toEqual(['failed', 'exited', 'working']);
-  expect(stateCounts(killed)).toEqual({ ...noSessions(), failed: 1, exited: 1 });
+it('sorts by urgency, then by the longest wait, and quiet agents by name', () => {
+  const agents = [
+    inState('exited', 1),
+    inState('idle', 9, 'idle-b'),
+    inState('idle', 10, 'idle-a'),
+    inState('seen', 1),
+    inState('waiting-on-background', 1),
+    inState('working', 1),
+    inState('lost', 1),
+    inState('failed', 1),
+    inState('needs-input', 5, 'asks-later'),
+    inState('needs-input', 4, 'asks-first'),
+    anAgent({ id: 'empty' }),
+  ];
+  const sorted = new BoardSorter().sort(agents, UNFILTERED_BOARD);
+  expect(sorted).toEqual([
+    ...['asks-first', 'asks-later', 'failed', 'lost', 'working', 'waiting-on-background'],
+    ...['idle-a', 'idle-b', 'seen', 'exited', 'empty'],
+  ]);
 });
 
-it('sorts and filters by that state', () => {
-  const byState = new BoardSorter().sort([ended, works, killed], { sort: 'state', isReversed: false });
-  expect(byState).toEqual(['killed', 'works', 'ended']);
-  const failed = { ...UNFILTERED_BOARD, states: ['failed' as const] };
-  expect([ended, works, killed].filter((agent) => isOnBoard(agent, failed))).toEqual([killed]);
+it('lists an agent only under the state that its row shows', () => {
+  const listedStates = { ...noListed(), failed: 1, working: 2, idle: 5 };
+  const mixed = anAgent({ listedStates, sessionCount: 8 });
+  const isIn = (state: AgentState) => isOnBoard(mixed, { ...UNFILTERED_BOARD, states: [state] });
+  expect([isIn('failed'), isIn('working')]).toEqual([true, false]);
+  expect(sessionsInWords(mixed)).toEqual(['1 of 8 sessions', '2 working', '5 idle']);
+});
+
+it('says how many sessions are in the state only if there are several', () => {
+  const idle = (count: number) => anAgent({ sessionStates: { ...noSessions(), idle: count } });
+  expect([0, 1, 3].map((count) => sessionsInWords(idle(count)))).toEqual([[], [], ['all 3 sessions']]);
+});
+
+it('names exceptions below the name unless a column shows them', () => {
+  const agent = anAgent({ owedCount: 3, overdueCount: 1, lostCount: 2, quarantinedCount: 3, parkedCount: 1 });
+  expect(exceptionsOf(agent, [])).toBe('1 reply overdue · 2 records lost · 2 rejected · 1 unassigned');
+  expect(exceptionsOf(agent, ['owed', 'ledger'])).toBe('');
+  expect(exceptionsOf(anAgent({ owedCount: 3 }), [])).toBe('');
+});
+
+it('shows a missing runner only while sessions are open', () => {
+  const away = { connection: 'away', connectedSince: 5 } as const;
+  const agents = [
+    inState('idle', 1, 'a', away),
+    inState('exited', 1, 'b', away),
+    inState('idle', 1, 'c', { ...away, connectedSince: null }),
+    inState('idle', 1, 'd', { ...away, retiredAt: 5 }),
+    inState('idle', 1, 'e', { ...away, connection: 'connected' }),
+  ];
+  expect(agents.map(isDisconnected)).toEqual([true, false, false, false, false]);
+});
+
+it('leaves out a column that has the same value in every row', () => {
+  const on = (host: string) => anAgent({ id: host, kind: 'claude', status: { host } });
+  expect(usualColumns([on('a'), on('b')])).toEqual(['state', 'host', 'sessions', 'tasks', 'seen']);
+  expect(usualColumns([on('a')])).toEqual(['state', 'provider', 'host', 'sessions', 'tasks', 'seen']);
+});
+
+it('reads chosen columns in display order, and gives text columns the width of their contents', () => {
+  const columns = columnsFrom('seen.nonsense.host.name.state');
+  expect(columns).toEqual(['state', 'host', 'seen']);
+  const long = anAgent({ status: { host: 'a-host-with-a-long-name' } });
+  expect(gridOf(['name', 'host', 'seen'], [long])).toBe('20px minmax(0,9fr) minmax(0,23fr) 66px');
 });

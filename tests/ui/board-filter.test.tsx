@@ -57,16 +57,16 @@ async function open(search = '') {
       </NowProvider>
     </NextPage>,
   );
-  await screen.findByText(new RegExp(`${all.length.toLocaleString('en')} agents, by`));
+  await screen.findByText(new RegExp(`${all.length.toLocaleString('en')} agents$`));
 }
 const names = () => screen.getAllByRole('rowheader').map((one) => within(one).getByRole('link').textContent);
 const header = (name: string) => screen.getByRole('columnheader', { name: new RegExp(`^${name}`) });
 const working = () => screen.getByRole<HTMLInputElement>('checkbox', { name: /^Working/ });
 
-it('loads all agents and sorts names in natural order', async () => {
+it('loads all agents and sorts names in natural order, after urgent agents', async () => {
   await open();
-  expect(screen.getByText('24 agents, by name')).toBeDefined();
-  expect([names()[0], names()[2], names()[10]]).toEqual(['runner-0', 'runner-2', 'runner-10']);
+  expect(screen.getByText('24 agents')).toBeDefined();
+  expect([names()[0], names()[1], names()[11]]).toEqual(['runner-7', 'runner-0', 'runner-11']);
 });
 
 it('sorts by a column on a press, reverses on the next, and updates the address', async () => {
@@ -75,35 +75,36 @@ it('sorts by a column on a press, reverses on the next, and updates the address'
   await waitFor(() => expect(names().slice(0, 2)).toEqual(['runner-7', 'runner-0']));
   expect([header('Sessions').getAttribute('aria-sort'), location.search]).toEqual(['descending', '?sort=sessions']);
   fireEvent.click(within(header('Sessions')).getByRole('button'));
-  await waitFor(() => expect(names()[0]).toBe('runner-0'));
+  await waitFor(() => expect(names().at(-1)).toBe('runner-7'));
   expect([header('Sessions').getAttribute('aria-sort'), location.search]).toEqual(['ascending', '?sort=-sessions']);
 });
 
 it('filters by state, host and provider, and Back undoes one at a time', async () => {
   await open();
   fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'build-1' } });
-  expect(await screen.findByText('8 of 24 agents, by name')).toBeDefined();
+  expect(await screen.findByText('8 of 24 agents')).toBeDefined();
   fireEvent.click(working());
-  expect(await screen.findByText('1 of 24 agents, by name')).toBeDefined();
+  expect(await screen.findByText('1 of 24 agents')).toBeDefined();
   expect([names(), location.search]).toEqual([['runner-7'], '?state=working&host=build-1']);
+  expect(screen.getByRole('checkbox', { name: 'Idle 7' })).toBeDefined();
 
   // Back changes the address and fires popstate.
   history.replaceState(null, '', '/agents?host=build-1');
   fireEvent.popState(window);
-  expect(await screen.findByText('8 of 24 agents, by name')).toBeDefined();
+  expect(await screen.findByText('8 of 24 agents')).toBeDefined();
   expect(working().checked).toBe(false);
 });
 
 it('shows the view in the address', async () => {
   await open('?state=working&host=build-1&sort=sessions');
-  expect(screen.getByText('1 of 24 agents, by sessions')).toBeDefined();
+  expect(screen.getByText('1 of 24 agents')).toBeDefined();
   expect([names(), working().checked]).toEqual([['runner-7'], true]);
 });
 
 it('shows how many sessions are in the most urgent state', async () => {
   all = [anAgent({ id: 'crowd', sessionStates: { ...noSessions(), failed: 1, idle: 230 } }), anAgent({ id: 'loner' })];
   await open();
-  expect(screen.getByText('1 of 231')).toBeDefined();
+  expect(screen.getByText('1 of 231 sessions')).toBeDefined();
 });
 
 it('finds agents by name, and clears a search without matches', async () => {

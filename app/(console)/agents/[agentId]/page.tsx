@@ -20,7 +20,7 @@ export default async function AgentDetailPage({ params }: Props) {
   const detail = await readInTurn((scope) => readAgent(scope, agentId));
   if (detail === null) notFound();
   return (
-    <PageFrame title={agentId} back={{ href: '/agents', label: 'Agents' }}>
+    <PageFrame title={agentId} back={{ href: '/agents', label: 'Agents' }} wide>
       <AgentPage key={agentId} initial={detail} />
     </PageFrame>
   );

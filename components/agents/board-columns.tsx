@@ -1,0 +1,284 @@
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-states';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
+import type { ReactNode } from 'react';
+import { GROUP_WORD, glyphOf } from '@/components/sessions/session-labels';
+import { Ago, useClock } from '@/components/ui/clock';
+import { formatAgo, plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import { Name } from '@/components/ui/name';
+import { hostOf, missingInWords, missingOf, providerOf, sessionsInWords } from './board-agent';
+
+/** Keys of the columns, in display order. Stored, and part of links. */
+export const SORTS = [
+  'name',
+  'state',
+  'provider',
+  'host',
+  'sessions',
+  'tasks',
+  'owed',
+  'level',
+  'ledger',
+  'seen',
+] as const;
+export type Sort = (typeof SORTS)[number];
+
+interface Column {
+  word: string;
+  /** The most urgent, largest or newest first. */
+  compare: (a: AgentSummary, b: AgentSummary) => number;
+  /** Sorts in descending order by default. */
+  isDescending?: true;
+  /** Right-aligned and as wide as its head. */
+  isCount?: true;
+  /** Characters of the content, for the width of the column. */
+  lengthOf?: (agent: AgentSummary) => number;
+  cell: (agent: AgentSummary) => ReactNode;
+}
+
+/** The columns of the board: head, rows, sort menu and chooser all read them from here. */
+export const COLUMNS: Record<Sort, Column> = {
+  name: {
+    word: 'Agent',
+    compare: (a, b) => byName(a.id, b.id),
+    lengthOf: ({ id }) => id.length + 2,
+    cell: ({ id }) => <Name text={id} />,
+  },
+  state: {
+    word: 'State',
+    compare: (a, b) => rankOf(a) - rankOf(b) || waitingSince(a) - waitingSince(b),
+    lengthOf: () => STATE_LENGTH,
+    cell: (agent) => <AgentStateCell agent={agent} />,
+  },
+  provider: {
+    word: 'Provider',
+    compare: (a, b) => byText(providerText(a), providerText(b)),
+    lengthOf: (agent) => (providerOf(agent).name ?? '').length,
+    cell: (agent) => <Provider agent={agent} />,
+  },
+  host: {
+    word: 'Host',
+    compare: (a, b) => byText(hostOf(a), hostOf(b)),
+    lengthOf: (agent) => (hostOf(agent) ?? '').length,
+    cell: (agent) => <Known text={hostOf(agent)} />,
+  },
+  sessions: {
+    word: 'Sessions',
+    compare: (a, b) => b.sessionCount - a.sessionCount,
+    isDescending: true,
+    isCount: true,
+    cell: ({ sessionCount }) => <Count of={sessionCount} />,
+  },
+  tasks: {
+    word: 'Tasks',
+    compare: (a, b) => b.runningTaskCount - a.runningTaskCount,
+    isDescending: true,
+    isCount: true,
+    cell: ({ runningTaskCount }) => <Count of={runningTaskCount} />,
+  },
+  owed: {
+    word: 'Pending replies',
+    compare: (a, b) => b.overdueCount - a.overdueCount || b.owedCount - a.owedCount,
+    isDescending: true,
+    isCount: true,
+    cell: ({ owedCount, overdueCount }) => (
+      <>
+        <Count of={owedCount} />
+        {overdueCount > 0 && <span className="block text-2xs text-waiting">{overdueCount} overdue</span>}
+      </>
+    ),
+  },
+  level: {
+    word: 'Log level',
+    compare: (a, b) => levelRank(a) - levelRank(b),
+    lengthOf: () => 0,
+    cell: ({ logLevel }) => <Known text={logLevel.level} />,
+  },
+  ledger: {
+    word: 'Missing records',
+    compare: (a, b) => missingOf(b) - missingOf(a),
+    isDescending: true,
+    lengthOf: (agent) => missingInWords(agent).length,
+    cell: (agent) => <span className="text-waiting">{missingInWords(agent)}</span>,
+  },
+  seen: {
+    word: 'Last seen',
+    compare: (a, b) => b.lastSeenAt - a.lastSeenAt,
+    isDescending: true,
+    isCount: true,
+    cell: ({ lastSeenAt }) => <Ago at={lastSeenAt} className="text-2xs text-ink-3" />,
+  },
+};
+
+/** Columns that show exceptions only. Unless chosen, the row names an exception below the agent's name. */
+const OF_EXCEPTIONS: ReadonlySet<Sort> = new Set(['owed', 'level', 'ledger']);
+
+/** Columns shown before anyone chooses: one with the same value in every row is left out. */
+export function usualColumns(agents: readonly AgentSummary[]): Sort[] {
+  const values = { provider: agents.map(providerText), host: agents.map(hostOf) };
+  const isSame = (all: (string | null)[]) => all.length > 1 && all.every((one) => one === all[0]);
+  return SORTS.filter((sort) => {
+    if (sort === 'provider' || sort === 'host') return !isSame(values[sort]);
+    return sort !== 'name' && !OF_EXCEPTIONS.has(sort);
+  });
+}
+
+/** What is unusual about an agent, apart from its state and connection, unless a column shows it. */
+export function exceptionsOf(agent: AgentSummary, columns: readonly Sort[]): string {
+  const { overdueCount } = agent;
+  const overdue =
+    overdueCount > 0 && !columns.includes('owed') && `${plural(overdueCount, 'reply', 'replies')} overdue`;
+  const missing = !columns.includes('ledger') && missingInWords(agent);
+  return [overdue, missing].filter(Boolean).join(' · ');
+}
+
+/** Average width of a letter in a column's head. In `ch`, head and rows would differ, because their fonts do. */
+const PX_PER_CHARACTER = 6;
+/** Longest width of a text column. Longer texts wrap. */
+const MAX_CHARACTERS = 42;
+
+/** Value of `grid-template-columns`. Text columns share the width in proportion to their contents. */
+export function gridOf(columns: readonly Sort[], agents: readonly AgentSummary[]): string {
+  const tracks = columns.map((sort) => {
+    const { word, isCount, lengthOf } = COLUMNS[sort];
+    if (isCount === true || lengthOf === undefined) return `${(word.length + 2) * PX_PER_CHARACTER}px`;
+    let length = word.length + 2;
+    for (const agent of agents) length = Math.max(length, lengthOf(agent));
+    return `minmax(0,${Math.round(Math.min(length, MAX_CHARACTERS))}fr)`;
+  });
+  return `20px ${tracks.join(' ')}`;
+}
+
+export function isDescending(sort: Sort, isReversed: boolean): boolean {
+  return (COLUMNS[sort].isDescending ?? false) !== isReversed;
+}
+
+/**
+ * Sorts agents repeatedly. Ties are ordered by name. Comparing names is slow and few agents move at a time, so each sort
+ * starts from the previous order.
+ */
+export class BoardSorter {
+  #before: readonly AgentSummary['id'][] = [];
+
+  sort(agents: readonly AgentSummary[], { sort, isReversed }: { sort: Sort; isReversed: boolean }): string[] {
+    const byId = new Map(agents.map((agent) => [agent.id, agent]));
+    const nearly = this.#before.flatMap((id) => byId.get(id) ?? []);
+    for (const { id } of nearly) byId.delete(id);
+    nearly.push(...byId.values());
+    const sign = isReversed ? -1 : 1;
+    const { compare } = COLUMNS[sort];
+    nearly.sort((a, b) => sign * compare(a, b) || byName(a.id, b.id));
+    this.#before = nearly.map(({ id }) => id);
+    return [...this.#before];
+  }
+}
+
+const RANK = new Map<AgentState | null, number>(AGENT_STATES.map((state, index) => [state, index]));
+
+function rankOf({ state }: AgentSummary): number {
+  return RANK.get(state) ?? AGENT_STATES.length;
+}
+
+const IS_TIMED: ReadonlySet<AgentState | null> = new Set([
+  'needs-input',
+  'failed',
+  'lost',
+  'working',
+  'waiting-on-background',
+]);
+
+/** When the agent's state began, for states that somebody waits for; else 0, so that names decide. */
+function waitingSince({ state, stateSince }: AgentSummary): number {
+  return IS_TIMED.has(state) ? (stateSince ?? 0) : 0;
+}
+
+function levelRank({ logLevel: { level } }: AgentSummary): number {
+  return level === null ? LOG_LEVELS.length : LOG_LEVELS.indexOf(level);
+}
+
+function providerText(agent: AgentSummary): string | null {
+  const { name, version } = providerOf(agent);
+  return name === null ? null : `${name} ${version ?? ''}`;
+}
+
+/** Nulls last. */
+function byText(a: string | null, b: string | null): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return byName(a, b);
+}
+
+const collator = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+
+/** Natural order: `runner-2` before `Runner-10`. Names that differ only in case have a fixed order. */
+export function byName(a: string, b: string): number {
+  return collator.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
+}
+
+/** `1 of 8 sessions · 2 working · 5 idle` */
+const STATE_LENGTH = 34;
+
+/** The agent's state and since when, then its sessions by state. Small cards have room for the first number only. */
+export function AgentStateCell({ agent }: { agent: AgentSummary }) {
+  const { state, stateSince } = agent;
+  if (state === null) return <span className="text-ink-3">No sessions</span>;
+  const [sessions = '', ...others] = sessionsInWords(agent);
+  return (
+    <span className="flex flex-wrap items-baseline gap-x-1.5 @4xl:block">
+      <span className="flex items-baseline gap-1.5">
+        <Glyph name={glyphOf(state)} className="relative top-[1.5px]" />
+        {GROUP_WORD[state]}
+        {IS_TIMED.has(state) && stateSince !== null && <StateAge since={stateSince} />}
+      </span>
+      {sessions !== '' && (
+        <span className="tabular text-2xs text-ink-3 @4xl:block @4xl:pl-[18px]">
+          {sessions}
+          {others.map((words) => (
+            <span key={words} className="@max-md:hidden">
+              {' · '}
+              {words}
+            </span>
+          ))}
+        </span>
+      )}
+    </span>
+  );
+}
+
+function StateAge({ since }: { since: number }) {
+  const age = useClock((now) => formatAgo(now - since));
+  return (
+    <span className="tabular text-2xs text-ink-3">
+      {age === 'now' ? 'just' : 'for'} {age}
+    </span>
+  );
+}
+
+function Provider({ agent }: { agent: AgentSummary }) {
+  const { name, version } = providerOf(agent);
+  return (
+    <>
+      <Known text={name} />
+      {version !== null && (
+        <span className="block truncate text-2xs text-ink-3">
+          <Name text={version} />
+        </span>
+      )}
+    </>
+  );
+}
+
+function Known({ text }: { text: string | null }) {
+  if (text !== null) return <Name text={text} />;
+  return (
+    <span className="text-ink-3">
+      <span aria-hidden="true">–</span>
+      <span className="sr-only">unknown</span>
+    </span>
+  );
+}
+
+/** A count, dimmed if it is zero. */
+function Count({ of }: { of: number }) {
+  return <span className={of === 0 ? 'text-ink-3' : undefined}>{of.toLocaleString('en')}</span>;
+}

@@ -1,0 +1,68 @@
+// @vitest-environment happy-dom
+import { noSessions } from '@interlude/protocol/session-states';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { MayActProvider } from '@/components/access/may-act';
+import { SelectionBar } from '@/components/agents/selection-bar';
+import { NowProvider } from '@/components/ui/clock';
+import { layOut, settle } from './laid-out';
+import { anAgent, aSession } from './rows';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  layOut();
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+it('ends the open sessions of all selected agents after one confirmation, and shows progress and failures', async () => {
+  const agents = ['calm', 'stuck'].map((id) =>
+    anAgent({ id, sessionCount: 3, sessionStates: { ...noSessions(), idle: 2, exited: 1 } }),
+  );
+  const sent: string[] = [];
+  let answer = () => {};
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const { pathname, searchParams } = new URL(url, 'http://interlude.test');
+    if (init?.method !== 'POST') {
+      const agentId = searchParams.get('agent') ?? '';
+      expect(searchParams.getAll('state')).not.toContain('exited');
+      const sessions = ['1', '2'].map((of) => aSession({ id: `${agentId}-${of}`, agentId }));
+      return Response.json({ sessions, next: null });
+    }
+    sent.push(pathname);
+    if (!pathname.includes('stuck')) return Response.json({});
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return Response.json({ error: { code: 'conflict', message: 'No runner.' } }, { status: 409 });
+  });
+  render(
+    <NowProvider renderedAt={Date.now()}>
+      <QueryClientProvider client={new QueryClient()}>
+        <MayActProvider may why={null} answersHere>
+          <SelectionBar agents={agents} total={2} onAll={vi.fn()} onNone={vi.fn()} />
+        </MayActProvider>
+      </QueryClientProvider>
+    </NowProvider>,
+  );
+  expect(screen.getByText('Interrupt turns: none open')).toBeDefined();
+  await act(settle);
+  fireEvent.click(screen.getByRole('button', { name: 'End sessions' }));
+  await act(settle);
+  expect(sent).toEqual([]);
+  fireEvent.click(screen.getByRole('button', { name: 'Press again to end 4 sessions' }));
+  await vi.waitFor(() => screen.getByText('End sessions: 1 of 2 agents done'));
+  for (let refusals = 0; refusals < 2; refusals += 1) {
+    await vi.waitFor(() => expect(sent.filter((path) => path.includes('stuck'))).toHaveLength(refusals + 1));
+    await act(async () => answer());
+  }
+  await vi.waitFor(() => screen.getByText(', 1 failed'));
+  const results = screen.getAllByRole('listitem').map(({ textContent }) => textContent);
+  expect(results).toEqual(['stuckNo runner.', 'calmending 2 sessions']);
+  expect(screen.getByRole('button', { name: 'Retry failed' })).toBeDefined();
+});
