@@ -126,8 +126,6 @@ function Chart(props: { title: string; summary?: string; none?: string; children
   );
 }
 
-  const format = useTimeFormat() ?? timeFormat();
-  const times = events.map((_, index) => format.time(since + index * MINUTE_MS));
 function stepName({ fromMs, toMs }: DurationStep): string {
   if (toMs === null) return `over ${short(fromMs)}`;
   if (fromMs === 0) return `under ${short(toMs)}`;
