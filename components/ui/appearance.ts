@@ -45,15 +45,6 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
   return [useSyncExternalStore(subscribe, storedTheme, () => 'system'), setTheme];
 }
 
-/** True while the page is dark, for what CSS can't colour. */
-export function useIsDark(): boolean {
-  return useSyncExternalStore(
-    subscribe,
-    () => document.documentElement.classList.contains('dark'),
-    () => false,
-  );
-}
-
 function storedDensity(): Density {
   return readStored(DENSITY_KEY) === 'compact' ? 'compact' : 'comfortable';
 }
