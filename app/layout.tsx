@@ -18,6 +18,8 @@ export const metadata: Metadata = {
 };
 
 export const viewport: Viewport = {
+  viewportFit: 'cover',
+  interactiveWidget: 'resizes-content',
   themeColor: [
     { media: '(prefers-color-scheme: light)', color: '#fdfdfd' },
     { media: '(prefers-color-scheme: dark)', color: '#111113' },

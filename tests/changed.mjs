@@ -25,11 +25,14 @@ const EVERYTHING = [
 const PARTS = [
   [
     ['layout', 'globals', 'page-nonce', 'not-found', 'global-error', 'icon'].map((name) => `app/${name}`),
-    'layout hostile keyboard widths-and-themes hover accessible-names',
+    'layout hostile keyboard navigation widths-and-themes hover accessible-names',
   ],
   [
-    ['layout', 'shell', 'top-', 'page-frame', 'error', 'read-in-turn', 'when-idle-part'].map(inConsole),
-    'layout keyboard widths-and-themes',
+    [
+      ...['layout', 'shell', 'nav', 'more-', 'sidebar-tools', 'background', 'back-link', 'page-', 'error'],
+      ...['read-in-turn', 'when-idle-part'],
+    ].map(inConsole),
+    'layout keyboard navigation widths-and-themes',
   ],
   [
     [
@@ -43,10 +46,7 @@ const PARTS = [
     ],
     'layout hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
   ],
-  [
-    [...['page.tsx', 'welcome', 'fleet-summary'].map(inConsole), 'app/provider-name'],
-    'board newcomer rows-stay keyboard',
-  ],
+  [[...['page.tsx', 'welcome'].map(inConsole), 'app/provider-name'], 'board newcomer rows-stay keyboard'],
   [
     [...['sessions/', 'session-liveness'].map(inConsole), 'components/sessions/'],
     'session-list session-state rows-stay keyboard runner-gone accessible-names failures',

@@ -1,22 +1,35 @@
 import type { ReactNode } from 'react';
+import { pageNonce } from '@/app/page-nonce';
 import { MayActProvider } from '@/components/access/may-act';
 import { PagePerson } from '@/components/access/page-person';
 import { CurrentCounts } from '@/components/live/use-counts';
+import { SIDEBAR_KEY, storageKeyOf } from '@/components/ui/storage-key';
 import { commandPlace, findLocalAgents } from '@/lib/server/access/command-place';
 import { inboxPerson, may } from '@/lib/server/access/principal';
 import { readCounts } from '@/lib/server/queries/read-counts';
 import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/server/queries/read-sessions';
+import { BottomBar, Sidebar } from './navigation';
+import { PageHeader } from './page-header';
 import { readInTurn, readPrincipal } from './read-in-turn';
 import { Shell } from './shell';
-import { TopLinks } from './top-links';
 
 /** Shown to viewers in place of the composer. */
 const MAY_READ = 'You have read access. To write, ask an admin for the operator role.';
+
+/** A script that collapses the sidebar before the first paint, if the user has chosen that. */
+function collapsesSidebar(person: string): string {
+  const key = JSON.stringify(storageKeyOf(person, SIDEBAR_KEY));
+  return `try{document.documentElement.dataset.sidebar=localStorage.getItem(${key})??''}catch{}`;
+}
+
+/** A script that scrolls the list to the open session before the first paint. */
+const SHOWS_OPEN_SESSION = `document.querySelector('#sessions [aria-current=page]')?.scrollIntoView({block:'nearest'})`;
 
 /** Reads the first sessions with every page, so they show before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
   const principal = await readPrincipal();
   const mayAct = may(principal, 'act');
+  const nonce = await pageNonce();
   const { sessions, counts } = await readInTurn(async (scope) => ({
     sessions: await readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }),
     counts: await readCounts(scope, inboxPerson(principal).id),
@@ -27,9 +40,23 @@ export default async function ConsoleLayout({ children }: { children: ReactNode 
   const found = isEmpty && mayConnect ? await findLocalAgents(place) : null;
   return (
     <PagePerson id={principal.id}>
+      <script nonce={nonce} suppressHydrationWarning>
+        {collapsesSidebar(principal.id)}
+      </script>
       <CurrentCounts initial={counts} />
       <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>
-        <Shell sessions={sessions} place={{ ...place, mayConnect, found }} links={<TopLinks />}>
+        <Shell
+          sessions={sessions}
+          place={{ ...place, mayConnect, found }}
+          header={<PageHeader title="Sessions" className="" />}
+          sidebar={<Sidebar />}
+          afterList={
+            <script nonce={nonce} suppressHydrationWarning>
+              {SHOWS_OPEN_SESSION}
+            </script>
+          }
+          bottomBar={<BottomBar />}
+        >
           {children}
         </Shell>
       </MayActProvider>

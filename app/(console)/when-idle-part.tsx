@@ -5,7 +5,7 @@ import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { whenIdle } from '@/components/ui/when-idle';
 
 /** Loads a part of the page when the browser is idle. */
-export function WhenIdlePart({ code, name }: { code: CodeOnDemand<object>; name: string }) {
+function WhenIdlePart({ code, name }: { code: CodeOnDemand<object>; name: string }) {
   const [isIdle, setIdle] = useState(false);
   useEffect(() => {
     const turn = whenIdle(() => setIdle(true));
@@ -14,9 +14,14 @@ export function WhenIdlePart({ code, name }: { code: CodeOnDemand<object>; name:
   return isIdle && <OnDemand code={code} name={name} props={{}} />;
 }
 
-const badgeCode = new CodeOnDemand<object>(async () => (await import('@/components/inbox/inbox-badge')).InboxBadge);
+const toolsCode = new CodeOnDemand<object>(async () => (await import('./sidebar-tools')).SidebarTools);
 
-/** The number of unseen inbox items. */
-export function InboxCount() {
-  return <WhenIdlePart code={badgeCode} name="The count" />;
+export function SidebarToolsWhenIdle() {
+  return <WhenIdlePart code={toolsCode} name="The tools" />;
+}
+
+const backgroundCode = new CodeOnDemand<object>(async () => (await import('./background')).Background);
+
+export function BackgroundWhenIdle() {
+  return <WhenIdlePart code={backgroundCode} name="The inbox" />;
 }

@@ -50,7 +50,7 @@ export function ComposerStatus(props: {
     );
   if (sending.reason !== null) return <Name text={sending.reason} />;
   if (session.wakeable === true) return 'Idle. A message wakes the agent.';
-  return <span className="max-sm:hidden">Enter to send, Shift+Enter for a new line.</span>;
+  return <span className="key max-sm:hidden">Enter to send, Shift+Enter for a new line.</span>;
 }
 
 /** Replaces the composer of a session whose agent can't receive messages. */

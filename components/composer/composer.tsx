@@ -9,7 +9,7 @@ import { useRefusal } from '@/components/live/refusals';
 import { Icon } from '@/components/ui/icon';
 import { Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { isPress, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { isPress, useShortcuts, useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
 import { ComposerStatus } from './composer-status';
 import type { OutgoingMessage } from './draft-store';
@@ -63,6 +63,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
   const interrupt = useInterrupt(session.openTurnId);
   const noInterrupt = useRefusal('interrupt');
   const statusId = useId();
+  const withKey = useTitleWithKey('message.send');
   useGrowing(field, draft.text);
   useShortcuts({
     'message.write': () => field.current?.focus(),
@@ -147,7 +148,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
             placeholder={ended === null ? 'Message' : undefined}
             onChange={(event) => change({ text: event.target.value })}
             onKeyDown={onKeyDown}
-            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-[3px] text-md outline-none [overflow-wrap:anywhere] placeholder:text-ink-3 disabled:cursor-not-allowed"
+            className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent pointer-coarse:py-[11px] py-[3px] text-md outline-none [overflow-wrap:anywhere] placeholder:text-ink-3 disabled:cursor-not-allowed"
           />
           {interrupt !== null && (
             <InterruptButton
@@ -161,7 +162,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
           <button
             type="submit"
             aria-label="Send"
-            title="Send (Enter)"
+            title={withKey('Send')}
             disabled={(draft.text.trim() === '' && uploads.length === 0) || ended !== null}
             className="grid size-7 shrink-0 place-items-center rounded-full bg-ink text-ground hover:bg-ink-2 disabled:cursor-default disabled:bg-raised disabled:text-ink-3"
           >

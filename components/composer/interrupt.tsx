@@ -9,6 +9,7 @@ import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { useLiveness } from '@/components/ui/liveness';
 import { SETTLE_MS, useSettled } from '@/components/ui/misclick-guard';
+import { useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
 
 export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
 
@@ -60,6 +61,7 @@ export function InterruptButton(props: {
 }) {
   const { turnId, isRequested, describedBy, effect, onPress } = props;
   const button = useRef<HTMLButtonElement>(null);
+  const withKey = useTitleWithKey('turn.interrupt');
   const { settled, isIntended } = useSettled(button, turnId);
   const { isAway } = useLiveness();
   return (
@@ -69,7 +71,7 @@ export function InterruptButton(props: {
       onClick={() => isIntended() && onPress()}
       disabled={isRequested}
       aria-disabled={isRequested || !settled}
-      title={`${effect} (Ctrl+.)`}
+      title={withKey(effect)}
       aria-keyshortcuts="Control+. Meta+."
       aria-describedby={describedBy}
       className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs transition-colors duration-300 hover:bg-raised hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:hover:bg-transparent"

@@ -44,7 +44,7 @@ export function AttachButton(props: { accepts: readonly AttachmentKind[]; onAtta
         aria-disabled={!isOffered}
         title={isOffered ? WORDS[accepts.join()] : NONE_ACCEPTED}
         onClick={() => isOffered && input.current?.click()}
-        className="hit -ml-1.5 grid size-7 shrink-0 place-items-center rounded text-ink-3 hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:opacity-50"
+        className="-ml-1.5 grid size-7 shrink-0 place-items-center rounded text-ink-3 hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:opacity-50"
       >
         <Icon of={Paperclip} size={15} strokeWidth={1.75} />
       </button>

@@ -14,8 +14,8 @@ import { useInbox } from './inbox-items';
 const NOTHING: readonly InboxItem[] = [];
 
 /**
- * The number of sessions and agents that need the reader, beside the inbox link, in the page title and on its icon. "r"
- * goes to the next request from any page.
+ * Marks the tab's title and icon with the number of sessions and agents that need the reader. "r" goes to the next
+ * request from any page.
  */
 export function InboxBadge() {
   const { list } = useInbox();
@@ -24,21 +24,7 @@ export function InboxBadge() {
   const text = count.toLocaleString('en');
   useEffect(() => (count === 0 ? undefined : markTab(text)), [count, text]);
   useNextRequest(rows);
-  const notices = <DesktopNotices />;
-  if (count === 0) return notices;
-  return (
-    <>
-      {notices}
-      <span
-        aria-hidden="true"
-        // in reserved space, so nothing moves
-        className="tabular absolute right-[17px] rounded-full bg-waiting px-1 font-medium text-[10px] text-ground leading-[14px]"
-      >
-        {text}
-      </span>
-      <span className="sr-only">new: {text}</span>
-    </>
-  );
+  return <DesktopNotices />;
 }
 
 function useNextRequest(rows: readonly InboxItem[]): void {

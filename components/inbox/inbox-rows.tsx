@@ -195,7 +195,7 @@ const ROW_KEYS = {
 /** A list of the keys for the focused row. */
 function KeysOfRows() {
   return (
-    <span className="hidden flex-wrap gap-x-3 text-ink-3 group-has-[[data-inbox-row]:focus-visible]/inbox:flex">
+    <span className="key hidden flex-wrap gap-x-3 text-ink-3 group-has-[[data-inbox-row]:focus-visible]/inbox:flex">
       {Object.entries(ROW_KEYS).map(([id, what]) => (
         <KeyOfRows key={id} id={id as keyof typeof ROW_KEYS} what={what} />
       ))}

@@ -14,6 +14,7 @@ import { formatBinaryBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
 import { LazyPopover } from '@/components/ui/lazy-popover';
 import { Name } from '@/components/ui/name';
+import { useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
 import { nameText } from '@/components/ui/verbatim';
 import { LEVEL_COLOUR, plainLine } from './log-format';
 import { type LogQuery, paramsFromQuery } from './log-query';
@@ -135,6 +136,7 @@ const DIRECTIONS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown:
 export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: LogLevel | null) => void }) {
   const { level, onLevel } = props;
   const lowest = LOG_LEVELS[0];
+  const withKey = useTitleWithKey('log.level');
   const current = level ?? lowest;
   const choose = (value: LogLevel) => onLevel(value === lowest ? null : value);
   const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
@@ -157,7 +159,7 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
           aria-checked={one === current}
           tabIndex={one === current ? 0 : -1}
           onClick={() => choose(one)}
-          title={index === 0 ? 'Every line (1)' : `${one} and above (${index + 1})`}
+          title={withKey(index === 0 ? 'Every line' : `${one} and above`, index)}
           className={clsx(
             'h-6 border-b-2 px-1.5 hover:text-ink',
             LOG_LEVELS.indexOf(current) > index ? 'text-ink-3 line-through decoration-line-strong' : LEVEL_COLOUR[one],

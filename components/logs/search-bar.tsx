@@ -6,6 +6,7 @@ import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide';
 import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
+import { useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
 import type { LogQuery } from './log-query';
 import { type LogStore, useLogStore } from './log-store';
 
@@ -140,11 +141,12 @@ function Toggle(props: { label: string; isOn: boolean; onClick: () => void; chil
 
 function Step(props: { label: string; isDisabled: boolean; onClick: () => void; children: React.ReactNode }) {
   const { label, isDisabled, onClick, children } = props;
+  const withKey = useTitleWithKey(label === 'Next hit' ? 'log.next-hit' : 'log.previous-hit');
   return (
     <button
       type="button"
       aria-label={label}
-      title={`${label} (${label === 'Next hit' ? 'n' : 'N'})`}
+      title={withKey(label)}
       disabled={isDisabled}
       onClick={onClick}
       className="hit shrink-0 text-ink-2 hover:text-ink disabled:text-line-strong"

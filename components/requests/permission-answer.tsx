@@ -153,7 +153,7 @@ function Choice(props: {
         // Visible only with the focus in the card, where the key works. Keeps its space.
         <span
           aria-hidden="true"
-          className="invisible font-mono text-2xs group-focus-within/answer:visible max-sm:hidden"
+          className="key invisible font-mono text-2xs group-focus-within/answer:visible max-sm:hidden"
         >
           {keySign}
         </span>

@@ -3,6 +3,7 @@
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { type AgentState, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { clsx } from 'clsx';
 import { X } from 'lucide';
 import { useEffect, useState } from 'react';
 import type { CountsByState } from '@/components/live/fleet-store';
@@ -12,16 +13,23 @@ import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { GROUP_WORD, glyphOf } from './session-labels';
 
-/** Filters by state, with the number of sessions in each, and by agent. */
+/** Filters by state, with the number of sessions in each, and by agent, in one line that scrolls sideways. */
 export function SessionFilter(props: {
   query: SessionQuery;
   counts: CountsByState;
+  /** Shows the words for the states even where the list is narrow. */
+  hasWords: boolean;
   onQuery: (query: SessionQuery) => void;
 }) {
-  const { query, counts, onQuery } = props;
+  const { query, counts, hasWords, onQuery } = props;
   const { states, agentId } = query;
   return (
-    <div className="mx-4 mt-2 flex flex-wrap gap-1 text-2xs">
+    <div
+      className={clsx(
+        'flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden px-4 @2xl:flex-wrap pt-2 pb-1 text-2xs [scrollbar-width:none]',
+        !hasWords && '@max-3xl:[&_.state-word]:sr-only @max-3xl:[&_label]:flex-1 @max-3xl:[&_label>span]:px-1',
+      )}
+    >
       <StateChips
         legend="Show only"
         all={SESSION_STATES}
@@ -34,7 +42,7 @@ export function SessionFilter(props: {
           type="button"
           aria-label={`Only sessions of ${quoted(agentId)}: show all agents`}
           onClick={() => onQuery({ ...query, agentId: null })}
-          className="hit flex h-6 min-w-0 items-center gap-1 rounded-full border border-ink bg-raised px-2"
+          className="hit flex h-6 max-w-full shrink-0 items-center gap-1 rounded-full border border-ink bg-raised px-2"
         >
           <span className="truncate">
             <Name text={agentId} />
@@ -66,19 +74,18 @@ export function StateChips<State extends AgentState>(props: {
       {all
         .filter((state) => counts[state] > 0 || states.includes(state))
         .map((state) => (
-          <label
-            key={state}
-            className="hit flex h-6 items-center gap-1 rounded-full border border-line px-2 text-ink-2 hover:text-ink has-checked:border-ink has-focus-visible:outline-2 has-checked:bg-raised"
-          >
+          <label key={state} title={GROUP_WORD[state]} className="group/state flex shrink-0 items-center">
             <input
               type="checkbox"
               checked={states.includes(state)}
               onChange={() => toggle(state)}
               className="sr-only"
             />
-            <Glyph name={glyphOf(state)} />
-            {GROUP_WORD[state]}
-            <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>
+            <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-2 text-ink-2 group-hover/state:text-ink group-has-checked/state:border-ink group-has-checked/state:bg-raised group-has-focus-visible/state:outline-2">
+              <Glyph name={glyphOf(state)} />
+              <span className="state-word">{GROUP_WORD[state]}</span>
+              <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>
+            </span>
           </label>
         ))}
     </fieldset>

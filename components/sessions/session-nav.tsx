@@ -5,8 +5,9 @@ import type { SessionList, SessionSummary } from '@interlude/protocol/read-model
 import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
-import { type KeyboardEvent, type RefObject, useDeferredValue, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, type RefObject, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import type { CountsByState } from '@/components/live/fleet-store';
+import { useFleet } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
 import { useStored } from '@/components/ui/browser-storage';
@@ -29,7 +30,8 @@ const QUIET_SHOWN = 5;
 const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies Group[]);
 
 /**
- * The list of sessions, grouped by urgency. The same element is the start page and the sidebar of a session; its
+ * The list of sessions, grouped by urgency. It has the open session even if its group is folded, a filter excludes it or
+ * its page of the list is not loaded. The same element is the start page and the sidebar of a session; its
  * layout follows its width.
  */
 export function SessionNav(props: {
@@ -64,6 +66,13 @@ export function SessionNav(props: {
   const { order, moved, added, release } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(deferred)}`, (id) =>
     byId.has(id),
   );
+  const current = useFleet(({ sessions }) => (currentId === null ? undefined : sessions.get(currentId)));
+  const isListed = currentId === null || order.some(({ ids }) => ids.includes(currentId));
+  useEffect(() => {
+    if (currentId === null) return;
+    const row = box.current?.querySelector(`[data-session-row="${CSS.escape(currentId)}"]`);
+    row?.scrollIntoView({ block: 'nearest' });
+  }, [currentId]);
   const counts = isFiltered ? search.found?.counts : list?.counts;
   const end = isFiltered ? search : state;
   const [lastId, setLastId] = useState(currentId);
@@ -103,10 +112,19 @@ export function SessionNav(props: {
         </div>
       )}
       {list !== undefined && list.sessions.length > 0 && (
-        <SessionFilter query={query} counts={list.counts} onQuery={setQuery} />
+        <SessionFilter query={query} counts={list.counts} hasWords={keysEverywhere} onQuery={setQuery} />
       )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
         {sessions?.every(({ arrangement }) => arrangement.archivedAt !== null) && empty}
+        {!isListed && (
+          <section aria-labelledby="sessions-open" className="pt-3">
+            <h2 id="sessions-open" className="px-4 pb-1 font-medium text-2xs text-ink-2">
+              Open session
+            </h2>
+            {/* The page's own request loads the row. */}
+            <ul className="min-h-[72px]">{current !== undefined && <SessionItem session={current} current />}</ul>
+          </section>
+        )}
         {order.map(({ name, ids }) => {
           const rows = ids.flatMap((id) => byId.get(id) ?? []);
           const group = groups.find(({ group }) => group === name);
@@ -191,23 +209,23 @@ function GroupSection(props: {
         )}
       </h2>
       <ul>
-        {(open ? rows : []).map((session) => (
-          // Rows out of sight skip layout: a fleet updates rows many times a second. They have the height of a row with
-          // three lines, or one.
-          <li
-            key={session.id}
-            className="[contain-intrinsic-size:auto_calc(var(--row-line)+36px+2*var(--row-y))] [content-visibility:auto] @3xl:[contain-intrinsic-size:auto_calc(var(--row-line)+1.5*var(--row-y))]"
-          >
-            <Boundary
-              of={session}
-              fallback={<p className="px-4 py-2 text-ink-3 text-xs">This session can’t be shown.</p>}
-            >
-              <SessionRow session={session} current={session.id === currentId} />
-            </Boundary>
-          </li>
+        {(open ? rows : rows.filter(({ id }) => id === currentId)).map((session) => (
+          <SessionItem key={session.id} session={session} current={session.id === currentId} />
         ))}
       </ul>
     </section>
+  );
+}
+
+function SessionItem({ session, current }: { session: SessionSummary; current: boolean }) {
+  return (
+    // Rows out of sight skip layout: a fleet updates rows many times a second. They have the height of a row with three
+    // lines, or one.
+    <li className="[contain-intrinsic-size:auto_calc(var(--row-line)+36px+2*var(--row-y))] [content-visibility:auto] @3xl:[contain-intrinsic-size:auto_calc(var(--row-line)+1.5*var(--row-y))]">
+      <Boundary of={session} fallback={<p className="px-4 py-2 text-ink-3 text-xs">This session can’t be shown.</p>}>
+        <SessionRow session={session} current={current} />
+      </Boundary>
+    </li>
   );
 }
 

@@ -34,7 +34,7 @@ export function ApiReference({ document, origin }: { document: OpenApiDocument; 
         <Command text={shell} />
         <nav aria-label="API reference" className="flex flex-wrap gap-x-4 gap-y-1 text-ink-2 text-xs">
           {[...tags.map(({ name }) => name), 'Types'].map((name) => (
-            <a key={name} href={`#${anchorOf(name)}`} className={LINK}>
+            <a key={name} href={`#${anchorOf(name)}`} className={`${LINK} pointer-coarse:py-3`}>
               {name}
             </a>
           ))}

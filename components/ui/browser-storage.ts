@@ -1,13 +1,11 @@
 'use client';
 
-import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { useCallback, useSyncExternalStore } from 'react';
+import { STORAGE_PREFIX as PREFIX, storageKeyOf } from './storage-key';
 
 let person: string | null = null;
 let hasEnded = false;
 
-/** Includes the base path, because several dashboards may share an origin. */
-const PREFIX = `interlude${BASE_PATH}:`;
 /** Holds the id of the user whose page was loaded last, in any tab. When it changes, other tabs reload. */
 const CURRENT = `${PREFIX}current`;
 /** Keys of earlier versions, which contain no user id. */
@@ -54,7 +52,7 @@ export function browserStorage(): Storage | null {
 
 /** Key of a value of this page's user. */
 export function storageKey(name: string): string {
-  return `${PREFIX}of:${encodeURIComponent(person ?? '')}:${name}`;
+  return storageKeyOf(person ?? '', name);
 }
 
 /** Sets the user of this page, announces it to other tabs, and removes what earlier versions stored. */

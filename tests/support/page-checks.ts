@@ -158,3 +158,35 @@ function iconOf(control: ElementHandle<Element>) {
     };
   });
 }
+
+/**
+ * Returns visible controls whose target is smaller than 44 px. The target includes the label of a field, and what
+ * `::before` and `::after` add. Links beside other text are exempt.
+ */
+export function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const LEAST_PX = 44;
+    const CONTROLS = 'a[href], button, summary, select, textarea, input, [role=switch], [role=radio], [role=tab]';
+    const sizeOf = (element: Element) => {
+      const { width, height } = element.getBoundingClientRect();
+      const added = ['::before', '::after']
+        .map((pseudo) => getComputedStyle(element, pseudo))
+        .filter(({ content, position }) => content !== 'none' && position === 'absolute');
+      return {
+        width: Math.max(width, ...added.map((style) => Number.parseFloat(style.width))),
+        height: Math.max(height, ...added.map((style) => Number.parseFloat(style.height))),
+      };
+    };
+    return [...document.querySelectorAll<HTMLElement>(CONTROLS)].flatMap((control) => {
+      if (!control.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return [];
+      if (control.closest('.sr-only') === control && control.closest('label') === null) return [];
+      const text = control.textContent?.trim();
+      if (control.matches('a') && text !== control.parentElement?.textContent?.trim() && !control.closest('nav')) {
+        return [];
+      }
+      const { width, height } = sizeOf(control.closest('label') ?? control);
+      if (width === 0 || (width >= LEAST_PX - 0.5 && height >= LEAST_PX - 0.5)) return [];
+      return [`${control.ariaLabel ?? text ?? control.tagName}: ${Math.round(width)} × ${Math.round(height)}`];
+    });
+  });
+}

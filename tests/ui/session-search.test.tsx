@@ -2,7 +2,7 @@
 
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
-import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
@@ -60,17 +60,21 @@ function answerOf(params: URLSearchParams): SessionList {
   return { sessions: found.slice(from, from + PAGE), position: '10', next, hasMore: next !== null, counts };
 }
 
-function Page() {
-  useInitialData((fleet) => fleet.putSessions(answerOf(new URLSearchParams())));
-  return <SessionNav currentId={null} keysEverywhere empty={null} />;
+function Page({ shown }: { shown: SessionSummary | null }) {
+  useInitialData((fleet) => {
+    fleet.putSessions(answerOf(new URLSearchParams()));
+    if (shown !== null) fleet.putSession({ session: shown, position: '10' });
+  });
+  return <SessionNav currentId={shown?.id ?? null} keysEverywhere={shown === null} empty={null} />;
 }
-const open = (search = '') => {
+/** @param shown the session of the page; null on the start page */
+const open = (search = '', shown: SessionSummary | null = null) => {
   history.replaceState(null, '', `/${search}`);
   return render(
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
-          <Page />
+          <Page shown={shown} />
         </LiveProvider>
       </NowProvider>
     </NextPage>,
@@ -185,4 +189,31 @@ it('folds a group, and keeps it folded on the next visit', async () => {
   expect([idle().getAttribute('aria-expanded'), ...ids()]).toEqual(['false', 'broken']);
   fireEvent.click(idle());
   expect(ids()).toEqual(['broken', 'quiet']);
+});
+
+/** The rows of a section, by its heading. */
+const idsOf = (heading: RegExp) =>
+  within(screen.getByRole('region', { name: heading }))
+    .queryAllByRole('link')
+    .map((row) => row.dataset.sessionRow);
+
+it('shows the open session in its folded group', () => {
+  all = [aSession({ id: 'quiet' }), aSession({ id: 'shown' }), aSession({ id: 'busy', state: 'working' })];
+  open('', all[1]);
+  fireEvent.click(screen.getByRole('button', { name: /^Idle/ }));
+  expect(idsOf(/^Idle/)).toEqual(['shown']);
+  expect(screen.queryByRole('region', { name: 'Open session' })).toBeNull();
+});
+
+it('shows the open session above the groups while it is filtered out or not loaded', async () => {
+  open('', all[SESSIONS - 1]);
+  expect(idsOf(/^Open session/)).toEqual([`crowd-${SESSIONS - 1}`]);
+  search('flooded');
+  await waitFor(() => expect(ids()).toEqual([`crowd-${SESSIONS - 1}`, 'broken']));
+  search('');
+  more();
+  await waitFor(() => expect(ids()).toHaveLength(2 * PAGE + 2));
+  more();
+  await waitFor(() => expect(screen.queryByRole('region', { name: 'Open session' })).toBeNull());
+  expect(new Set(ids()).size).toBe(ids().length);
 });

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, createEvent, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { useRef } from 'react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { keyLabel } from '@/components/ui/shortcuts/bindings';
@@ -137,4 +137,54 @@ it('a box with exclusive keys suppresses its area’s shortcuts, except global o
   expect(acted).toEqual(['sessions.search']);
   press('j', screen.getByText('In the log'));
   expect(acted).toEqual(['sessions.search', 'log.next']);
+});
+
+function Acting({ ids }: { ids: ShortcutId[] }) {
+  useShortcuts(acts(...ids));
+  return null;
+}
+
+/** Presses a key at a time, in milliseconds. */
+function pressAt(at: number, key: string, on: Element = document.body, more: object = {}) {
+  const event = createEvent.keyDown(on, { key, cancelable: true, bubbles: true, ...more });
+  Object.defineProperty(event, 'timeStamp', { value: at });
+  fireEvent(on, event);
+}
+
+it('two keys in a row act for their shortcut alone, whatever each does by itself', () => {
+  render(<Acting ids={['page.agents', 'page.settings', 'request.allow', 'log.first']} />);
+  pressAt(0, 'a');
+  pressAt(10, 'g');
+  pressAt(1_000, 'a');
+  pressAt(1_010, 'a');
+  expect(acted.splice(0)).toEqual(['request.allow', 'log.first', 'page.agents', 'request.allow']);
+  pressAt(2_000, 'g');
+  pressAt(2_010, 'Shift');
+  pressAt(2_020, ',');
+  expect(acted).toEqual(['log.first', 'page.settings']);
+});
+
+it('two keys do nothing while typing, with a pause of two seconds, with another key between, or over a dialog', async () => {
+  render(
+    <>
+      <Acting ids={['page.agents']} />
+      <Page />
+    </>,
+  );
+  const field = screen.getByLabelText('field');
+  pressAt(0, 'g', field);
+  pressAt(10, 'a', field);
+  pressAt(20, 'a');
+  pressAt(1_000, 'g');
+  pressAt(3_000, 'a');
+  pressAt(4_000, 'g');
+  pressAt(4_010, 'x');
+  pressAt(4_020, 'a');
+  pressAt(5_000, 'g', document.body, { ctrlKey: true });
+  pressAt(5_010, 'a');
+  press('?');
+  await waitFor(() => expect(document.querySelector('dialog')?.open).toBe(true));
+  pressAt(6_000, 'g');
+  pressAt(6_010, 'a');
+  expect(acted).toEqual([]);
 });

@@ -9,7 +9,7 @@ export const metadata: Metadata = { title: 'Agents' };
 export default async function AgentsPage() {
   const agents = await readInTurn((scope) => readAgents(scope, { after: null, limit: AGENTS_IN_PAGE }));
   return (
-    <PageFrame title="Agents" back={{ href: '/', label: 'Sessions' }} wide>
+    <PageFrame title="Agents" wide>
       <AgentBoard initial={agents} />
     </PageFrame>
   );

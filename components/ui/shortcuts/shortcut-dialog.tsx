@@ -1,10 +1,11 @@
 'use client';
 
 import { X } from 'lucide';
-import { type ReactNode, useLayoutEffect, useRef } from 'react';
+import type { ReactNode } from 'react';
 import { Icon } from '../icon';
 import { Link } from '../link';
-import { SHORTCUTS, type ShortcutId, useKeyLabels, useOpenDialog, useShortcuts } from './use-shortcuts';
+import { Modal } from '../modal';
+import { SHORTCUTS, type ShortcutId, useKeyLabels, useShortcuts } from './use-shortcuts';
 
 /** Section and description of each shortcut in the dialog. */
 export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: string]> = {
@@ -57,6 +58,11 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'inbox.snooze': ['Inbox', 'Snooze for an hour, or unsnooze'],
   'request.allow': ['On a request or its inbox row', 'Allow'],
   'request.deny': ['On a request or its inbox row', 'Deny'],
+  'page.inbox': ['Everywhere', 'Go to the inbox'],
+  'page.sessions': ['Everywhere', 'Go to the sessions'],
+  'page.agents': ['Everywhere', 'Go to the agents'],
+  'page.settings': ['Everywhere', 'Go to the settings'],
+  'sidebar.toggle': ['Everywhere', 'Collapse or expand the sidebar'],
   help: ['Everywhere', 'Show this list'],
 };
 
@@ -64,35 +70,16 @@ export const SHORTCUT_IDS = Object.keys(SHORTCUTS) as ShortcutId[];
 const PLACES = [...new Set(SHORTCUT_IDS.map((id) => SHORTCUT_LABELS[id][0]))];
 
 export function ShortcutDialog({ onClose }: { onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useOpenDialog();
   useShortcuts({ help: onClose });
-  // Closes on unmount. Closed earlier, the hidden dialog would still capture keys until its `close` event, which is a
-  // later task.
-  useLayoutEffect(() => {
-    const element = dialog.current;
-    element?.showModal();
-    return () => element?.close();
-  }, []);
   return (
-    <dialog
-      ref={dialog}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      // Browsers ignore `preventDefault` on a second cancel. React's strict mode closes and reopens the dialog.
-      onClose={(event) => event.currentTarget.open || onClose()}
-      aria-labelledby="shortcuts-title"
-      // The target of a press on the backdrop is the dialog itself.
-      onPointerDown={(event) => event.target === event.currentTarget && onClose()}
-      className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg bg-ground p-0 text-ink shadow-2xl backdrop:bg-black/40"
+    <Modal
+      label="Keyboard shortcuts"
+      onClose={onClose}
+      className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg"
     >
       <div className="px-6 py-5">
         <div className="flex items-center justify-between gap-4">
-          <h2 id="shortcuts-title" className="flex-1 font-medium text-md">
-            Keyboard shortcuts
-          </h2>
+          <h2 className="flex-1 font-medium text-md">Keyboard shortcuts</h2>
           <Link href="/settings/shortcuts" onClick={onClose} className="text-ink-3 text-xs hover:text-ink">
             Change
           </Link>
@@ -102,7 +89,7 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
         </div>
         <ShortcutList className="mt-4" keysOf={(id) => <Keys id={id} />} />
       </div>
-    </dialog>
+    </Modal>
   );
 }
 

@@ -1,11 +1,12 @@
 'use client';
 
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
+import { useMedia } from '../use-media';
 import { useStoredAnywhere } from '../use-stored-anywhere';
 import { BINDINGS_KEY, bindingsOf, boundKeys, keyLabel } from './bindings';
 
 interface Shortcut {
-  /** In the format of `keyName`. */
+  /** In the format of `keyName`. `g i`: two keys, one after the other. */
   keys: readonly string[];
   /** Acts wherever the focus is, not only in its area. */
   everywhere?: true;
@@ -70,10 +71,16 @@ export const SHORTCUTS = {
   'inbox.snooze': { keys: ['z'], once: true },
   'request.allow': { keys: ['a'], once: true },
   'request.deny': { keys: ['d'], once: true },
+  'page.inbox': { keys: ['g i'], everywhere: true, once: true },
+  'page.sessions': { keys: ['g s'], everywhere: true, once: true },
+  'page.agents': { keys: ['g a'], everywhere: true, once: true },
+  'page.settings': { keys: ['g ,'], everywhere: true, once: true },
+  'sidebar.toggle': { keys: ['['], everywhere: true, once: true },
   help: { keys: ['?'], everywhere: true, overDialogs: true, once: true },
 } as const satisfies Record<string, Shortcut>;
 
 export type ShortcutId = keyof typeof SHORTCUTS;
+export type PageShortcut = Extract<ShortcutId, `page.${string}`>;
 
 function shortcutOf(id: ShortcutId): Shortcut {
   return SHORTCUTS[id];
@@ -87,10 +94,18 @@ export function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): str
   return [...held, key].filter(Boolean).join('+');
 }
 
-/** True if the event is the shortcut's key, for handlers on an element. */
-export function isPress(id: ShortcutId, event: Press & Pick<KeyboardEvent, 'repeat'>): boolean {
+/**
+ * True if the event is the shortcut's key, for handlers on an element.
+ *
+ * @param pressed with the key before it, for shortcuts of two keys
+ */
+export function isPress(
+  id: ShortcutId,
+  event: Press & Pick<KeyboardEvent, 'repeat'>,
+  pressed = keyName(event),
+): boolean {
   const { keys, once } = shortcutOf(id);
-  return boundKeys(id, keys, bindingsOf()).includes(keyName(event)) && !(once && event.repeat);
+  return boundKeys(id, keys, bindingsOf()).includes(pressed) && !(once && event.repeat);
 }
 
 /** The shortcut's keys as printed, the reader's own if there are any; empty if it is off. */
@@ -99,10 +114,16 @@ export function useKeyLabels(id: ShortcutId): string[] {
   return boundKeys(id, SHORTCUTS[id].keys, bindingsOf(stored)).map(keyLabel);
 }
 
-/** A title with the shortcut's first key: `Why? (E)`. */
-export function useKeyTitle(words: string, id: ShortcutId): string {
-  const [key] = useKeyLabels(id);
-  return key === undefined ? words : `${words} (${key})`;
+/** Returns a function that adds one of the shortcut's keys to a title, except on a touch screen: `Why? (E)`. */
+export function useTitleWithKey(id: ShortcutId): (title: string, index?: number) => string {
+  const keys = useKeyLabels(id);
+  const isTouch = useMedia('(pointer: coarse)');
+  return (title, index = 0) => (isTouch || keys[index] === undefined ? title : `${title} (${keys[index]})`);
+}
+
+/** A title with the shortcut's first key, except on a touch screen. */
+export function useKeyTitle(title: string, id: ShortcutId): string {
+  return useTitleWithKey(id)(title);
 }
 
 /** Form fields that take letters or arrow keys. */
@@ -128,18 +149,38 @@ interface Group {
   leads: boolean;
   /** Enclosing areas don't act while the focus is in this one. */
   owns?: boolean;
-  act: (event: KeyboardEvent, hasFocus: boolean) => boolean;
+  act: (event: KeyboardEvent, pressed: string, hasFocus: boolean) => boolean;
 }
 
 const groups = new Set<Group>();
 let openDialogs = 0;
 
+/** Time for the second key of a shortcut of two keys. */
+const SECOND_KEY_MS = 2_000;
+const FIRST_KEYS = new Set(
+  Object.values(SHORTCUTS).flatMap(({ keys }) =>
+    keys.filter((key) => key.includes(' ')).map((key) => key.split(' ')[0]),
+  ),
+);
+let firstKey: { key: string; at: number } | null = null;
+
+/** Dispatches every key press. The second key of a shortcut acts for no other, even if the first did. */
+function onKeyDown(event: KeyboardEvent): void {
+  const { timeStamp } = event;
+  if (event.key === 'Shift' || event.isComposing) return;
+  const pressed = keyName(event);
+  const before = firstKey !== null && timeStamp - firstKey.at < SECOND_KEY_MS ? firstKey.key : null;
+  firstKey = FIRST_KEYS.has(pressed) && !isTyping(event) ? { key: pressed, at: timeStamp } : null;
+  if (event.defaultPrevented || (before !== null && dispatch(event, `${before} ${pressed}`))) return;
+  dispatch(event, pressed);
+}
+
 /**
- * Dispatches every key press: first to the areas with the focus, innermost first, then to leading groups, then to the
- * rest.
+ * Offers keys first to the areas with the focus, innermost first, then to leading groups, then to the rest.
+ *
+ * @returns true if a shortcut acted
  */
-function dispatch(event: KeyboardEvent): void {
-  if (event.defaultPrevented || event.isComposing) return;
+function dispatch(event: KeyboardEvent, pressed: string): boolean {
   const { target } = event;
   const focused = [...groups]
     .filter(({ area }) => target instanceof Node && area?.current?.contains(target))
@@ -152,16 +193,17 @@ function dispatch(event: KeyboardEvent): void {
   };
   for (const group of [...groups].sort((a, b) => rank(a) - rank(b))) {
     const hasFocus = eligible.includes(group) || (focused.length === 0 && group.leads);
-    if (!group.act(event, hasFocus)) continue;
+    if (!group.act(event, pressed, hasFocus)) continue;
     event.preventDefault();
-    return;
+    return true;
   }
+  return false;
 }
 
-function mayAct(id: ShortcutId, event: KeyboardEvent, hasFocus: boolean): boolean {
+function mayAct(id: ShortcutId, event: KeyboardEvent, pressed: string, hasFocus: boolean): boolean {
   const { everywhere, whileTyping, overDialogs } = shortcutOf(id);
   return (
-    isPress(id, event) &&
+    isPress(id, event, pressed) &&
     (hasFocus || everywhere === true) &&
     (openDialogs === 0 || overDialogs === true) &&
     (!isTyping(event) || whileTyping === true) &&
@@ -191,23 +233,23 @@ export function useShortcuts(
   options: { area?: RefObject<HTMLElement | null>; leads?: boolean } = {},
 ): void {
   const { area, leads = area === undefined } = options;
-  const act = useEffectEvent((event: KeyboardEvent, hasFocus: boolean) =>
+  const act = useEffectEvent<Group['act']>((event, pressed, hasFocus) =>
     (Object.keys(acts) as ShortcutId[]).some((id) => {
       const handle = acts[id];
-      return handle != null && mayAct(id, event, hasFocus) && handle(event) !== false;
+      return handle != null && mayAct(id, event, pressed, hasFocus) && handle(event) !== false;
     }),
   );
   useEffect(() => {
-    return register({ area, leads, act: (event, hasFocus) => act(event, hasFocus) });
+    return register({ area, leads, act: (...press) => act(...press) });
   }, [area, leads]);
 }
 
 function register(group: Group): () => void {
-  if (groups.size === 0) document.addEventListener('keydown', dispatch);
+  if (groups.size === 0) document.addEventListener('keydown', onKeyDown);
   groups.add(group);
   return () => {
     groups.delete(group);
-    if (groups.size === 0) document.removeEventListener('keydown', dispatch);
+    if (groups.size === 0) document.removeEventListener('keydown', onKeyDown);
   };
 }
 

@@ -10,7 +10,8 @@ const BESIDE = [
   'selection-bar.tsx',
   'board-head.tsx',
   'shell.tsx',
-  'page-frame.tsx',
+  'navigation.tsx',
+  'page-header.tsx',
 ];
 
 it('every overlay has the OVERLAY attribute', () => {

@@ -18,7 +18,7 @@ import { Icon } from '@/components/ui/icon';
 import { type Jump, JumpLink, JumpProvider } from '@/components/ui/jump';
 import { Link } from '@/components/ui/link';
 import { Words } from '@/components/ui/name';
-import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { useShortcuts, useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
 import { useTimeFormat } from '@/components/ui/time-format';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { useSessionRows, useSessionScope, useTaskNames } from './session-scope';
@@ -41,6 +41,7 @@ export function LogPanel({ panel, toggle, ...locked }: LogPanelProps) {
   const { span, lockedAnchor } = locked;
   const { session, agent } = useSessionRows();
   const { agentId } = session;
+  const withKey = useTitleWithKey('log.leave');
   const { id, box, isBelow, takesFocus, close } = panel;
   const { sessionId, shown: transcript } = useSessionScope();
   // The focus stays in the log.
@@ -80,7 +81,7 @@ export function LogPanel({ panel, toggle, ...locked }: LogPanelProps) {
           <button
             type="button"
             aria-label="Close the log"
-            title="Close (Esc)"
+            title={withKey('Close')}
             onClick={() => close()}
             className="hit hover:text-ink"
           >

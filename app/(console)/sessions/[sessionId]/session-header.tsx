@@ -1,13 +1,12 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { ChevronLeft, PanelBottom } from 'lucide';
-import { SettingsLink } from '@/app/(console)/settings-link';
-import { useMayAct } from '@/components/access/may-act';
+import { PanelBottom } from 'lucide';
+import { BackLink } from '@/app/(console)/back-link';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { SessionMenu } from '@/components/sessions/session-menu';
 import { Icon } from '@/components/ui/icon';
-import { Link } from '@/components/ui/link';
+import { useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
 import { SessionFacts, SessionTitle } from './session-facts';
 import { useSessionRows } from './session-scope';
 import { type SessionTab, SessionTabs, TABS, type TabId } from './session-tabs';
@@ -16,21 +15,16 @@ import type { useLogPanel } from './use-log-panel';
 /** A session's title, state and tabs. They stay while its panels scroll. */
 export function SessionHeader(props: { tabs: SessionTab; taskCount: number; log: ReturnType<typeof useLogPanel> }) {
   const { tabs, taskCount, log } = props;
-  const mayAct = useMayAct();
+  const withKey = useTitleWithKey('transcript.log');
   const { session, agent } = useSessionRows();
   return (
     <header className="shrink-0 border-line border-b px-4 pt-2 sm:px-6">
       <div className="flex items-center gap-3">
-        <Link href="/" className="hit -ml-1 text-ink-3 hover:text-ink lg:hidden">
-          <Icon of={ChevronLeft} size={17} />
-          <span className="sr-only">Sessions</span>
-        </Link>
+        <BackLink href="/" label="Sessions" />
         <SessionTitle session={session} />
         <div className="ml-auto flex shrink-0 items-center gap-4 max-sm:gap-3">
-          <ConnectionBadge />
-          {/* On wide screens, the link is above the list of sessions; on a phone, the menu has sign-out. */}
-          <span className={clsx('lg:hidden', mayAct ? 'hidden sm:flex' : 'flex')}>
-            <SettingsLink />
+          <span className="lg:not-icons:hidden">
+            <ConnectionBadge />
           </span>
           <SessionMenu session={session} />
         </div>
@@ -44,7 +38,7 @@ export function SessionHeader(props: { tabs: SessionTab; taskCount: number; log:
             aria-label="Log below the transcript"
             aria-expanded={log.open}
             aria-controls={log.open ? log.id : undefined}
-            title="Log below the transcript (l)"
+            title={withKey('Log below the transcript')}
             onClick={log.toggle}
             className={clsx('hit hover:text-ink', log.open ? 'text-ink' : 'text-ink-3')}
           >

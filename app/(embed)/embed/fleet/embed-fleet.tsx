@@ -1,6 +1,5 @@
 'use client';
 
-import { FleetSummary } from '@/app/(console)/fleet-summary';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { SessionNav } from '@/components/sessions/session-nav';
 
@@ -10,7 +9,6 @@ export function EmbedFleet() {
     <main className="flex h-full min-h-0 flex-col">
       <header className="flex shrink-0 items-center gap-3 px-4 pt-2">
         <h1 className="font-medium text-md">Sessions</h1>
-        <FleetSummary />
         <div className="ml-auto">
           <ConnectionBadge />
         </div>

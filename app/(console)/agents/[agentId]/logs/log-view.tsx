@@ -1,15 +1,13 @@
 'use client';
 
 import type { AgentDetail } from '@interlude/protocol/read-models';
-import { ChevronLeft } from 'lucide';
+import { BackLink } from '@/app/(console)/back-link';
 import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { useAgent } from '@/components/agents/use-agents';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import type { FirstLog } from '@/components/logs/log-query';
-import { Icon } from '@/components/ui/icon';
-import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 
@@ -20,17 +18,14 @@ export function LogView({ initial, first }: { initial: AgentDetail; first: First
   return (
     <main className="flex h-full min-h-0 flex-col">
       <header className="flex shrink-0 items-start gap-3 px-3 pt-2.5 pb-1 sm:px-4">
-        <Link href={href} className="hit mt-[2px] -ml-1 text-ink-3 hover:text-ink">
-          <Icon of={ChevronLeft} size={17} />
-          <span className="sr-only">Agent</span>
-        </Link>
+        <BackLink href={href} label="Agent" className="mt-[2px]" />
         <div className="min-w-0 flex-1">
           <h1 className="truncate font-medium text-md" title={nameText(agent.id)}>
             <Name text={agent.id} /> <span className="font-normal text-ink-3">log</span>
           </h1>
           <LevelSwitch agent={agent} />
         </div>
-        <div className="mt-[3px]">
+        <div className="mt-[3px] lg:not-icons:hidden">
           <ConnectionBadge />
         </div>
       </header>

@@ -1,0 +1,25 @@
+import { clsx } from 'clsx';
+import type { ReactNode } from 'react';
+import { ConnectionBadge } from '@/components/live/connection-badge';
+import { Name } from '@/components/ui/name';
+
+/** The sidebar shows the connection state, unless it is collapsed or hidden. */
+export function PageHeader(props: { title: string; back?: ReactNode; className: string }) {
+  const { title, back, className } = props;
+  return (
+    <div
+      className={clsx(
+        'sticky top-0 z-10 flex h-12 shrink-0 items-center gap-3 border-line border-b bg-ground px-4',
+        className,
+      )}
+    >
+      {back}
+      <h1 className="min-w-0 flex-1 truncate font-medium text-md">
+        <Name text={title} />
+      </h1>
+      <span className="lg:not-icons:hidden">
+        <ConnectionBadge />
+      </span>
+    </div>
+  );
+}
