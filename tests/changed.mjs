@@ -46,7 +46,7 @@ const PARTS = [
     ],
     'layout hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
   ],
-  [[...['page.tsx', 'welcome'].map(inConsole), 'app/provider-name'], 'board newcomer rows-stay keyboard'],
+  [[...['page.tsx', 'welcome', 'help'].map(inConsole), 'app/provider-name'], 'board newcomer rows-stay keyboard'],
   [
     [...['sessions/', 'session-liveness'].map(inConsole), 'components/sessions/'],
     'session-list session-state rows-stay keyboard runner-gone accessible-names failures',

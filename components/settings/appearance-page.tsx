@@ -1,8 +1,9 @@
 'use client';
 
 import { useDensity, useTheme } from '@/components/ui/appearance';
+import { writeStored } from '@/components/ui/browser-storage';
 import { useNow } from '@/components/ui/clock';
-import { changeTimes, timeFormat, useTimeFormat } from '@/components/ui/time-format';
+import { TIMES_KEY, type TimeSettings, timeFormat, useTimeFormat } from '@/components/ui/time-format';
 import { Section } from './fact-table';
 import { Choice, Setting } from './setting';
 
@@ -122,4 +123,8 @@ function Example() {
       </time>
     </>
   );
+}
+
+export function changeTimes(change: Partial<TimeSettings>): void {
+  writeStored(TIMES_KEY, JSON.stringify({ ...timeFormat().settings, ...change }));
 }

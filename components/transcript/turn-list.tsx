@@ -6,7 +6,7 @@ import { clsx } from 'clsx';
 import type { ReactNode, Ref } from 'react';
 import { Boundary } from '@/components/ui/boundary';
 import { useNow } from '@/components/ui/clock';
-import { isOtherDay } from '@/components/ui/day';
+import { dayInWords, isOtherDay } from '@/components/ui/day';
 import { useTimeFormat } from '@/components/ui/time-format';
 import { TurnArticle } from './turn-article';
 
@@ -115,7 +115,7 @@ export function DayLine({ turn, before }: { turn: Times; before: Times | null | 
   const format = useTimeFormat();
   const words = useNow((now) => {
     if (before === undefined || !isOtherDay(turn.startedAt, before?.startedAt ?? now)) return null;
-    return format?.day(turn.startedAt, now) ?? null;
+    return format === null ? null : dayInWords(format, turn.startedAt, now);
   });
   if (words === null) return null;
   return (

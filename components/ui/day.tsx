@@ -1,7 +1,7 @@
 'use client';
 
 import { Time, useClock } from './clock';
-import { useTimeFormat } from './time-format';
+import { isSameDay, type TimeFormat, useTimeFormat, yearUnless } from './time-format';
 
 /** Local time, with the date unless it is today: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
 export function Moment({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
@@ -23,5 +23,21 @@ export function isOtherDay(a: number, b: number): boolean {
 
 /** Local date: `24 Nov 2025`. Render it in the browser only, because the server does not know the time zone. */
 export function CalendarDay({ at }: { at: number }) {
-  return <Time at={at}>{useTimeFormat()?.calendarDay(at)}</Time>;
+  return <Time at={at}>{calendarDay(useTimeFormat(), at)}</Time>;
+}
+
+/** `24 Nov 2025` */
+export function calendarDay(format: TimeFormat | null, at: number): string | undefined {
+  return format?.in(new Date(at), { day: 'numeric', month: 'short', year: 'numeric' });
+}
+
+/** A day in words: `Today`, `Yesterday`, `Friday 20 November`. */
+export function dayInWords(format: TimeFormat, at: number, now: number): string {
+  const [date, today] = [new Date(at), new Date(now)];
+  // Calendar arithmetic, because a day may have 23 or 25 hours.
+  const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
+  const before = isSameDay(date, today) ? 0 : isSameDay(date, yesterday) ? -1 : null;
+  if (before === null) return format.named(date, yearUnless(date, now));
+  const words = new Intl.RelativeTimeFormat(format.language, { numeric: 'auto' }).format(before, 'day');
+  return words.charAt(0).toLocaleUpperCase(format.language) + words.slice(1);
 }

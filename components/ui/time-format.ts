@@ -1,7 +1,7 @@
 'use client';
 
 import { useSyncExternalStore } from 'react';
-import { readStored, writeStored } from './browser-storage';
+import { readStored } from './browser-storage';
 import { subscribeAnywhere } from './use-stored-anywhere';
 
 /** The reader's choices for times, stored in the browser. */
@@ -13,7 +13,7 @@ export interface TimeSettings {
   isAbsolute: boolean;
 }
 
-const STORED_KEY = 'times';
+export const TIMES_KEY = 'times';
 /** The page is in English, and operators compare times with logs. */
 const DEFAULT: TimeSettings = { hours: '24', language: 'en-GB', isAbsolute: false };
 
@@ -38,7 +38,7 @@ export class TimeFormat {
     const date = new Date(at);
     if (Number.isNaN(date.getTime())) return '–';
     const part = seconds ? '2-digit' : undefined;
-    if (this.is12Hour) return this.#format(date, { hour: 'numeric', minute: '2-digit', second: part, hour12: true });
+    if (this.is12Hour) return this.in(date, { hour: 'numeric', minute: '2-digit', second: part, hour12: true });
     const parts = [date.getHours(), date.getMinutes(), ...(seconds ? [date.getSeconds()] : [])];
     return parts.map(two).join(':');
   }
@@ -47,38 +47,23 @@ export class TimeFormat {
   date(at: number, now: number): string {
     const date = new Date(at);
     if (isSameDay(date, new Date(now))) return '';
-    return this.#format(date, { day: 'numeric', month: 'short', year: yearUnless(date, now) });
-  }
-
-  /** A day in words: `Today`, `Yesterday`, `Friday 20 November`. */
-  day(at: number, now: number): string {
-    const [date, today] = [new Date(at), new Date(now)];
-    // Calendar arithmetic, because a day may have 23 or 25 hours.
-    const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
-    const before = isSameDay(date, today) ? 0 : isSameDay(date, yesterday) ? -1 : null;
-    if (before === null) return this.#named(date, yearUnless(date, now));
-    const words = new Intl.RelativeTimeFormat(this.language, { numeric: 'auto' }).format(before, 'day');
-    return words.charAt(0).toLocaleUpperCase(this.language) + words.slice(1);
-  }
-
-  /** `24 Nov 2025` */
-  calendarDay(at: number): string {
-    return this.#format(new Date(at), { day: 'numeric', month: 'short', year: 'numeric' });
+    return this.in(date, { day: 'numeric', month: 'short', year: yearUnless(date, now) });
   }
 
   /** `Tuesday 24 November 2025, 14:03:21`, for titles. */
   full(at: number): string {
-    return `${this.#named(new Date(at), 'numeric')}, ${this.time(at, true)}`;
+    return `${this.named(new Date(at), 'numeric')}, ${this.time(at, true)}`;
   }
 
-  #named(date: Date, year: 'numeric' | undefined): string {
-    const words = this.#format(date, { weekday: 'long', day: 'numeric', month: 'long', year });
+  /** `Friday 20 November` */
+  named(date: Date, year: 'numeric' | undefined): string {
+    const words = this.in(date, { weekday: 'long', day: 'numeric', month: 'long', year });
     // Only dates with a year have a comma in British English.
     return this.language === 'en-GB' ? words.replace(',', '') : words;
   }
 
   /** The local parts are formatted as UTC: a kept `Intl.DateTimeFormat` would not follow a change of the time zone. */
-  #format(date: Date, options: Intl.DateTimeFormatOptions): string {
+  in(date: Date, options: Intl.DateTimeFormatOptions): string {
     if (Number.isNaN(date.getTime())) return '–';
     const key = JSON.stringify(options);
     let format = this.#made.get(key);
@@ -95,11 +80,11 @@ function browserHours(): Intl.ResolvedDateTimeFormatOptions {
   return new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions();
 }
 
-function isSameDay(one: Date, other: Date): boolean {
+export function isSameDay(one: Date, other: Date): boolean {
   return one.toDateString() === other.toDateString();
 }
 
-function yearUnless(date: Date, now: number): 'numeric' | undefined {
+export function yearUnless(date: Date, now: number): 'numeric' | undefined {
   return date.getFullYear() === new Date(now).getFullYear() ? undefined : 'numeric';
 }
 
@@ -121,13 +106,9 @@ let parsed: { stored: string | null; format: TimeFormat } | null = null;
 
 /** The format that the reader has chosen. Read it where it is used, because it can change. */
 export function timeFormat(): TimeFormat {
-  const stored = readStored(STORED_KEY);
+  const stored = readStored(TIMES_KEY);
   if (parsed?.stored !== stored) parsed = { stored, format: new TimeFormat(settingsOf(stored)) };
   return (parsed as { format: TimeFormat }).format;
-}
-
-export function changeTimes(change: Partial<TimeSettings>): void {
-  writeStored(STORED_KEY, JSON.stringify({ ...timeFormat().settings, ...change }));
 }
 
 /** The reader's format; null on the server and while hydrating, when the time zone is unknown. */

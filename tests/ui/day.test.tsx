@@ -2,14 +2,14 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { DayLine, pauseHeight } from '@/components/transcript/turn-list';
 import { NowProvider } from '@/components/ui/clock';
-import { isOtherDay } from '@/components/ui/day';
+import { dayInWords, isOtherDay } from '@/components/ui/day';
 import { timeFormat } from '@/components/ui/time-format';
 
 /** Local time in any time zone. */
 const at = (year: number, month: number, day: number, hour = 12, minute = 0) =>
   new Date(year, month - 1, day, hour, minute).getTime();
 
-const formatDay = (time: number, now: number) => timeFormat().day(time, now);
+const formatDay = (time: number, now: number) => dayInWords(timeFormat(), time, now);
 
 describe('a day in words', () => {
   it.each([

@@ -2,10 +2,11 @@
 import { act, cleanup, render } from '@testing-library/react';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { changeTimes } from '@/components/settings/appearance-page';
 import { setPerson, storageKey, writeStored } from '@/components/ui/browser-storage';
 import { Ago, NowProvider, TimeOfDay } from '@/components/ui/clock';
-import { CalendarDay, Moment } from '@/components/ui/day';
-import { changeTimes, TimeFormat, type TimeSettings, timeFormat } from '@/components/ui/time-format';
+import { CalendarDay, calendarDay, dayInWords, Moment } from '@/components/ui/day';
+import { TimeFormat, type TimeSettings, timeFormat } from '@/components/ui/time-format';
 
 const format = (settings: Partial<TimeSettings> = {}) =>
   new TimeFormat({ hours: '24', language: 'en-GB', isAbsolute: false, ...settings });
@@ -39,11 +40,11 @@ describe('TimeFormat', () => {
 
   it('names days and months in the chosen language', () => {
     const day = at(2026, 1, 5);
-    expect(format({ language: 'de' }).day(day, NOON)).toBe('Montag, 5. Januar');
-    expect(format({ language: 'en-US' }).day(day, NOON)).toBe('Monday, January 5');
-    expect(format({ language: 'es' }).day(NOON, NOON)).toBe('Hoy');
-    expect(format({ language: 'ja' }).day(at(2026, 11, 21), NOON)).toBe('昨日');
-    expect(format({ language: 'de' }).calendarDay(day)).toBe('5. Jan. 2026');
+    expect(dayInWords(format({ language: 'de' }), day, NOON)).toBe('Montag, 5. Januar');
+    expect(dayInWords(format({ language: 'en-US' }), day, NOON)).toBe('Monday, January 5');
+    expect(dayInWords(format({ language: 'es' }), NOON, NOON)).toBe('Hoy');
+    expect(dayInWords(format({ language: 'ja' }), at(2026, 11, 21), NOON)).toBe('昨日');
+    expect(calendarDay(format({ language: 'de' }), day)).toBe('5. Jan. 2026');
   });
 
   it('adds the year of other years, and no date today', () => {
@@ -63,7 +64,7 @@ describe('TimeFormat', () => {
     ]);
     // the last hour of a day with 25 hours
     const evening = Date.UTC(2026, 9, 25, 22, 30);
-    expect(format().day(evening, evening + 3_600_000)).toBe('Yesterday');
+    expect(dayInWords(format(), evening, evening + 3_600_000)).toBe('Yesterday');
   });
 
   it('follows a change of the time zone', () => {

@@ -161,7 +161,8 @@ function neededFor(method: Method, pattern: string): Permission | null {
   if (/^\/(credentials|tokens|sign-in-codes|audit|members|storage)\b/.test(path)) return 'administer';
   if (/^\/events$|^\/agents\/:agentId\/commands\b/.test(path)) return 'speak';
   if (/^\/agents\/:agentId\/reply-obligations$|^\/attachments\//.test(path)) return 'attend';
-  if (/^\/(stream|sessions|inbox|activity|agents|agui|webhook)\b/.test(path)) return method === 'GET' ? 'read' : 'act';
+  if (/^\/(stream|sessions|inbox|counts|activity|agents|agui|webhook)\b/.test(path))
+    return method === 'GET' ? 'read' : 'act';
   return null;
 }
 
