@@ -7,7 +7,7 @@ import { SIDEBAR_KEY, storageKeyOf } from '@/components/ui/storage-key';
 import { commandPlace, findLocalAgents } from '@/lib/server/access/command-place';
 import { inboxPerson, may } from '@/lib/server/access/principal';
 import { readCounts } from '@/lib/server/queries/read-counts';
-import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/server/queries/read-sessions';
+import { LISTED_SESSIONS, readSessionPage, SESSIONS_IN_PAGE } from '@/lib/server/queries/read-sessions';
 import { BottomBar, Sidebar } from './navigation';
 import { PageHeader } from './page-header';
 import { readInTurn, readPrincipal } from './read-in-turn';
@@ -31,7 +31,7 @@ export default async function ConsoleLayout({ children }: { children: ReactNode 
   const mayAct = may(principal, 'act');
   const nonce = await pageNonce();
   const { sessions, counts } = await readInTurn(async (scope) => ({
-    sessions: await readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }),
+    sessions: await readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }, LISTED_SESSIONS),
     counts: await readCounts(scope, inboxPerson(principal).id),
   }));
   const place = commandPlace(process.env);

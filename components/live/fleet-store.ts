@@ -26,7 +26,7 @@ export type ObligationRow = Pick<
 > &
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
-export type CountsByState = SessionList['counts'];
+export type CountsByState = FleetCounts['sessions'];
 
 /** The loaded sessions, and the counts of all sessions by state. */
 export interface ListedSessions {
@@ -186,7 +186,7 @@ export class FleetStore extends Store {
 
   putSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
     this.put('sessions', ALL, position, () => this.sessions.putList(ALL, { rows, position, next, after }));
-    this.#pageCounts = counts;
+    this.#pageCounts = { ...counts, lost: 0 };
   }
 
   /** Adds sessions from anywhere in the list; its cursor stays. */

@@ -2,7 +2,8 @@
 
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { type AgentState, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
+import { type AgentState, LISTED_STATES, type ListedState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { X } from 'lucide';
 import { useEffect, useState } from 'react';
@@ -32,7 +33,7 @@ export function SessionFilter(props: {
     >
       <StateChips
         legend="Show only"
-        all={SESSION_STATES}
+        all={LISTED_STATES}
         states={states}
         counts={counts}
         onStates={(wanted) => onQuery({ ...query, states: wanted })}
@@ -95,38 +96,41 @@ export function StateChips<State extends AgentState>(props: {
 /** A filter of sessions. Without states, sessions in every state pass. */
 interface SessionQuery {
   text: string;
-  states: readonly SessionState[];
+  states: readonly ListedState[];
   agentId: string | null;
 }
 
 export const UNFILTERED: SessionQuery = { text: '', states: [], agentId: null };
 
-/** The query string for `GET /sessions` and the start page; empty without a filter. */
-export function paramsOf({ text, states, agentId }: SessionQuery): string {
+/** The query string of the start page; empty without a filter. */
+export function paramsOf(query: SessionQuery): string {
+  return queryString(query, 'state');
+}
+
+/** The query string of a search with `GET /sessions`; empty without a filter. */
+export function searchQueryOf(query: SessionQuery): string {
+  if (paramsOf(query) === '') return '';
+  return queryString({ ...query, states: query.states.length === 0 ? LISTED_STATES : query.states }, 'listed');
+}
+
+function queryString({ text, states, agentId }: SessionQuery, stateName: 'state' | 'listed'): string {
   const params = new URLSearchParams();
   const words = text.trim();
   if (words) params.set('q', words);
-  for (const state of states) params.append('state', state);
+  for (const state of states) params.append(stateName, state);
   if (agentId !== null) params.set('agent', agentId);
   return params.toString();
 }
 
-/** The query string of a search. Naming all states makes the server count an agent’s sessions. */
-export function searchQueryOf(query: SessionQuery): string {
-  const isOfAgent = query.agentId !== null && query.states.length === 0;
-  return paramsOf(isOfAgent ? { ...query, states: SESSION_STATES } : query);
-}
-
 function queryOf(params: URLSearchParams): SessionQuery {
-  const states = SESSION_STATES.filter((state) => params.getAll('state').includes(state));
+  const states = LISTED_STATES.filter((state) => params.getAll('state').includes(state));
   return { text: params.get('q') ?? '', states, agentId: params.get('agent') };
 }
 
 /** True if a session matches the filter, apart from its text. */
-export function matchesFilter({ state, agentId }: SessionSummary, query: SessionQuery): boolean {
-  return (
-    (query.states.length === 0 || query.states.includes(state)) && (query.agentId === null || query.agentId === agentId)
-  );
+export function matchesFilter(session: SessionSummary, { states, agentId }: SessionQuery): boolean {
+  const hasState = states.length === 0 || states.includes(listedStateOf(session));
+  return hasState && (agentId === null || agentId === session.agentId);
 }
 
 /**

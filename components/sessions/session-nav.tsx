@@ -2,7 +2,7 @@
 
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import type { SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, type RefObject, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
@@ -73,7 +73,8 @@ export function SessionNav(props: {
     const row = box.current?.querySelector(`[data-session-row="${CSS.escape(currentId)}"]`);
     row?.scrollIntoView({ block: 'nearest' });
   }, [currentId]);
-  const counts = isFiltered ? search.found?.counts : list?.counts;
+  /** The server’s number of matching sessions. */
+  const count = isFiltered ? sum(search.found?.counts) : sum(list?.counts);
   const end = isFiltered ? search : state;
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
@@ -134,7 +135,7 @@ export function SessionNav(props: {
               name={name as Group | typeof NEW_ROWS}
               rows={rows}
               listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
-              count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
+              count={group === undefined || isFiltered || list?.next == null ? null : countOf(group, list.counts)}
               currentId={currentId}
               unfolds={isFiltered || (order.length === 1 && name !== 'archived')}
             />
@@ -147,10 +148,7 @@ export function SessionNav(props: {
             props={{
               state: end,
               listed: groups.reduce((sum, group) => sum + group.sessions.length, 0),
-              count: (query.states.length === 0 ? SESSION_STATES : query.states).reduce(
-                (sum, state) => sum + (counts?.[state] ?? 0),
-                0,
-              ),
+              count,
               what: 'sessions',
               search: isFiltered ? { text: query.text, onClear: () => setQuery(UNFILTERED) } : undefined,
               className: 'px-4 pt-4 pb-3',
@@ -162,11 +160,16 @@ export function SessionNav(props: {
   );
 }
 
+function sum(counts: Partial<CountsByState> | undefined): number {
+  return Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0);
+}
+
 /** Size of a group, including sessions that are not loaded; null if the server doesn’t count it. */
-function countOf({ group, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {
-  // The server counts by state. Other groups contain only part of a state.
-  const isCounted = group === 'needs-input' || group === 'working' || group === 'idle' || group === 'complete';
-  return counts === undefined || !isCounted ? null : Math.max(sessions.length, counts[group]);
+function countOf({ group, sessions }: SessionGroup, counts: CountsByState): number | null {
+  // The server counts by listed state. These groups contain only part of a state.
+  const isPart =
+    group === 'pinned' || group === 'seen' || group === 'archived' || group === 'failed' || group === 'lost';
+  return isPart ? null : Math.max(sessions.length, counts[group]);
 }
 
 function GroupSection(props: {

@@ -1,9 +1,13 @@
 'use client';
 
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
+import { LISTED_STATES } from '@interlude/protocol/session-states';
 import { fetchJson } from '@/components/live/fetch-json';
 import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
 import { PAGE, useLiveList } from '@/components/live/use-list';
+
+/** Pages in the order in which the list shows them. */
+const LISTED = new URLSearchParams(LISTED_STATES.map((state) => ['listed', state])).toString();
 
 /** The loaded sessions, and the request for more. */
 export function useSessions() {
@@ -11,6 +15,7 @@ export function useSessions() {
   const state = useLiveList<SessionList>({
     table: 'sessions',
     path: '/sessions',
+    query: LISTED,
     next: list?.next,
     limit: PAGE,
     listed: list?.sessions.length,

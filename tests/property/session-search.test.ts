@@ -8,7 +8,7 @@ import { sessionToRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
 import { unscoped } from '@/lib/server/access/request-context';
-import { readSessionPage, type SessionFilter } from '@/lib/server/queries/read-sessions';
+import { groupsOf, readSessionPage, type SessionFilter } from '@/lib/server/queries/read-sessions';
 import { cursorOf } from '@/lib/server/queries/search-pages';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 
@@ -98,7 +98,7 @@ it('a paged search equals a scan of all sessions after any changes', async () =>
           const matching = [...rows.values()].filter((row) => passes(row, filter));
           const expected = matching.filter(({ state }) => filter.states.length === 0 || filter.states.includes(state));
           const { found, counts } = await paged(filter, limit);
-          expect(found).toEqual(expected.sort(inListOrder).map(({ id }) => id));
+          expect(found).toEqual(expected.sort(inListOrder(filter)).map(({ id }) => id));
           for (const state of SESSION_STATES) {
             expect(counts[state]).toBe(matching.filter((row) => row.state === state).length);
           }
@@ -121,15 +121,16 @@ function passes(row: SessionSummary, { agentId, listed, words }: SessionFilter):
   );
 }
 
-function inListOrder(a: SessionSummary, b: SessionSummary): number {
-  const rank = ({ state }: SessionSummary) => SESSION_STATES.indexOf(state);
+const inListOrder = (filter: SessionFilter) => (a: SessionSummary, b: SessionSummary) => {
+  const rank = (row: SessionSummary) =>
+    groupsOf(filter).indexOf(filter.listed.length > 0 ? listedStateOf(row) : row.state);
   return rank(a) - rank(b) || b.lastEventAt - a.lastEventAt || (a.id < b.id ? 1 : -1);
-}
+};
 
 async function paged(filter: SessionFilter, limit: number) {
   const found: string[] = [];
   for (let after = '0'; ; ) {
-    const page = await readSessionPage(unscoped(database), { after: cursorOf(after, SESSION_STATES), limit }, filter);
+    const page = await readSessionPage(unscoped(database), { after: cursorOf(after, groupsOf(filter)), limit }, filter);
     expect(page.sessions.length).toBeLessThanOrEqual(limit);
     found.push(...page.sessions.map(({ id }) => id));
     if (page.next === null) return { found, counts: page.counts };

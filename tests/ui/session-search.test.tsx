@@ -46,7 +46,7 @@ afterEach(() => {
 
 /** The server's page of the list. */
 function answerOf(params: URLSearchParams): SessionList {
-  const [states, agent, words] = [params.getAll('state'), params.get('agent'), params.get('q')?.toLowerCase() ?? ''];
+  const [states, agent, words] = [params.getAll('listed'), params.get('agent'), params.get('q')?.toLowerCase() ?? ''];
   const found = all.filter(
     ({ state, agentId, title, stateReason }) =>
       (states.length === 0 || states.includes(state)) &&
@@ -161,7 +161,7 @@ it('lists an agent’s sessions with counts until the filter is removed', async 
   open('?agent=loner');
   await waitFor(() => expect(ids()).toEqual(['broken']));
   // Without states, the server sends no counts.
-  expect(asked[0]?.getAll('state')).toContain('idle');
+  expect(asked[0]?.getAll('listed')).toContain('idle');
   fireEvent.click(screen.getByRole('button', { name: 'Only sessions of “loner”: show all agents' }));
   await waitFor(() => expect(ids().length).toBeGreaterThan(2));
   expect(location.search).toBe('');

@@ -1,7 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
 import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { inboxPerson } from '@/lib/server/access/principal';
 import {
@@ -18,7 +17,7 @@ import { readDelivery } from './read-delivery';
 import { searchInbox } from './read-inbox';
 import { downloadLog, logFilterOf, logPlaceOf, readLogComponents, readLogLevel, readLogLines } from './read-logs';
 import { readObligations, readRequest, readSessionObligations } from './read-pending';
-import { AGENT_GROUP, readAgentSessions, readSession, readSessions, searchSessions } from './read-sessions';
+import { AGENT_GROUP, groupsOf, readAgentSessions, readSession, readSessions, searchSessions } from './read-sessions';
 import { readTask, readTaskOutput, readTasks, type TaskRunQuery } from './read-tasks';
 import { readTranscript, readTurnAt, type TranscriptRange } from './read-transcript';
 import { readWebhook, readWebhookDeliveries } from './read-webhook';
@@ -75,7 +74,8 @@ export const getSessions = queued(async ({ query }: RequestContext<never, { quer
   if (agentId !== null && !isFiltered) {
     return readAgentSessions(view, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
   }
-  return searchSessions(view, { after: cursorOf(after, SESSION_STATES), limit }, { agentId, states, listed, words });
+  const filter = { agentId, states, listed, words };
+  return searchSessions(view, { after: cursorOf(after, groupsOf(filter)), limit }, filter);
 });
 
 export const getSession = direct(({ ids: { sessionId } }: OfSession, view) =>

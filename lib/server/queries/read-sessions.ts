@@ -1,10 +1,11 @@
 import { sessionText } from '@interlude/protocol/list-search';
-import type { Position } from '@interlude/protocol/position';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { listedScope, reachesAgent } from '@interlude/protocol/scope';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
 import {
   LISTED_AS,
+  LISTED_STATES,
   type ListedState,
   noSessions,
   SESSION_STATES,
@@ -35,24 +36,29 @@ export async function readSessions(view: ReadScope, limit = LIST_LIMIT): Promise
   return { ...page, sessions: newestFirst(sessions) };
 }
 
-/** One page of the matching sessions, in the order of SESSION_STATES and by newest event. */
+/** One page of the matching sessions, in the order of `groupsOf` and by newest event. */
 export async function readSessionPage(
   view: ReadScope,
   { after, limit }: { after: ListCursor | null; limit: number },
   filter: SessionFilter = EVERY_SESSION,
 ): Promise<SessionList> {
-  const from = after === null ? 0 : SESSION_STATES.indexOf(after.group as SessionState);
-  const { position, counts, states } = await readByState(view, filter, (state, at) =>
-    at < from
-      ? null
-      : newest(
-          [...inState(state, filter), ...scopeOf(view), ...conditionsOf(filter)],
-          at === from ? after : null,
-          limit + 1,
-        ),
-  );
-  const found = await new Yielder().map(states.flat().slice(0, limit + 1), sessionFromRow);
-  return { position, counts, ...pageOf(found, limit, cursorBehind) };
+  const groups = groupsOf(filter);
+  const from = after === null ? 0 : groups.indexOf(after.group as ListedState);
+  const matching = [...scopeOf(view), ...conditionsOf(filter)];
+  const wanted = groups.slice(from).flatMap((group) => {
+    const parts = partsOf(group, filter).map(({ conditions }) => [...conditions, ...matching]);
+    return parts.length === 0 ? [] : newestOf(parts, group === after?.group ? after : null, limit + 1);
+  });
+  const counted = groups.flatMap((group) => partsOf(group, { ...filter, states: [] }));
+  const { position, found } = await readSnapshot<(number | Row)[]>(view, [
+    ...counted.map(({ conditions }) => countOf([...conditions, ...scopeOf(view)], conditionsOf(filter))),
+    ...wanted,
+  ]);
+  const counts = noSessions();
+  for (const [index, { state }] of counted.entries()) counts[state] += (found[index]?.[0] as number | undefined) ?? 0;
+  const rows = (found.slice(counted.length) as Row[][]).flat().slice(0, limit + 1);
+  const sessions = await new Yielder().map(rows, sessionFromRow);
+  return { position, counts, ...pageOf(sessions, limit, cursorBehind(filter)) };
 }
 
 /**
@@ -70,30 +76,12 @@ export async function searchSessions(
       readSessionPage(view, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
     rowsOf: ({ sessions }: SessionList) => sessions,
     textOf: sessionText,
-    cursorBehind,
-    groups: SESSION_STATES,
+    cursorBehind: cursorBehind(filter),
+    groups: groupsOf(filter),
   };
   const { page, rows: sessions, next } = await searchRedacted<SessionList, SessionSummary>(listing, words, place);
   const counts = countsOf(page.counts, sessions, ({ state }) => state);
   return { position: page.position, counts, sessions, hasMore: next !== null, next };
-}
-
-async function readByState(
-  view: ReadScope,
-  filter: SessionFilter,
-  ofEach: (state: SessionState, at: number) => Query<Row> | null,
-): Promise<{ position: Position; counts: Record<SessionState, number>; states: Row[][] }> {
-  const passing = SESSION_STATES.filter(
-    (state) => (filter.states.length === 0 || filter.states.includes(state)) && isListed(state, filter.listed),
-  );
-  const wanted = passing.map((state) => ofEach(state, SESSION_STATES.indexOf(state))).filter((one) => one !== null);
-  const counted = SESSION_STATES.map((state) =>
-    countOf([...inState(state, filter), ...scopeOf(view)], conditionsOf(filter)),
-  );
-  const { position, found } = await readSnapshot<(number | Row)[]>(view, [...counted, ...wanted]);
-  const counts = noSessions();
-  for (const [index, state] of SESSION_STATES.entries()) counts[state] = (found[index]?.[0] as number | undefined) ?? 0;
-  return { position, counts, states: found.slice(counted.length) as Row[][] };
 }
 
 /** One page of an agent's sessions by newest event. */
@@ -115,16 +103,12 @@ export type ListedCount = [state: ListedState, count: number];
 
 /** Counts of the sessions by the state under which people find them. A state may have two counts. */
 export function countsByListedState(view: ReadScope): Query<ListedCount>[] {
-  const parts: [SessionState, ListedState][] = SESSION_STATES.flatMap((state) => {
-    const other = LISTED_AS[state];
-    const own: [SessionState, ListedState] = [state, state];
-    return other === undefined ? [own] : [own, [state, other]];
-  });
-  return parts.map(([state, listed]) => {
-    const filter = { ...EVERY_SESSION, listed: [listed] };
-    const { toRow, ...counted } = countOf([...inState(state, filter), ...scopeOf(view)], []);
-    return { ...counted, toRow: (row): ListedCount => [listed, toRow(row)] };
-  });
+  return LISTED_STATES.flatMap((listed) =>
+    partsOf(listed, LISTED_SESSIONS).map(({ conditions }) => {
+      const { toRow, ...counted } = countOf([...conditions, ...scopeOf(view)], []);
+      return { ...counted, toRow: (row): ListedCount => [listed, toRow(row)] };
+    }),
+  );
 }
 
 /** Counts by state: from the agent's row for readers of the whole agent, otherwise from the sessions in scope. */
@@ -165,22 +149,34 @@ export interface SessionFilter {
 }
 
 const EVERY_SESSION: SessionFilter = { states: [], listed: [], agentId: null, words: [] };
+/** All sessions in the order in which the dashboard lists them. */
+export const LISTED_SESSIONS: SessionFilter = { ...EVERY_SESSION, listed: LISTED_STATES };
+
+/** The groups of a list: with `listed` its states, in the order of LISTED_STATES. */
+export function groupsOf({ listed }: Pick<SessionFilter, 'listed'>): readonly ListedState[] {
+  return listed.length === 0 ? SESSION_STATES : LISTED_STATES.filter((state) => listed.includes(state));
+}
 
 const scopeOf = ({ scope }: Pick<ReadScope, 'scope'>): Condition[] =>
   listedScope(scope).kind === 'everything' ? [] : [{ sql: listedSessionsIn(scope), args: [] }];
-function inState(state: SessionState, { listed }: Pick<SessionFilter, 'listed'>): Condition[] {
-  const condition = { sql: 'state = ?', args: [state] };
-  const other = LISTED_AS[state];
-  const [hasOwn, hasOther] = [listed.includes(state), other !== undefined && listed.includes(other)];
-  if (listed.length === 0 || (hasOwn && (hasOther || other === undefined))) return [condition];
-  if (other !== undefined && hasOther) return [condition, { sql: 'listed_as = ?', args: [other] }];
-  return [condition, { sql: hasOwn ? 'listed_as IS NULL' : 'FALSE', args: [] }];
+
+/** The sessions of a group: those in its state, and with `listed` also those listed under it. */
+function partsOf(
+  group: ListedState,
+  { states, listed }: Pick<SessionFilter, 'states' | 'listed'>,
+): { state: SessionState; conditions: Condition[] }[] {
+  return SESSION_STATES.filter((state) => states.length === 0 || states.includes(state)).flatMap((state) => {
+    const inState = { sql: 'state = ?', args: [state] };
+    if (state === group) {
+      const isOwn = { sql: 'listed_as IS NULL', args: [] };
+      const hasOthers = listed.length > 0 && LISTED_AS[state] !== undefined;
+      return { state, conditions: hasOthers ? [inState, isOwn] : [inState] };
+    }
+    const isListed = listed.length > 0 && LISTED_AS[state] === group;
+    return isListed ? { state, conditions: [inState, { sql: 'listed_as = ?', args: [group] }] } : [];
+  });
 }
 
-/** True if sessions in a state may be listed under one of the wanted states. */
-function isListed(state: SessionState, listed: readonly ListedState[]): boolean {
-  return listed.length === 0 || [state, LISTED_AS[state]].some((one) => one !== undefined && listed.includes(one));
-}
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
 
 /**
@@ -206,6 +202,16 @@ function newest(conditions: readonly Condition[], after: ListCursor | null, limi
   return query(rawRow, text, ...args, limit);
 }
 
+/** The newest sessions of several parts together. */
+function newestOf(parts: readonly Condition[][], after: ListCursor | null, limit: number): Query<Row> {
+  const each = parts.map((conditions) => newest(conditions, after, limit));
+  const [first] = each;
+  if (each.length === 1 && first !== undefined) return first;
+  const all = each.map(({ sql }) => `SELECT * FROM (${sql})`).join(' UNION ALL ');
+  const sql = `${all} ORDER BY last_event_at DESC, id DESC LIMIT ?`;
+  return query(rawRow, sql, ...each.flatMap(({ args }) => args), limit);
+}
+
 function countOf(listed: readonly Condition[], found: readonly Condition[]): Query<number> {
   const { sql, args } = allOf(...listed, ...found);
   const most = found.length > 0 ? MAX_FOUND_COUNTED : MAX_COUNTED;
@@ -224,9 +230,12 @@ function pageOf(
   return { sessions, hasMore, next: hasMore && last !== undefined ? cursorOfRow(last) : null };
 }
 
-function cursorBehind({ state, lastEventAt, id }: SessionSummary): string {
-  return cursorText({ group: state, at: lastEventAt, id });
-}
+const cursorBehind =
+  ({ listed }: Pick<SessionFilter, 'listed'>) =>
+  (session: SessionSummary): string => {
+    const group = listed.length === 0 ? session.state : listedStateOf(session);
+    return cursorText({ group, at: session.lastEventAt, id: session.id });
+  };
 
 function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
   return sessions.sort((a, b) => b.lastEventAt - a.lastEventAt || (a.id < b.id ? 1 : -1));
