@@ -140,7 +140,7 @@ function AgentName({ agent, columns }: { agent: AgentSummary; columns: readonly 
       <span className="flex items-baseline gap-x-3">
         <Link
           href={`/agents/${encodeURIComponent(agent.id)}`}
-          className="line-clamp-2 font-medium text-row [overflow-wrap:anywhere] hover:underline"
+          className="line-clamp-2 font-medium text-row [overflow-wrap:anywhere] hover:underline pointer-coarse:py-3"
         >
           {COLUMNS.name.cell(agent)}
         </Link>

@@ -23,7 +23,10 @@ export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand
       <RequestBoardProvider>
         <InboxRows requestCode={requestCode} />
         <p className="pt-4 text-2xs">
-          <Link href="/settings/notifications" className="inline-flex min-h-6 items-center text-ink-3 hover:text-ink">
+          <Link
+            href="/settings/notifications"
+            className="inline-flex min-h-6 items-center text-ink-3 hover:text-ink pointer-coarse:min-h-11"
+          >
             Notification settings
           </Link>
         </p>

@@ -27,7 +27,7 @@ export function SessionFilter(props: {
   return (
     <div
       className={clsx(
-        'flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden px-4 @2xl:flex-wrap pt-2 pb-1 text-2xs [scrollbar-width:none]',
+        'relative flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden px-4 @2xl:flex-wrap pt-2 pb-1 text-2xs [scrollbar-width:none]',
         !hasWords && '@max-3xl:[&_.state-word]:sr-only @max-3xl:[&_label]:flex-1 @max-3xl:[&_label>span]:px-1',
       )}
     >

@@ -35,7 +35,8 @@ export function conflictOf(id: ShortcutId, key: string, { keys }: Bindings): Sho
   const place = SHORTCUT_LABELS[id][0];
   const isTaken = (other: ShortcutId) =>
     boundKeys(other, SHORTCUTS[other].keys, { isLettersOff: false, keys }).some(
-      (taken) => taken === key || taken.startsWith(`${key} `),
+      // By default, `g` acts in a log although it starts `g i`.
+      (taken) => taken === key || (taken.startsWith(`${key} `) && ownKey(id) !== key),
     );
   return (
     SHORTCUT_IDS.find((other) => other !== id && doMeet(place, SHORTCUT_LABELS[other][0]) && isTaken(other)) ?? null

@@ -127,9 +127,9 @@ export const PAGE = [
   },
   {
     name: 'shares stored values between people',
-    file: 'components/ui/browser-storage.ts',
-    find: "`${PREFIX}of:${encodeURIComponent(person ?? '')}:${name}`",
-    replace: '`${PREFIX}of:${name}`',
+    file: 'components/ui/storage-key.ts',
+    find: '`${STORAGE_PREFIX}of:${encodeURIComponent(person)}:${name}`',
+    replace: '`${STORAGE_PREFIX}of:${name}`',
     test: 'tests/ui/browser-state.test.tsx',
   },
   {

@@ -13,9 +13,15 @@ export function transcriptOf(page: Page): Locator {
   return page.getByRole('log', { name: 'Transcript' });
 }
 
-/** Resolves once the page is caught up and live. */
+/** Resolves once the page is caught up and live, and its parts listen to keys: they hydrate one after the other. */
 export async function live(page: Page): Promise<void> {
   await badgeOf(page).getByText('Live').waitFor();
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('main, [role=main], #content')].every((part) => {
+      const [control] = part.querySelectorAll('button, a, input');
+      return control === undefined || Object.keys(control).some((name) => name.startsWith('__reactProps'));
+    }),
+  );
 }
 
 export function badgeOf(page: Page): Locator {
