@@ -26,6 +26,8 @@ export type ObligationRow = Pick<
 > &
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
+const AFTER_ORIGIN: Position = '1';
+
 export type CountsByState = FleetCounts['sessions'];
 
 /** The loaded sessions, and the counts of all sessions by state. */
@@ -86,7 +88,6 @@ export class FleetStore extends Store {
   #counts: FleetCounts | undefined;
   /** Position of the last change that may have changed a count. */
   #countsChangedAt: Position = ORIGIN;
-  #hasMissedCounts = false;
   #pageCounts: CountsByState | undefined;
   /** Called before an item changes. */
   onItem: ((row: InboxItem) => void) | null = null;
@@ -125,19 +126,13 @@ export class FleetStore extends Store {
 
   /** True after a change that `counts` may not include. */
   get countsAreOld(): boolean {
-    return (
-      this.#counts === undefined ||
-      this.#hasMissedCounts ||
-      comparePositions(this.#countsChangedAt, this.#counts.position) > 0
-    );
+    return this.#counts === undefined || comparePositions(this.#countsChangedAt, this.#counts.position) > 0;
   }
 
   putCounts(counts: FleetCounts): void {
-    const known = this.#hasMissedCounts ? undefined : this.#counts;
-    if (known !== undefined && comparePositions(counts.position, known.position) < 0) return;
+    if (comparePositions(counts.position, this.#counts?.position ?? ORIGIN) < 0) return;
     this.put('inbox', null, counts.position, () => {
       this.#counts = counts;
-      this.#hasMissedCounts = false;
     });
   }
 
@@ -241,8 +236,9 @@ export class FleetStore extends Store {
     this.#resets += 1;
     this.#start = null;
     this.#position = null;
-    this.#hasMissedCounts = true;
-    this.#countsChangedAt = ORIGIN;
+    // The server may have counted changes that this page missed.
+    if (this.#counts !== undefined) this.#counts = { ...this.#counts, position: ORIGIN };
+    this.#countsChangedAt = AFTER_ORIGIN;
     for (const table of TABLES) this[table].reset();
     this.changed();
   }

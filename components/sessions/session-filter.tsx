@@ -28,7 +28,7 @@ export function SessionFilter(props: {
     <div
       className={clsx(
         'relative flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden px-4 @2xl:flex-wrap pt-2 pb-1 text-2xs [scrollbar-width:none]',
-        !hasWords && '@max-3xl:[&_.state-word]:sr-only @max-3xl:[&_label]:flex-1 @max-3xl:[&_label>span]:px-1',
+        !hasWords && 'icon-chips',
       )}
     >
       <StateChips
@@ -102,24 +102,24 @@ interface SessionQuery {
 
 export const UNFILTERED: SessionQuery = { text: '', states: [], agentId: null };
 
-/** The query string of the start page; empty without a filter. */
-export function paramsOf(query: SessionQuery): string {
-  return queryString(query, 'state');
-}
-
-/** The query string of a search with `GET /sessions`; empty without a filter. */
-export function searchQueryOf(query: SessionQuery): string {
-  if (paramsOf(query) === '') return '';
-  return queryString({ ...query, states: query.states.length === 0 ? LISTED_STATES : query.states }, 'listed');
-}
-
-function queryString({ text, states, agentId }: SessionQuery, stateName: 'state' | 'listed'): string {
+/**
+ * The query string of the start page; empty without a filter.
+ *
+ * @param stateName name of the parameter for states
+ */
+export function paramsOf({ text, states, agentId }: SessionQuery, stateName = 'state'): string {
   const params = new URLSearchParams();
   const words = text.trim();
   if (words) params.set('q', words);
   for (const state of states) params.append(stateName, state);
   if (agentId !== null) params.set('agent', agentId);
   return params.toString();
+}
+
+/** The query string of a search with `GET /sessions`; empty without a filter. */
+export function searchQueryOf(query: SessionQuery): string {
+  const states = query.states.length === 0 ? LISTED_STATES : query.states;
+  return paramsOf(query) && paramsOf({ ...query, states }, 'listed');
 }
 
 function queryOf(params: URLSearchParams): SessionQuery {

@@ -2,7 +2,7 @@
 
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import type { SessionState } from '@interlude/protocol/session-states';
+import type { ListedState, SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, type RefObject, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
@@ -74,7 +74,7 @@ export function SessionNav(props: {
     row?.scrollIntoView({ block: 'nearest' });
   }, [currentId]);
   /** The server’s number of matching sessions. */
-  const count = isFiltered ? sum(search.found?.counts) : sum(list?.counts);
+  const count = sum((isFiltered ? search.found?.counts : list?.counts) ?? {});
   const end = isFiltered ? search : state;
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
@@ -160,16 +160,15 @@ export function SessionNav(props: {
   );
 }
 
-function sum(counts: Partial<CountsByState> | undefined): number {
-  return Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0);
+function sum(counts: Partial<CountsByState>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
 /** Size of a group, including sessions that are not loaded; null if the server doesn’t count it. */
 function countOf({ group, sessions }: SessionGroup, counts: CountsByState): number | null {
-  // The server counts by listed state. These groups contain only part of a state.
-  const isPart =
-    group === 'pinned' || group === 'seen' || group === 'archived' || group === 'failed' || group === 'lost';
-  return isPart ? null : Math.max(sessions.length, counts[group]);
+  // The server counts by listed state. Other groups contain only part of a state.
+  const count = group === 'failed' || group === 'lost' ? undefined : counts[group as ListedState];
+  return count === undefined ? null : Math.max(sessions.length, count);
 }
 
 function GroupSection(props: {

@@ -7,7 +7,7 @@ import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
 import { PAGE, useLiveList } from '@/components/live/use-list';
 
 /** Pages in the order in which the list shows them. */
-const LISTED = new URLSearchParams(LISTED_STATES.map((state) => ['listed', state])).toString();
+const LISTED = LISTED_STATES.map((state) => `listed=${state}`).join('&');
 
 /** The loaded sessions, and the request for more. */
 export function useSessions() {
