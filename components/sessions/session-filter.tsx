@@ -14,7 +14,7 @@ import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { GROUP_WORD, glyphOf } from './session-labels';
 
-/** Filters by state, with the number of sessions in each, and by agent, in one line that scrolls sideways. */
+/** Filters by state, with the number of sessions in each, and by agent. Without words, one line that scrolls sideways. */
 export function SessionFilter(props: {
   query: SessionQuery;
   counts: CountsByState;
@@ -27,8 +27,8 @@ export function SessionFilter(props: {
   return (
     <div
       className={clsx(
-        'relative flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden px-4 @2xl:flex-wrap pt-2 pb-1 text-2xs [scrollbar-width:none]',
-        !hasWords && 'icon-chips',
+        'relative flex shrink-0 gap-1 px-4 pt-2 pb-1 text-2xs',
+        hasWords ? 'flex-wrap' : 'icon-chips overflow-x-auto overflow-y-hidden [scrollbar-width:none] @2xl:flex-wrap',
       )}
     >
       <StateChips

@@ -197,7 +197,8 @@ export async function picture(page: Page, name: string): Promise<void> {
 }
 
 async function showTasks(page: Page): Promise<void> {
-  const panel = page.getByRole('complementary', { name: 'Tasks' });
+  const panel = page.getByRole('complementary', { name: 'Tasks' }).filter({ visible: true }).first();
+  // Wide screens show the tasks beside the transcript, too.
   if (!(await panel.isVisible())) await page.getByRole('tab', { name: /^Tasks/ }).click();
   await panel.getByRole('link').first().waitFor();
 }

@@ -15,7 +15,7 @@ import { Name, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
-const AGENT = 'min-w-[6ch] truncate md:max-w-[30ch] md:shrink-0';
+const AGENT = 'min-w-[6ch] max-w-[30ch] truncate';
 
 export function SessionTitle({ session }: { session: SessionSummary }) {
   const title = sessionTitle(session);
@@ -37,17 +37,12 @@ export function SessionFacts(props: {
   const path = `/agents/${encodeURIComponent(session.agentId)}`;
   const folder = agent?.status?.cwd;
   return (
-    <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs">
+    <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
       {/* Where it is narrow, long words give way first, and the state last. */}
-      <span className="flex min-w-0 items-center gap-1.5 text-ink-2 max-md:max-w-[62%] max-md:shrink-0">
+      <span className="flex max-w-full shrink-0 items-center gap-1.5 text-ink-2">
         <Glyph name={glyphOf(listedStateOf(session))} />
-        <span className="truncate md:shrink-0">{describeState(session)}</span>
+        <span className="truncate">{describeState(session)}</span>
         <StateWhy session={session} />
-        {session.away === null && session.stateReason !== null && (
-          <span dir="auto" className="min-w-0 truncate text-ink-3 max-md:hidden">
-            “<Words text={withoutQuotes(toPlainText(session.stateReason))} />”
-          </span>
-        )}
         {session.away !== null ? (
           // On a phone, only the note above the composer shows the evidence.
           <span className="max-sm:hidden">
@@ -59,8 +54,13 @@ export function SessionFacts(props: {
           // A fixed width, so that the ticking clock moves nothing after it.
           <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
         )}
-        {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3" />}
+        {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3 max-md:hidden" />}
       </span>
+      {session.away === null && session.stateReason !== null && (
+        <span dir="auto" className="min-w-0 truncate text-ink-3 max-lg:hidden">
+          “<Words text={withoutQuotes(toPlainText(session.stateReason))} />”
+        </span>
+      )}
       {hasLinks ? (
         <Link href={path} className={`${AGENT} hover:text-ink hover:underline`}>
           <Name text={session.agentId} />
