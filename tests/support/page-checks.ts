@@ -6,12 +6,12 @@ import { message, taskStarted, toolCall, userTurn, wokenTurn } from './turn-even
 
 const HEBREW = 'שלום! הבדיקות עברו, אבל `npm run build` נכשל. ראו את **היומן**.';
 const ARABIC = 'نجحت الاختبارات كلها (12 من 12)، لكن `deploy.sh` فشل!';
-const COLUMNS = ['Service', 'Region', 'Owner', 'Status', 'Last deployment', 'Reason'];
+const COLUMNS = ['Service', 'Region', 'Owner', 'Status', 'Last deployment', 'Repository', 'Reason'];
 const WIDE = [
   `| ${COLUMNS.join(' | ')} |`,
   `|${COLUMNS.map(() => '---').join('|')}|`,
-  '| authentication-gateway | eu-central-1 | infrastructure | degraded | 2026-11-20 14:03 | Certificates expired while nobody was looking, and the renewal waits for approval |',
-  '| `payments/ledger-reconciliation` | us-east-2 | finance | ok | 2026-11-21 09:15 | Nothing |',
+  '| authentication-gateway | eu-central-1 | infrastructure | degraded | 2026-11-20 14:03 | platform_authentication_gateway | Certificates expired while nobody was looking, and the renewal waits for approval |',
+  '| `payments/ledger-reconciliation` | us-east-2 | finance | ok | 2026-11-21 09:15 | ledger_reconciliation | Nothing |',
 ].join('\n');
 const NARROW = '| Check | Result |\n|---|--:|\n| lint | 0 |\n| unit | 3 |';
 const RTL_TABLE = '| בדיקה | תוצאה |\n|---|---|\n| יחידה | עברה |';
