@@ -32,7 +32,7 @@ export function Welcome({ place }: { place: WelcomePlace }) {
   });
   const hasFound = agents.length > 0;
   const known = new Set(agents.map(({ commands }) => commands.join()));
-  // Of agents with the same commands, the last one describes all of them.
+  // Agents with the same commands share one entry: the last one's.
   const others = [...new Map(CONNECTABLE_AGENTS.map((agent) => [agent.commands.join(), agent])).values()].filter(
     ({ commands }) => !known.has(commands.join()),
   );

@@ -124,7 +124,7 @@ export function usualColumns(agents: readonly AgentSummary[]): Sort[] {
   });
 }
 
-/** What is unusual about an agent, apart from its state and connection, unless a column shows it. */
+/** Unusual facts about an agent that no column shows, apart from its state and connection. */
 export function exceptionsOf(agent: AgentSummary, columns: readonly Sort[]): string {
   const { overdueCount } = agent;
   const overdue =
@@ -188,7 +188,7 @@ const IS_TIMED: ReadonlySet<AgentState | null> = new Set([
   'waiting-on-background',
 ]);
 
-/** When the agent's state began, for states that somebody waits for; else 0, so that names decide. */
+/** Start of the agent's state if a person waits for it to end; else 0, so that names decide the order. */
 function waitingSince({ state, stateSince }: AgentSummary): number {
   return IS_TIMED.has(state) ? (stateSince ?? 0) : 0;
 }

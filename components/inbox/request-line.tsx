@@ -8,7 +8,7 @@ import { itemTitle } from './inbox-labels';
 import type { RequestedItem } from './item-request';
 
 /**
- * What a request asks, on one line (three on phones): the command in monospace, as the agent will run it.
+ * A request on one line (three on phones), with its command in monospace, as the agent will run it.
  *
  * @param onSeen called with true once the whole input has been in sight
  */

@@ -65,10 +65,10 @@ export function useInboxOwners(box: RefObject<HTMLElement | null>) {
   }, [owners, shown, query, sessions, foundIds]);
   // Rows whose items are done stay until the reader has left, so the next row doesn't move under the pointer.
   const held = useHeldOrder(box, order, `${shown} ${query}`, (id) => owners.has(id));
-  const shownIds = useMemo(
-    () => new Set(rows.flatMap((item) => (held.order.some(({ ids }) => ids.includes(ownerId(item))) ? item.id : []))),
-    [held.order, rows],
-  );
+  const shownIds = useMemo(() => {
+    const shown = new Set(held.order.flatMap(({ ids }) => ids));
+    return new Set(rows.flatMap((item) => (shown.has(ownerId(item)) ? item.id : [])));
+  }, [held.order, rows]);
   useEffect(() => itemsOf(fleet).retain(shownIds), [fleet, shownIds]);
   const groups = held.order
     .map(({ name, ids }) => ({ name, owners: ids.flatMap((id) => owners.get(id) ?? []) }))
@@ -90,7 +90,11 @@ function ownerId({ agentId, sessionId }: InboxItem): string {
 /** @param kinds shown kinds, separated by blanks; items of other kinds follow */
 function ownersOf(items: readonly InboxItem[], needing: ReadonlySet<string>, kinds: string): Map<string, InboxOwner> {
   const byOwner = new Map<string, InboxItem[]>();
-  for (const item of items) byOwner.set(ownerId(item), [...(byOwner.get(ownerId(item)) ?? []), item]);
+  for (const item of items) {
+    const own = byOwner.get(ownerId(item));
+    if (own === undefined) byOwner.set(ownerId(item), [item]);
+    else own.push(item);
+  }
   const wanted = new Set(kinds === '' ? INBOX_KINDS : kinds.split(' '));
   const urgency = ({ id, kind }: InboxItem) => (wanted.has(kind) ? 0 : 2) + (needing.has(id) ? 0 : 1);
   const compare = (a: InboxItem, b: InboxItem) =>

@@ -18,7 +18,7 @@ export interface ServerMarkup {
   /** True if the reader has scrolled up. */
   isLeft: boolean;
   hasFocus: boolean;
-  /** Its code blocks, some of them highlighted. */
+  /** Code blocks of the message. Some are highlighted. */
   codes: readonly HTMLElement[];
 }
 

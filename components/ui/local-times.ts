@@ -1,6 +1,6 @@
 /**
  * Fills the times in the server's markup before they are painted: only the browser knows the time zone. Runs for each
- * part of the markup as it arrives, and stops when all of it has. The formats are those of `TimeOfDay` and `Moment`.
+ * part of the markup as it arrives, and stops at the end of the page. The formats are those of `TimeOfDay` and `Moment`.
  */
 export const LOCAL_TIMES = `(()=>{
 const now=new Date(),fill=()=>{for(const e of document.querySelectorAll('time[data-local]')){

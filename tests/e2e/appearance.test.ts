@@ -13,7 +13,7 @@ beforeAll(async () => {
   );
 });
 
-/** What the reader sees of theme and density, as one string. */
+/** The theme and density in effect, as one string. */
 const look = () => {
   const row = document.querySelector('[data-session-row="appearance-s"]');
   if (row === null) return null;

@@ -254,7 +254,7 @@ export class ReadModelWriter {
   }
 }
 
-/** Counts of which one item has moved. */
+/** Counts after one item moved from one state to another. */
 function moved<State extends string>(counts: Record<State, number>, from: State | undefined, to: State) {
   if (from === to) return counts;
   const next = { ...counts };
