@@ -1,4 +1,4 @@
-import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
+import { STORAGE_PREFIX } from './storage-key';
 
 /** Shared by all users of the browser, because pages without a user have a theme, too. */
 export const THEME_KEY = 'theme';
@@ -15,11 +15,11 @@ const root=document.documentElement;
 const system=matchMedia('(prefers-color-scheme: dark)');
 const read=(name)=>{try{return localStorage.getItem(name)}catch{return null}};
 const apply=(theme=read('${THEME_KEY}'),density)=>{
-const person=encodeURIComponent(read('interlude${BASE_PATH}:current')||'');
+const person=encodeURIComponent(read('${STORAGE_PREFIX}current')||'');
 const dark=theme==='dark'||(theme!=='light'&&system.matches);
 root.classList.toggle('dark',dark);
 root.classList.toggle('light',!dark);
-root.dataset.density=density||read('interlude${BASE_PATH}:of:'+person+':${DENSITY_KEY}')||'';
+root.dataset.density=density||read('${STORAGE_PREFIX}of:'+person+':${DENSITY_KEY}')||'';
 dispatchEvent(new Event('${CHANGED}'));
 };
 const follow=()=>apply();

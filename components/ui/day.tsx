@@ -17,8 +17,7 @@ export function Moment({ at, seconds = false, className }: { at: number; seconds
 /** True if two times fall on different local days; false if one is invalid. */
 export function isOtherDay(a: number, b: number): boolean {
   const [one, other] = [new Date(a), new Date(b)];
-  if (Number.isNaN(one.getTime()) || Number.isNaN(other.getTime())) return false;
-  return one.toDateString() !== other.toDateString();
+  return !Number.isNaN(one.getTime()) && !Number.isNaN(other.getTime()) && !isSameDay(one, other);
 }
 
 /** Local date: `24 Nov 2025`. Render it in the browser only, because the server does not know the time zone. */
