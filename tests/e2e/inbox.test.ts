@@ -205,8 +205,9 @@ test('five permissions are answered with six keys, and a review ends at the end'
   await page.keyboard.press('Enter');
   await review.waitFor({ state: 'detached' });
   for (const at of [0, 4]) {
-    const { request } = await site.read<RequestDetail>(`/sessions/review-${at}/requests/v${at}`);
-    expect(request.answer).toMatchObject({ behavior: 'allow' });
+    const answer = async () =>
+      (await site.read<RequestDetail>(`/sessions/review-${at}/requests/v${at}`)).request.answer;
+    await expect.poll(answer).toMatchObject({ behavior: 'allow' });
   }
   await page.close();
 });

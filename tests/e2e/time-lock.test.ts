@@ -192,6 +192,8 @@ test('the panel is resized by mouse and by keys, and keeps its height across a r
 test('the log replaces the transcript at 360 px, and a line leads back to it', async () => {
   const page = await open(RECORDED);
   await page.setViewportSize({ width: 360, height: 740 });
+  // The page learns of its new size after the window has it.
+  await page.getByRole('button', { name: 'Log below the transcript' }).waitFor({ state: 'hidden' });
   await page.keyboard.press('l');
   await expect.poll(() => isFocused(logOf(page))).toBe(true);
   await page.getByRole('tab', { name: 'Log', selected: true }).waitFor();
