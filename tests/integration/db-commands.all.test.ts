@@ -59,17 +59,25 @@ describe('vacuum', () => {
       );
       await own.send(records);
     }
-    await database.writes.run((transaction) => transaction.execute("DELETE FROM events WHERE name = 'pad'"));
+    const remove = (which: string) =>
+      database.writes.run((transaction) =>
+        transaction.execute(`DELETE FROM events WHERE position IN (SELECT position FROM events WHERE ${which})`),
+      );
+    await remove("name = 'pad' LIMIT 160");
     await checkpoint(database);
     const before = statSync(own.file).size;
     const free = await freePages(database);
-    expect(free).toBeGreaterThan(4_000);
+    expect(free).toBeGreaterThan(3_000);
     let isDone = false;
     const ended = runCli(['db', 'vacuum'], own.env).finally(() => {
       isDone = true;
     });
     // A refused write would throw.
-    while (!isDone) await own.work(1);
+    while (!isDone) {
+      await own.work(1);
+      // The vacuum also returns pages that are freed while it runs.
+      if ((await freePages(database)) < free * 0.9) await remove("name = 'pad'");
+    }
     const { exitCode, stdout } = await ended;
     expect({ exitCode, stdout }).toEqual({
       exitCode: 0,

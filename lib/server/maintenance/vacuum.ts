@@ -11,6 +11,8 @@ import { formatBytes, formatDuration, Progress } from './progress';
 const PIECE_MS = 20;
 const PAUSE_SHARE = 2;
 const FIRST_PIECE_PAGES = 64;
+/** Consecutive pieces without fewer free pages after which the vacuum ends: the dashboard frees pages meanwhile. */
+const MAX_STALLED_PIECES = 20;
 /** Retry limit while writers or readers hold locks. */
 const BUSY_MS = 10_000;
 /** `PRAGMA auto_vacuum` value that allows incremental vacuum. */
@@ -54,9 +56,9 @@ async function rewrite(connection: LocalConnection): Promise<void> {
 
 async function vacuumInPieces(connection: LocalConnection, free: number): Promise<void> {
   const progress = new Progress();
-  let [pages, left] = [FIRST_PIECE_PAGES, free];
+  let [pages, left, stalled] = [FIRST_PIECE_PAGES, free, 0];
   try {
-    while (left > 0) {
+    while (left > 0 && stalled < MAX_STALLED_PIECES) {
       const startedAt = performance.now();
       await retryWhileBusy(() => connection.run(`PRAGMA incremental_vacuum(${pages})`, 'thread'), BUSY_MS);
       const tookMs = performance.now() - startedAt;
@@ -64,9 +66,8 @@ async function vacuumInPieces(connection: LocalConnection, free: number): Promis
       progress.report(
         () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages returned`,
       );
-      // includes pages that the dashboard frees meanwhile, but stops if nothing shrinks
-      if (now >= left) return;
-      left = now;
+      stalled = now < left ? 0 : stalled + 1;
+      left = Math.min(left, now);
       pages = Math.max(1, Math.min(pages * 2, Math.round((pages * PIECE_MS) / Math.max(tookMs, 1))));
       await pause(PIECE_MS + tookMs * PAUSE_SHARE);
     }
