@@ -68,7 +68,14 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
   const output = join(reports, `${job.name}.json`);
   rmSync(output, { force: true });
   const args = [join(root, 'node_modules', 'vitest', 'vitest.mjs'), ...(isRelated ? ['related', '--run'] : ['run'])];
-  args.push(...files, '--config', config, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`);
+  args.push(
+    ...files,
+    '--config',
+    config,
+    '--reporter=default',
+    `--reporter=${join(root, 'tests', 'json-report.mjs')}`,
+    `--outputFile.json=${output}`,
+  );
   args.push('--silent=passed-only', '--slowTestThreshold=60000', `--maxWorkers=${workers}`);
   if (isRelated) args.push('--passWithNoTests', '--exclude=**/*.all.test.*');
   // Files without module state run a third faster without isolation.

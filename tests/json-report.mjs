@@ -1,0 +1,33 @@
+import { JsonReporter } from 'vitest/node';
+
+/** Vitest's JSON report, with what vitest leaves out: errors of hooks in a `describe`, in the file's message. */
+export default class JsonReport extends JsonReporter {
+  /** @type {Map<string, string>} by absolute path */
+  #messages = new Map();
+
+  constructor() {
+    super({});
+  }
+
+  /**
+   * @override
+   * @param {readonly import('vitest/node').TestModule[]} testModules
+   */
+  async onTestRunEnd(testModules) {
+    for (const { children, moduleId } of testModules) {
+      const errors = [...children.allSuites()].flatMap((suite) => suite.errors());
+      this.#messages.set(moduleId, errors.map(({ message, diff = '' }) => `${message}\n${diff}`).join('\n'));
+    }
+    await super.onTestRunEnd(testModules);
+  }
+
+  /**
+   * @override
+   * @param {string} report
+   */
+  async writeReport(report) {
+    const whole = JSON.parse(report);
+    for (const file of whole.testResults) file.message ||= this.#messages.get(file.name) ?? '';
+    await super.writeReport(JSON.stringify(whole));
+  }
+}
