@@ -96,7 +96,12 @@ export const InboxRow = memo(function InboxRow(props: {
             <RowOwner owner={owner} person={person} />
             <span className="flex min-h-7 flex-wrap-reverse items-center gap-x-3 gap-y-1 sm:gap-x-4">
               {isDone && <span className="text-ink-2">Done</span>}
-              {!isDone && <ItemActions item={lead} person={person} onMark={(made) => actions.mark(open, made)} />}
+              {!isDone && (
+                // touch screens show the marks of a request once it is unfolded
+                <span className={isAnswered && !isUnfolded ? 'contents pointer-coarse:hidden' : 'contents'}>
+                  <ItemActions item={lead} person={person} onMark={(made) => actions.mark(open, made)} />
+                </span>
+              )}
               {isAnswered && !isUnfolded ? (
                 <RowAnswer item={lead} isSeen={isSeen} onUnfold={() => actions.unfold(id, true)} />
               ) : (

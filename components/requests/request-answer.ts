@@ -50,11 +50,15 @@ export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>
 /**
  * Text of an option: our own word for its effect, and the agent's label. The label alone could mislead.
  *
- * @returns `label`: null if it equals the word
+ * @returns `label`: null if it only repeats the word
  */
 export function optionText({ kind, label, isLasting }: RequestOption): { word: string; label: string | null } {
-  const word = `${kind === 'allow' ? 'Allow' : 'Deny'}${isLasting ? ' from now on' : ''}`;
-  return { word, label: label === word ? null : label };
+  const word = kind === 'allow' ? 'Allow' : 'Deny';
+  const verbs = kind === 'allow' ? [word] : [word, 'Reject'];
+  const repeats = verbs.flatMap((verb) =>
+    isLasting ? [`${verb} always`, `Always ${verb.toLowerCase()}`] : [verb, `${verb} once`],
+  );
+  return { word: isLasting ? `${word} from now on` : word, label: repeats.includes(label) ? null : label };
 }
 
 /** The wire format of an option. */

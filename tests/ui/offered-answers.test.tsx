@@ -54,6 +54,15 @@ describe('a permission with options', () => {
     expect(text(shown({ options: lies, answer }))).toContain('Allowed “Deny”. Sending to the agent…');
   });
 
+  it('leaves out labels that only repeat the effect', () => {
+    const standard: RequestOption[] = [
+      { id: '1', label: 'Always allow', kind: 'allow', isLasting: true },
+      { id: '2', label: 'Allow once', kind: 'allow' },
+      { id: '3', label: 'Reject', kind: 'deny' },
+    ];
+    expect(buttons({ options: standard })).toEqual(['Allow from now on', 'Allow (a)', 'Deny (d)']);
+  });
+
   it('has no key for lasting options, and can always be denied', () => {
     expect(buttons({ options: [always] })).toEqual(['Allow from now on: “Always allow npm”', 'Deny (d)']);
   });

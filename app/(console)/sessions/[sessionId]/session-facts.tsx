@@ -15,7 +15,8 @@ import { Name, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
-const AGENT = 'min-w-[6ch] max-w-[30ch] truncate';
+/** Wraps only if a few characters of the name don't fit. */
+const AGENT = 'min-w-[6ch] max-w-[30ch] truncate max-lg:flex-[1_1_6ch]';
 
 export function SessionTitle({ session }: { session: SessionSummary }) {
   const title = sessionTitle(session);
