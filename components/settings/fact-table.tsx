@@ -77,7 +77,8 @@ function Fact<Row>(props: { column: Column<Row>; row: Row; isFirst: boolean; isL
       className={clsx(
         'min-w-0 [overflow-wrap:anywhere]',
         isFirst && 'font-medium text-row',
-        isLast && '@max-3xl:absolute @max-3xl:top-1.5 @max-3xl:right-0 pointer-coarse:@max-3xl:-top-1 text-right',
+        isLast &&
+          '@max-3xl:absolute @max-3xl:top-(--row-y) @max-3xl:right-0 pointer-coarse:@max-3xl:has-[button]:-top-1 text-right',
         !isFirst && !isLast && 'text-ink-2 @max-3xl:mr-4 @max-3xl:inline-block',
         className,
       )}

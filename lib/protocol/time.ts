@@ -5,14 +5,20 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A duration: `0.4 s`, `12 s`, `3 m 20 s`, `2 h 5 m`, `3 d 1 h`. */
+/** A duration: `0.4 s`, `12 s`, `3 min`, `3 min 20 s`, `2 h 5 min`, `3 d 1 h`. */
 export function formatDuration(ms: number): string {
   const span = Math.max(0, ms);
   if (span < 9_950) return `${(span / SECOND).toFixed(1)} s`;
   if (span < MINUTE) return `${Math.floor(span / SECOND)} s`;
-  if (span < HOUR) return `${Math.floor(span / MINUTE)} m ${Math.floor((span % MINUTE) / SECOND)} s`;
-  if (span < DAY) return `${Math.floor(span / HOUR)} h ${Math.floor((span % HOUR) / MINUTE)} m`;
-  return `${Math.floor(span / DAY)} d ${Math.floor((span % DAY) / HOUR)} h`;
+  if (span < HOUR) return inUnits(span, [MINUTE, 'min'], [SECOND, 's']);
+  return span < DAY ? inUnits(span, [HOUR, 'h'], [MINUTE, 'min']) : inUnits(span, [DAY, 'd'], [HOUR, 'h']);
+}
+
+type Unit = readonly [ms: number, name: string];
+
+function inUnits(span: number, [ms, name]: Unit, [smallMs, smallName]: Unit): string {
+  const rest = Math.floor((span % ms) / smallMs);
+  return `${Math.floor(span / ms)} ${name}${rest > 0 ? ` ${rest} ${smallName}` : ''}`;
 }
 
 /** A duration in a sentence: `40 s`, `12 min`, `3 h`, `2 days`. */
