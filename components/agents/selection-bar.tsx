@@ -11,6 +11,7 @@ import { forEachLimited } from '@/components/live/for-each-limited';
 import { IdempotentPost } from '@/components/live/idempotent-post';
 import { asShown, changedText } from '@/components/live/mark-items';
 import { BulkLevel } from '@/components/logs/bulk-level';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
@@ -70,9 +71,14 @@ export function SelectionBar(props: {
                 {(isPressed) => (isPressed ? `Press again to end ${plural(open, 'session')}` : 'End sessions')}
               </ConfirmButton>
             )}
-            <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
-              Mark seen
-            </button>
+            <ConfirmButton
+              of={`seen ${of}`}
+              disabled={isBusy}
+              onPress={() => start('Mark seen', markSeen)}
+              looks={LOOKS}
+            >
+              {(isPressed) => (isPressed ? `Press again to mark ${plural(agents.length, 'agent')} seen` : 'Mark seen')}
+            </ConfirmButton>
             {canRetire ? (
               <ConfirmButton
                 of={`retire ${of}`}
@@ -203,7 +209,7 @@ const interruptAll: AgentJob = async (agent) => {
   const open = (await sessionsOf(agent, IN_TURN)).filter(({ openTurnId }) => openTurnId !== null);
   if (open.length === 0) return 'no open turns';
   const [sent, also] = await postEach(open, 'interrupt', ({ openTurnId }) => ({ turnId: openTurnId }));
-  return `interrupting ${plural(sent, 'turn')}${also}`;
+  return `interrupting ${sent}${also}`;
 };
 
 /** Ends the agent's sessions, with the processes of agent and runner. */
@@ -212,7 +218,7 @@ const endAll: AgentJob = async (agent) => {
   const open = await sessionsOf(agent, states);
   if (open.length === 0) return 'no open sessions';
   const [sent, also] = await postEach(open, 'end', () => ({}));
-  return `ending ${plural(sent, 'session')}${also}`;
+  return `ending ${sent}${also}`;
 };
 
 async function sessionsOf({ id }: AgentSummary, states: readonly SessionState[]): Promise<SessionSummary[]> {
@@ -225,24 +231,26 @@ async function sessionsOf({ id }: AgentSummary, states: readonly SessionState[])
 /**
  * Sends a command to each session.
  *
- * @returns the number of accepted commands, and the refusals in words
+ * @returns the sessions that accepted it, and the refusals, in words
  * @throws the first refusal, if all are refused
  */
 async function postEach(
   sessions: readonly SessionSummary[],
   command: 'interrupt' | 'end',
   bodyOf: (session: SessionSummary) => object,
-): Promise<[sent: number, also: string]> {
+): Promise<[sent: string, also: string]> {
   const refused: string[] = [];
+  const sent: string[] = [];
   for (const session of sessions) {
     const path = `/sessions/${encodeURIComponent(session.id)}/${command}`;
-    await new IdempotentPost()
-      .post<CommandResponse>(path, bodyOf(session))
-      .catch((error: Error) => refused.push(error.message));
+    await new IdempotentPost().post<CommandResponse>(path, bodyOf(session)).then(
+      () => sent.push(`“${sessionTitle(session)}”`),
+      (error: Error) => refused.push(error.message),
+    );
   }
-  const sent = sessions.length - refused.length;
-  if (sent === 0) throw new Error(refused[0]);
-  return [sent, refused.length === 0 ? '' : `; ${refused.length} refused: ${refused[0]}`];
+  if (sent.length === 0) throw new Error(refused[0]);
+  const also = refused.length === 0 ? '' : `; ${refused.length} refused: ${refused[0]}`;
+  return [`${plural(sent.length, 'session')}: ${sent.join(', ')}`, also];
 }
 
 /** Marks the agent's inbox items as seen, except those that wait for an answer. */

@@ -3,6 +3,7 @@
 import type { MessageItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useFrozenAt } from '@/components/ui/clock';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { Glyph } from '@/components/ui/glyph';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
@@ -27,8 +28,8 @@ export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, disca
   // While the server is unreachable, the attempt will fail and be retried.
   const outgoing: OutgoingMessage | null = isStale && own?.state === 'sending' ? { ...own, state: 'retrying' } : own;
   const failure = failureOf(item, outgoing);
-  const actions = [['Try again', sendAgain] as const, ['Edit', edit] as const, ['Discard', discard] as const].flatMap(
-    ([label, act]) => (act === null ? [] : [[label, act] as const]),
+  const actions = [['Try again', sendAgain] as const, ['Edit', edit] as const].flatMap(([label, act]) =>
+    act === null ? [] : [[label, act] as const],
   );
   return (
     <div className="mt-1 text-2xs">
@@ -56,6 +57,15 @@ export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, disca
                 {label}
               </SettledButton>
             ))}
+            {discard !== null && (
+              <ConfirmButton
+                of={item.id}
+                onPress={discard}
+                looks={['text-ink-2 hover:text-ink aria-disabled:text-ink-3', 'font-medium aria-disabled:text-ink-3']}
+              >
+                {(isPressed) => (isPressed ? 'Press again to discard' : 'Discard')}
+              </ConfirmButton>
+            )}
           </p>
         )}
       </div>

@@ -3,6 +3,7 @@
 import type { MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
+import { DONE_ONCE_SEEN } from '@interlude/protocol/vocabulary';
 import { useEffect, useState } from 'react';
 import { postJson } from '@/components/live/fetch-json';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
@@ -47,10 +48,10 @@ class InboxItems {
     this.#fleet.put('inbox', ALL, position, () => this.#fleet.inbox.putRows(ALL, rows, position));
   }
 
-  /** Applies the result of a mark. */
+  /** Applies the result of a mark, which may reopen items that were dropped. */
   putMarked({ items, position }: InboxMarked): void {
     this.#fleet.put('inbox', null, position, () => {
-      for (const item of this.#withoutDropped(items, position)) this.#fleet.inbox.put(item, position);
+      for (const item of this.#withoutDropped(items, position)) this.#fleet.inbox.update(item, position);
     });
   }
 
@@ -128,7 +129,12 @@ const REVERTED: Record<Exclude<MarkInbox['mark'], 'snoozed'>, { by: MarkInbox['m
 
 const SILENT = { text: '', isFailure: false };
 
-/** Marks items as shown, reports the result, and can undo the last mark of items that are still open. */
+/** True for items that are done by being seen, and that `unseen` reopens. */
+function isReopenable(kind: InboxItem['kind']): boolean {
+  return kind === 'failure' || DONE_ONCE_SEEN.includes(kind);
+}
+
+/** Marks items as shown, reports the result, and can undo the last mark. Hook failures that were seen stay seen. */
 export function useMarks() {
   const { fleet } = useFleetStores();
   const [message, setMessage] = useState(SILENT);
@@ -159,7 +165,7 @@ export function useMarks() {
       const { by, words } =
         body.mark === 'snoozed' ? { by: 'unsnoozed' as const, words: 'snoozed' } : REVERTED[body.mark];
       setMessage({ text: `${plural(items.length, 'item')} ${words}.`, isFailure: false });
-      const open = marked.items.filter(({ doneAt }) => doneAt === null);
+      const open = marked.items.filter(({ doneAt, kind }) => doneAt === null || isReopenable(kind));
       if (open.length > 0 && change !== 'taken-over' && by !== 'snoozed') setUndoable({ items: open, mark: by });
     } catch (error) {
       setMessage({ text: `Could not update the items: ${(error as Error).message}`, isFailure: true });

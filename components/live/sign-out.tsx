@@ -1,19 +1,36 @@
 'use client';
 
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
-import type { ReactNode } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
 import { usePagePerson } from '@/components/access/page-person';
-import { stopPage } from '@/components/ui/browser-storage';
+import { browserStorage, keysOf, stopPage, storageKey } from '@/components/ui/browser-storage';
 
-/** Signs out in the browser and on the server. A form, so that it works without scripts. */
+/**
+ * Signs out in the browser and on the server. Asks once if that deletes messages that were not sent. A form, so that it
+ * works without scripts.
+ */
 export function SignOut(props: { label: ReactNode; className: string }) {
   const principal = usePagePerson() ?? '';
+  const [isAsking, setAsking] = useState(false);
+  const submit = (event: FormEvent) => {
+    if (isAsking || !hasUnsent()) return stopPage();
+    event.preventDefault();
+    setAsking(true);
+  };
   return (
-    <form method="post" action={withBasePath('/sign-out')} onSubmit={stopPage}>
+    <form method="post" action={withBasePath('/sign-out')} onSubmit={submit}>
       <input type="hidden" name="principal" value={principal} />
       <button type="submit" className={props.className}>
         {props.label}
       </button>
+      <p role="alert" className="px-3 text-failed text-xs">
+        {isAsking && 'You have messages that were not sent. Signing out deletes them. Press again to sign out.'}
+      </p>
     </form>
   );
+}
+
+function hasUnsent(): boolean {
+  const start = storageKey('outgoing:');
+  return keysOf(browserStorage()).some((key) => key.startsWith(start));
 }

@@ -2,6 +2,7 @@
 
 import { clsx } from 'clsx';
 import { type KeyboardEvent, useState } from 'react';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import {
   BINDINGS_KEY,
   type Bindings,
@@ -81,14 +82,15 @@ export function ShortcutsPage() {
         name="Keyboard shortcuts"
         about={changed === 0 ? 'All keys are the defaults.' : `${changed} changed.`}
       >
-        <button
-          type="button"
+        <ConfirmButton
+          of="keys"
           disabled={changed === 0}
-          onClick={() => keep({ keys: {} })}
-          className={clsx(BUTTON, 'disabled:text-ink-3')}
+          onPress={() => keep({ keys: {} })}
+          className={clsx(BUTTON, 'no-underline disabled:text-ink-3')}
+          looks={['', 'font-medium text-failed']}
         >
-          Reset all
-        </button>
+          {(isPressed) => (isPressed ? `Press again to reset ${changed}` : 'Reset all')}
+        </ConfirmButton>
       </Setting>
       <div className="mt-2 gap-x-10 @4xl:columns-2 [&>section]:mb-6 [&>section]:break-inside-avoid">
         <ShortcutList

@@ -118,7 +118,7 @@ export type FleetCounts = z.infer<typeof FleetCounts>;
 
 export const InboxMarked = z.object({
   items: z.array(InboxItem).describe('The items as they are now, in the requested order, without unknown ones.'),
-  changed: z.array(z.string()).describe('Items that changed since they were shown and therefore stay unmarked.'),
+  changed: z.array(z.string()).describe('Items that changed since they were shown and therefore stay as they are.'),
   position: Position,
 });
 export type InboxMarked = z.infer<typeof InboxMarked>;

@@ -226,6 +226,40 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect((await kinds()).map(([kind]) => kind)).toEqual(['delivery-gap']);
     });
 
+    test('reopens items that were done by being seen, with their opening, once', async () => {
+      await send(starts(), fails());
+      await write({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
+      const before = await inbox();
+      const seen = await mark({ ids: before.map((item) => item.id), mark: 'seen' });
+      expect(await inbox()).toEqual([]);
+      const items = seen.items.map(({ id: item, updatedPosition }) => ({ id: item, updatedPosition }));
+      const reopened = await mark({ items, mark: 'unseen' });
+      expect(reopened.changed).toEqual([]);
+      const unmarked = before.map((item) => ({ ...item, updatedPosition: expect.any(String) }));
+      expect(reopened.items).toEqual(unmarked);
+      expect(await inbox()).toEqual(unmarked);
+      expect((await session()).arrangement.seenState).toBeNull();
+      expect(await mark({ items, mark: 'unseen' })).toMatchObject({ changed: [], items: reopened.items });
+    });
+
+    test('keeps items done whose cause has ended, or that someone has seen again, when they are marked unseen', async () => {
+      await send(starts(), fails());
+      const failure = await only();
+      const shown = ({ id: item, updatedPosition }: InboxItem) => ({ id: item, updatedPosition });
+      const first = await mark({ items: [shown(failure)], mark: 'seen' });
+      await mark({ items: first.items.map(shown), mark: 'unseen' });
+      const second = await mark({ ids: [failure.id], mark: 'seen' });
+      expect(await mark({ items: first.items.map(shown), mark: 'unseen' })).toMatchObject({ changed: [failure.id] });
+      await send(starts('r2'));
+      expect(await mark({ items: second.items.map(shown), mark: 'unseen' })).toMatchObject({ changed: [failure.id] });
+      expect(await inbox()).toEqual([]);
+      await send(opens('q', 'ls'));
+      const { id: request } = await only();
+      await send(resolves('q'));
+      expect(await mark({ ids: [request], mark: 'unseen' })).toMatchObject({ changed: [request] });
+      expect(await inbox()).toEqual([]);
+    });
+
     test('marks the shown hook failures as seen, and no later ones', async () => {
       await hookDies('Stop');
       await hookDies('Stop');

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { act, render } from '@testing-library/react';
+import { act, fireEvent, render, screen } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PagePerson } from '@/components/access/page-person';
@@ -165,6 +165,16 @@ describe('a page whose person has changed', () => {
     expect(reload).not.toHaveBeenCalled();
     dispatchEvent(Object.assign(new Event('pageshow'), { persisted: true }));
     expect(reload).toHaveBeenCalledOnce();
+  });
+
+  it('asks once before a sign-out that deletes unsent messages', () => {
+    show('ada', <SignOut label="Sign out" className="" />);
+    localStorage.setItem('interlude:of:ada:draft:s1', '{"text":"A draft"}');
+    const submit = () => fireEvent.submit(document.querySelector('form') as HTMLFormElement);
+    localStorage.setItem('interlude:of:ada:outgoing:s1:c1', '{"text":"Unsent","at":1}');
+    expect(submit()).toBe(false);
+    expect(screen.getByRole('alert').textContent).toContain('messages that were not sent');
+    expect(submit()).toBe(true);
   });
 
   it('sends nothing after another person signs in', async () => {

@@ -307,6 +307,20 @@ describe('a refused message', () => {
     expect(screen.getAllByRole('button').map(({ textContent }) => textContent)).toEqual(buttons);
   });
 
+  it('is discarded by the second press', async () => {
+    vi.useFakeTimers();
+    layOut();
+    const discard = vi.fn();
+    const line = { item: aMessage({ role: 'user' }), outgoing: refused, away: false, sendAgain: null, edit: null };
+    render(<DeliveryLine {...line} discard={discard} />);
+    await act(settle);
+    fireEvent.click(screen.getByRole('button', { name: 'Discard' }));
+    expect(discard).not.toHaveBeenCalled();
+    await act(settle);
+    fireEvent.click(screen.getByRole('button', { name: 'Press again to discard' }));
+    expect(discard).toHaveBeenCalledOnce();
+  });
+
   it('accepts no click on “Try again” when the button has just appeared', async () => {
     vi.useFakeTimers();
     layOut();

@@ -106,10 +106,24 @@ it('undoes a mark', async () => {
   ]);
 });
 
-it('offers no undo for items that are done once seen', async () => {
-  answers['/inbox/marks'] = { items: [{ ...failure, doneAt: 9, updatedPosition: '20' }], changed: [], position: '20' };
+it('reopens a failure that was done by being seen', async () => {
+  answers['/inbox/marks'] = ({ mark }: MarkInbox): InboxMarked => {
+    const [doneAt, position] = mark === 'seen' ? [9, '20'] : [null, '21'];
+    return { items: [{ ...failure, doneAt, updatedPosition: position }], changed: [], position };
+  };
   open([failure]);
   press('Seen: “Out of credit”');
+  expect(await screen.findByText('1 item marked as seen.')).toBeDefined();
+  press('Undo');
+  expect(await screen.findByRole('button', { name: 'Seen: “Out of credit”' })).toBeDefined();
+  expect(posted.at(-1)?.body).toEqual({ items: [{ id: 'f', updatedPosition: '20' }], mark: 'unseen' });
+});
+
+it('offers no undo for hook failures, which stay seen', async () => {
+  const hook = anInboxItem({ id: 'h', kind: 'hook-failure', title: 'Stop: exit 3', sessionId: null });
+  answers['/inbox/marks'] = { items: [{ ...hook, doneAt: 9, updatedPosition: '20' }], changed: [], position: '20' };
+  open([hook]);
+  press('Seen: “Stop: exit 3”');
   expect(await screen.findByText('1 item marked as seen.')).toBeDefined();
   expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull();
 });

@@ -1,11 +1,12 @@
 // @vitest-environment happy-dom
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { conflictOf, ownKey, ShortcutsPage } from '@/components/settings/shortcuts-page';
 import { setPerson, storageKey, writeStored } from '@/components/ui/browser-storage';
 import { BINDINGS_KEY, boundKeys } from '@/components/ui/shortcuts/bindings';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { SHORTCUTS, type ShortcutId, useKeyTitle, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { layOut, settle } from './laid-out';
 
 let acted: string[] = [];
 beforeEach(() => {
@@ -14,7 +15,12 @@ beforeEach(() => {
   localStorage.clear();
   act(() => writeStored(BINDINGS_KEY, ''));
 });
-afterEach(cleanup);
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  cleanup();
+});
 
 const ids = Object.keys(SHORTCUTS) as ShortcutId[];
 const NONE = { isLettersOff: false, keys: {} };
@@ -66,7 +72,9 @@ it('acts on the new key instead of the old one, and shows it in hints and in the
   expect(dialog.getByText(CLAIM).parentElement?.textContent).toBe(`${CLAIM}y`);
 });
 
-it('refuses a key of the same place with the name of its shortcut, until that is rebound', () => {
+it('refuses a key of the same place with the name of its shortcut, until that is rebound', async () => {
+  vi.useFakeTimers();
+  layOut();
   render(<Page />);
   rebind(CLAIM, 's');
   expect(screen.getByText('s is already “Mark as seen or unseen” (Inbox).')).toBeDefined();
@@ -80,7 +88,11 @@ it('refuses a key of the same place with the name of its shortcut, until that is
   // the default of one is now the key of the other
   fireEvent.click(screen.getByRole('button', { name: 'Reset “Mark as seen or unseen”' }));
   expect(screen.getByText(`s is already “${CLAIM}” (Inbox).`)).toBeDefined();
+  await act(settle);
   fireEvent.click(screen.getByRole('button', { name: 'Reset all' }));
+  expect(keyOf(CLAIM)).toBe('s');
+  await act(settle);
+  fireEvent.click(screen.getByRole('button', { name: 'Press again to reset 2' }));
   expect([keyOf(CLAIM), keyOf('Mark as seen or unseen')]).toEqual(['c', 's']);
 });
 

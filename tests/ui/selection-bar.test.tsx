@@ -63,6 +63,6 @@ it('ends the open sessions of all selected agents after one confirmation, and sh
   }
   await vi.waitFor(() => screen.getByText(', 1 failed'));
   const results = screen.getAllByRole('listitem').map(({ textContent }) => textContent);
-  expect(results).toEqual(['stuckNo runner.', 'calmending 2 sessions']);
+  expect(results).toEqual(['stuckNo runner.', 'calmending 2 sessions: “Do it”, “Do it”']);
   expect(screen.getByRole('button', { name: 'Retry failed' })).toBeDefined();
 });

@@ -2,12 +2,20 @@ import type { MarkInbox, SeeInsights } from '@interlude/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks, InboxPerson } from '@interlude/protocol/inbox';
 import { HOOK_FATAL } from '@interlude/protocol/insight';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
-import type { InsightsSeen } from '@interlude/protocol/read-models';
+import { attentionOfSession, attentionOfTask } from '@interlude/protocol/projections/open-requests';
+import type { InsightsSeen, SessionSummary } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
 import { seenStateOf } from '@interlude/protocol/session-predicates';
 import { DONE_ONCE_SEEN } from '@interlude/protocol/vocabulary';
 import type { Row } from '@libsql/client';
-import { inboxColumns, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
+import {
+  inboxColumns,
+  inboxItemFromRow,
+  SESSION_ROW,
+  sessionFromRow,
+  TASK_ROW,
+  taskFromRow,
+} from '@/db/read-model-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import type { Writes, WriteTransaction } from '@/db/writes';
@@ -69,26 +77,31 @@ async function markSome(
 ): Promise<{ changed: string[]; failures: Map<string, number> }> {
   const changed: string[] = [];
   const failures = new Map<string, number>();
-  const failed: InboxItem[] = [];
+  const facts: AgentFact[] = [];
   const marks = new Map<string, Map<string, InboxMarks>>();
-  for (const item of await readItems(transaction, shown.keys(), scope)) {
-    if (item.doneAt !== null) continue;
+  const items = await readItems(transaction, shown.keys(), scope);
+  const sessions = await readSessions(transaction, items);
+  for (const item of items) {
+    const isDone = item.doneAt !== null;
+    if (isDone && body.mark !== 'unseen') continue;
     transaction.touch(`agent:${item.agentId}`);
+    const session = sessions.get(item.sessionId ?? '');
     const upTo = shown.get(item.id) ?? item.updatedPosition;
-    const isChanged = comparePositions(item.openedPosition, upTo) > 0;
+    const isChanged = isDone
+      ? comparePositions(item.updatedPosition, upTo) > 0 || !(await isReopenable(transaction, item, session))
+      : comparePositions(item.openedPosition, upTo) > 0;
     if (isChanged) changed.push(item.id);
     // The item changes with each failure that it counts, so its position is an upper bound of the failures that were
     // shown.
     const isSeen = body.mark === 'seen';
     if (isSeen && item.kind === 'hook-failure') failures.set(columnText(item.agentId), positionToNumber(upTo));
     if (isChanged) continue;
-    if (isSeen && item.kind === 'failure') failed.push(item);
+    if (item.kind === 'failure' && session !== undefined && (isSeen || isDone)) facts.push(arranged(session, isSeen));
     const after = marked(item, body, by, now);
     if (after === null) continue;
     const ofAgent = marks.get(item.agentId) ?? new Map();
     marks.set(item.agentId, ofAgent.set(item.id, after));
   }
-  const facts = await seenFailures(transaction, failed);
   for (const [agentId, ofAgent] of marks) facts.push({ kind: 'inbox-marked', agentId, marks: ofAgent });
   await appendFacts(transaction, now, facts);
   return { changed, failures };
@@ -117,7 +130,7 @@ function marked(
         ? { ...marks, seenAt: now, doneAt: DONE_ONCE_SEEN.includes(item.kind) ? now : null }
         : null;
     case 'unseen':
-      return seenAt === null ? null : { ...marks, seenAt: null };
+      return seenAt === null ? null : { ...marks, seenAt: null, doneAt: null };
     case 'snoozed':
       return snoozedUntil === until ? null : { ...marks, snoozedUntil: until ?? null };
     case 'unsnoozed':
@@ -133,18 +146,43 @@ function marked(
   }
 }
 
-/** Marks the sessions as seen, which also completes the items of their failures. */
-async function seenFailures(transaction: WriteTransaction, failed: readonly InboxItem[]): Promise<AgentFact[]> {
-  if (failed.length === 0) return [];
+/** Marks the state of a session as seen or unseen, which also completes or reopens the item of its failure. */
+function arranged(session: SessionSummary, isSeen: boolean): AgentFact {
+  const { id, agentId, arrangement } = session;
+  const seenState = isSeen ? seenStateOf(session) : null;
+  return { kind: 'session-arranged', agentId, sessionId: id, arrangement: { ...arrangement, seenState } };
+}
+
+/** True if a done item was done by being seen, and its cause remains. */
+async function isReopenable(
+  transaction: WriteTransaction,
+  { id, kind, seenAt, task }: InboxItem,
+  session: SessionSummary | undefined,
+): Promise<boolean> {
+  if (session === undefined || (kind !== 'failure' && seenAt === null)) return false;
+  if (task === undefined) {
+    const unseen = { ...session, arrangement: { ...session.arrangement, seenState: null } };
+    return attentionOfSession(unseen, []).some((one) => one.id === id);
+  }
+  const { rows } = await transaction.execute({
+    sql: `SELECT ${TASK_ROW.columns('t')} FROM tasks AS t WHERE t.session_id = ? AND t.position = ?`,
+    args: [columnText(session.id), positionToNumber(task.position)],
+  });
+  return rows.flatMap((row) => attentionOfTask(taskFromRow(row))).some((one) => one.id === id);
+}
+
+/** The sessions of items that are done once seen, by id. */
+async function readSessions(
+  transaction: WriteTransaction,
+  items: readonly InboxItem[],
+): Promise<Map<string, SessionSummary>> {
+  const wanted = items.filter(({ kind, doneAt }) => kind === 'failure' || doneAt !== null);
+  if (wanted.length === 0) return new Map();
   const { rows } = await transaction.execute({
     sql: `SELECT ${SESSION_ROW.columns('s')} FROM json_each(?) AS wanted JOIN sessions AS s ON s.id = wanted.value`,
-    args: [JSON.stringify(failed.map(({ sessionId }) => columnText(sessionId ?? '')))],
+    args: [JSON.stringify(wanted.map(({ sessionId }) => columnText(sessionId ?? '')))],
   });
-  return rows.map(sessionFromRow).map((session) => {
-    const { id, agentId, arrangement } = session;
-    const seen = { ...arrangement, seenState: seenStateOf(session) };
-    return { kind: 'session-arranged', agentId, sessionId: id, arrangement: seen };
-  });
+  return new Map(rows.map(sessionFromRow).map((session) => [session.id, session]));
 }
 
 async function readItems(transaction: WriteTransaction, ids: Iterable<string>, scope: Scope): Promise<InboxItem[]> {

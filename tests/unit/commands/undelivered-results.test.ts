@@ -165,6 +165,24 @@ describe('a task that ended while its agent was idle', () => {
     expect(await undelivered()).toEqual([]);
   });
 
+  it('is back when it is marked unseen, while its result is undelivered', async () => {
+    await leavesTask();
+    await ends();
+    await passes(60);
+    const [before] = (await undelivered()) as [InboxItem];
+    const mark = (item: InboxItem, mark: 'seen' | 'unseen') => {
+      const body = { items: [{ id: item.id, updatedPosition: item.updatedPosition }], mark };
+      return postMarks({ ids: {}, body, request: new Request('http://x'), ...ownerContext }, target.context);
+    };
+    const first = await mark(before, 'seen');
+    const reopened = await mark(first.items[0] as InboxItem, 'unseen');
+    expect(await undelivered()).toEqual([{ ...before, updatedPosition: reopened.items[0]?.updatedPosition }]);
+    const second = await mark(reopened.items[0] as InboxItem, 'seen');
+    await starts('r2', { turn: 'between-run', trigger: { kind: 'task', taskIds: ['b1'] } });
+    expect((await mark(second.items[0] as InboxItem, 'unseen')).changed).toEqual([before.id]);
+    expect(await undelivered()).toEqual([]);
+  });
+
   it('is still there once its session has exited', async () => {
     await leavesTask();
     await ends();
