@@ -6,7 +6,7 @@ import type { ReactNode } from 'react';
 import { LiveProvider } from '@/components/live/live-provider';
 import { APPEARANCE_SCRIPT } from '@/components/ui/appearance-script';
 import { NowProvider } from '@/components/ui/clock';
-import { LOCAL_TIMES } from '@/components/ui/local-times';
+import { localTimes } from '@/components/ui/local-times';
 import { EMBED_HEADER } from '@/lib/server/access/embeds';
 import './globals.css';
 import { pageNonce } from './page-nonce';
@@ -34,7 +34,7 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
     <html lang="en" suppressHydrationWarning className={`${GeistSans.variable} ${GeistMono.variable}`}>
       <body>
         <script nonce={nonce} suppressHydrationWarning>
-          {LOCAL_TIMES}
+          {localTimes(!bare)}
         </script>
         {bare ? (
           children

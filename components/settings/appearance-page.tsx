@@ -3,7 +3,8 @@
 import { useDensity, useTheme } from '@/components/ui/appearance';
 import { writeStored } from '@/components/ui/browser-storage';
 import { useNow } from '@/components/ui/clock';
-import { TIMES_KEY, type TimeSettings, timeFormat, useTimeFormat } from '@/components/ui/time-format';
+import { TIMES_KEY } from '@/components/ui/storage-key';
+import { type TimeSettings, timeFormat, useTimeFormat } from '@/components/ui/time-format';
 import { Section } from './fact-table';
 import { Choice, Setting } from './setting';
 

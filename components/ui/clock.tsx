@@ -144,7 +144,7 @@ export function RunningClock(props: { since: number; alwaysRuns?: boolean; class
 /**
  * A time, with the date in full as its title.
  *
- * @param local lets `LOCAL_TIMES` replace the text before hydration: `d` with the date, `s` with seconds
+ * @param local lets `localTimes` replace the text before hydration: `d` with the date, `s` with seconds
  */
 export function Time(props: {
   at: number;

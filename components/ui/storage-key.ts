@@ -10,3 +10,6 @@ export function storageKeyOf(person: string, name: string): string {
 
 /** `icons` if the sidebar is collapsed. */
 export const SIDEBAR_KEY = 'sidebar';
+
+/** The reader's `TimeSettings`. */
+export const TIMES_KEY = 'times';

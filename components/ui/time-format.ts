@@ -2,6 +2,7 @@
 
 import { useSyncExternalStore } from 'react';
 import { readStored } from './browser-storage';
+import { TIMES_KEY } from './storage-key';
 import { subscribeAnywhere } from './use-stored-anywhere';
 
 /** The reader's choices for times, stored in the browser. */
@@ -13,7 +14,6 @@ export interface TimeSettings {
   isAbsolute: boolean;
 }
 
-export const TIMES_KEY = 'times';
 /** The page is in English, and operators compare times with logs. */
 const DEFAULT: TimeSettings = { hours: '24', language: 'en-GB', isAbsolute: false };
 

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
-import { cleanup, createEvent, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { useRef } from 'react';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { keyLabel } from '@/components/ui/shortcuts/bindings';
 import { SHORTCUT_LABELS } from '@/components/ui/shortcuts/shortcut-dialog';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
@@ -13,7 +13,10 @@ let acted: ShortcutId[] = [];
 beforeEach(() => {
   acted = [];
 });
-afterEach(cleanup);
+afterEach(() => {
+  vi.useRealTimers();
+  cleanup();
+});
 
 const acts = (...ids: ShortcutId[]) => Object.fromEntries(ids.map((id) => [id, () => void acted.push(id)]));
 
@@ -144,27 +147,35 @@ function Acting({ ids }: { ids: ShortcutId[] }) {
   return null;
 }
 
-/** Presses a key at a time, in milliseconds. */
-function pressAt(at: number, key: string, on: Element = document.body, more: object = {}) {
-  const event = createEvent.keyDown(on, { key, cancelable: true, bubbles: true, ...more });
-  Object.defineProperty(event, 'timeStamp', { value: at });
-  fireEvent(on, event);
-}
-
-it('two keys in a row act for their shortcut alone, whatever each does by itself', () => {
+it('two keys in a row act for their shortcut alone, and the first by itself once the second is late or another', () => {
+  vi.useFakeTimers();
   render(<Acting ids={['page.agents', 'page.settings', 'request.allow', 'log.first']} />);
-  pressAt(0, 'a');
-  pressAt(10, 'g');
-  pressAt(1_000, 'a');
-  pressAt(1_010, 'a');
-  expect(acted.splice(0)).toEqual(['request.allow', 'log.first', 'page.agents', 'request.allow']);
-  pressAt(2_000, 'g');
-  pressAt(2_010, 'Shift');
-  pressAt(2_020, ',');
-  expect(acted).toEqual(['log.first', 'page.settings']);
+  press('a');
+  press('g');
+  vi.advanceTimersByTime(999);
+  press('a');
+  press('a');
+  expect(acted.splice(0)).toEqual(['request.allow', 'page.agents', 'request.allow']);
+  press('g');
+  press('Shift');
+  press(',');
+  vi.advanceTimersByTime(1_000);
+  expect(acted.splice(0)).toEqual(['page.settings']);
+  press('g');
+  expect(acted).toEqual([]);
+  vi.advanceTimersByTime(1_000);
+  expect(acted.splice(0)).toEqual(['log.first']);
+  press('g');
+  press('g');
+  expect(acted.splice(0)).toEqual(['log.first']);
+  press('x');
+  expect(acted.splice(0)).toEqual(['log.first']);
+  vi.advanceTimersByTime(1_000);
+  expect(acted).toEqual([]);
 });
 
-it('two keys do nothing while typing, with a pause of two seconds, with another key between, or over a dialog', async () => {
+it('two keys do nothing while typing, with a pause of a second, with another key between, or over a dialog', async () => {
+  vi.useFakeTimers();
   render(
     <>
       <Acting ids={['page.agents']} />
@@ -172,19 +183,21 @@ it('two keys do nothing while typing, with a pause of two seconds, with another 
     </>,
   );
   const field = screen.getByLabelText('field');
-  pressAt(0, 'g', field);
-  pressAt(10, 'a', field);
-  pressAt(20, 'a');
-  pressAt(1_000, 'g');
-  pressAt(3_000, 'a');
-  pressAt(4_000, 'g');
-  pressAt(4_010, 'x');
-  pressAt(4_020, 'a');
-  pressAt(5_000, 'g', document.body, { ctrlKey: true });
-  pressAt(5_010, 'a');
+  press('g', field);
+  press('a', field);
+  press('a');
+  press('g');
+  vi.advanceTimersByTime(1_000);
+  press('a');
+  press('g');
+  press('x');
+  press('a');
+  press('g', document.body, { ctrlKey: true });
+  press('a');
+  vi.useRealTimers();
   press('?');
   await waitFor(() => expect(document.querySelector('dialog')?.open).toBe(true));
-  pressAt(6_000, 'g');
-  pressAt(6_010, 'a');
+  press('g');
+  press('a');
   expect(acted).toEqual([]);
 });

@@ -155,24 +155,33 @@ interface Group {
 const groups = new Set<Group>();
 let openDialogs = 0;
 
-/** Time for the second key of a shortcut of two keys. */
-const SECOND_KEY_MS = 2_000;
-const FIRST_KEYS = new Set(
-  Object.values(SHORTCUTS).flatMap(({ keys }) =>
-    keys.filter((key) => key.includes(' ')).map((key) => key.split(' ')[0]),
-  ),
-);
-let firstKey: { key: string; at: number } | null = null;
+/** The first key of all shortcuts of two keys, and the time for the second. */
+const FIRST_KEY = 'g';
+const SECOND_KEY_MS = 1_000;
+/** Acts on the first key alone, once the second is late or acts for no shortcut of two keys. */
+let first: (() => void) | undefined;
+let timer: ReturnType<typeof setTimeout>;
 
-/** Dispatches every key press. The second key of a shortcut acts for no other, even if the first did. */
+/** Dispatches every key press. The keys of a shortcut of two keys act for no other. */
 function onKeyDown(event: KeyboardEvent): void {
-  const { timeStamp } = event;
   if (event.key === 'Shift' || event.isComposing) return;
   const pressed = keyName(event);
-  const before = firstKey !== null && timeStamp - firstKey.at < SECOND_KEY_MS ? firstKey.key : null;
-  firstKey = FIRST_KEYS.has(pressed) && !isTyping(event) ? { key: pressed, at: timeStamp } : null;
-  if (event.defaultPrevented || (before !== null && dispatch(event, `${before} ${pressed}`))) return;
-  dispatch(event, pressed);
+  const before = first;
+  first = undefined;
+  clearTimeout(timer);
+  const isPair = before !== undefined && !event.defaultPrevented && dispatch(event, `${FIRST_KEY} ${pressed}`);
+  if (isPair) return;
+  before?.();
+  if (event.defaultPrevented) return;
+  if (pressed !== FIRST_KEY || isTyping(event)) {
+    dispatch(event, pressed);
+    return;
+  }
+  first = () => {
+    first = undefined;
+    dispatch(event, pressed);
+  };
+  timer = setTimeout(first, SECOND_KEY_MS);
 }
 
 /**
