@@ -1,6 +1,6 @@
 'use client';
 
-import { LogOut } from 'lucide';
+import { CircleHelp, LogOut } from 'lucide';
 import type { ReactNode } from 'react';
 import { SignOut } from '@/components/live/sign-out';
 import { Icon } from '@/components/ui/icon';
@@ -32,6 +32,9 @@ export function MoreSheet({ links, onClose }: { links: readonly MoreLink[]; onCl
             {label}
           </Link>
         ))}
+        <Link href="/help" onClick={onClose} className={ROW}>
+          <Icon of={CircleHelp} size={18} strokeWidth={1.75} /> Help
+        </Link>
         <ThemeToggle className={ROW} />
         <ShortcutHelp className={`${ROW} pointer-coarse:hidden`} />
         <SignOut

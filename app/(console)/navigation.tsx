@@ -58,7 +58,7 @@ export function Sidebar({ children }: { children?: ReactNode }) {
           </ul>
         </nav>
       </div>
-      <div className="z-20 flex min-h-11 items-center gap-1 px-2 py-1.5 icons:min-h-[116px] icons:flex-col [grid-area:tools]">
+      <div className="z-20 flex min-h-11 items-center gap-1 px-2 py-1.5 icons:min-h-[152px] icons:flex-col [grid-area:tools]">
         <SidebarToolsWhenIdle />
       </div>
     </header>

@@ -1,19 +1,24 @@
 'use client';
 
-import { PanelLeft } from 'lucide';
+import { CircleHelp, PanelLeft } from 'lucide';
 import { useStored } from '@/components/ui/browser-storage';
 import { Icon } from '@/components/ui/icon';
+import { Link } from '@/components/ui/link';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { SIDEBAR_KEY } from '@/components/ui/storage-key';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
 
-/** Theme, keyboard shortcuts, and the button that collapses the sidebar. */
+/** Theme, keyboard shortcuts, help, and the button that collapses the sidebar. */
 export function SidebarTools() {
   return (
     <>
       <ThemeToggle className="tool" labelClassName="tip icons:tip-beside" />
       <ShortcutHelp className="tool pointer-coarse:hidden" labelClassName="tip icons:tip-beside" />
+      <Link href="/help" className="tool">
+        <Icon of={CircleHelp} size={16} strokeWidth={1.75} />
+        <span className="tip icons:tip-beside">Help</span>
+      </Link>
       <CollapseButton />
     </>
   );

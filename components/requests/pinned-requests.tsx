@@ -73,7 +73,7 @@ export function PinnedRequests(props: {
       {...handlers}
     >
       {/* Leaves the transcript half of the height, with the log below too. */}
-      <div className="session-column max-h-[max(calc(50dvh-80px),min(45dvh,240px))] overflow-y-auto py-2 group-data-log/page:max-h-[max(calc(25dvh+8px),160px)]">
+      <div className="session-column max-h-[max(calc(var(--view-height,100dvh)*0.5-80px),min(var(--view-height,100dvh)*0.45,240px))] overflow-y-auto py-2 group-data-log/page:max-h-[max(calc(25dvh+8px),160px)]">
         <Fragment key={key}>{renderRequest(shown, dismiss)}</Fragment>
         <p className="mt-1 flex gap-3 text-2xs text-ink-3">
           <JumpLink anchor={`request-${shown.id}`} className="underline hover:text-ink">

@@ -68,7 +68,11 @@ export function QuestionAnswer(props: {
           This is too long to show in full. Answer in the agent’s own interface.
         </p>
       )}
-      <div ref={row} className="w-fit">
+      {/* In a pinned card that scrolls, the button stays in reach. */}
+      <div
+        ref={row}
+        className="not-in-data-pins:w-fit in-data-pins:sticky in-data-pins:bottom-0 in-data-pins:bg-waiting-soft in-data-pins:pb-2"
+      >
         <button
           type="submit"
           aria-disabled={isOff}

@@ -11,6 +11,7 @@ import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/line-breaks';
 import { Name, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
+import { Term } from '@/components/ui/term';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ForeignTask } from './turn-cause';
 
@@ -27,7 +28,15 @@ const SUMMARY_SIGNS = 100;
  */
 export function TurnHeader({ turn }: { turn: Turn }) {
   const cause = causeOf(turn, useTranscriptSlots());
-  if (cause.kind === 'other') return <Head>Woken by {cause.words}</Head>;
+  if (cause.kind === 'other') {
+    return (
+      <Head>
+        <span>
+          {WOKEN_BY} {cause.words}
+        </span>
+      </Head>
+    );
+  }
   if (cause.kind === 'timer') return <TimerHead reason={cause.reason} setAt={cause.setAt} />;
   const [only] = cause.tasks;
   const by = cause.byInterlude ? (
@@ -35,7 +44,7 @@ export function TurnHeader({ turn }: { turn: Turn }) {
       Woken by Interlude for
     </span>
   ) : (
-    'Woken by'
+    WOKEN_BY
   );
   if (only === undefined) {
     return (
@@ -79,18 +88,18 @@ export function TurnHeader({ turn }: { turn: Turn }) {
   );
 }
 
+const WOKEN_BY = <Term of="between-run turn">Woken by</Term>;
+
 function TimerHead({ reason, setAt }: { reason: string | null; setAt: number | null }) {
   return (
     <Head>
-      {reason === null ? (
-        'Woken by a timer'
-      ) : (
-        <>
-          Woken by a timer:{' '}
-          <bdi className="min-w-0 font-medium [overflow-wrap:anywhere]">
-            <Words text={reason} max={REASON_CHARACTERS} />
-          </bdi>
-        </>
+      <span>
+        {WOKEN_BY} a timer{reason !== null && ': '}
+      </span>
+      {reason !== null && (
+        <bdi className="min-w-0 font-medium [overflow-wrap:anywhere]">
+          <Words text={reason} max={REASON_CHARACTERS} />
+        </bdi>
       )}
       {setAt !== null && (
         <span className="shrink-0 text-ink-2">

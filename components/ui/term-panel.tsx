@@ -2,6 +2,7 @@
 
 import { Popover } from 'radix-ui';
 import type { RefObject } from 'react';
+import { personId } from './browser-storage';
 import { OVERLAY } from './in-view';
 import { Link } from './link';
 import { ButtonPopover } from './popover';
@@ -24,9 +25,12 @@ export function TermPanel(props: {
     return (
       <ButtonPopover label={title} button={button} onClose={onClose} className={WIDTH}>
         <p className="text-ink-2">{text}</p>
-        <Link href={`/help#${termAnchor(of)}`} className="mt-1 inline-block text-ink-3 underline hover:text-ink">
-          All words
-        </Link>
+        {/* An embed has no other pages. */}
+        {personId() !== null && (
+          <Link href={`/help#${termAnchor(of)}`} className="mt-1 inline-block text-ink-3 underline hover:text-ink">
+            All words
+          </Link>
+        )}
       </ButtonPopover>
     );
   }

@@ -30,7 +30,7 @@ export function Term({ of, children }: { of: TermName; children: ReactNode }) {
         onKeyUp={({ key }) => key === 'Tab' && peek()}
         onBlur={leave}
         onClick={() => setShows((now) => (now === 'popover' ? null : 'popover'))}
-        className="cursor-help underline decoration-line-strong decoration-dotted underline-offset-[3px] hover:decoration-ink-3"
+        className="hit cursor-help underline decoration-line-strong decoration-dotted underline-offset-[3px] hover:decoration-ink-3"
       >
         {children}
       </button>

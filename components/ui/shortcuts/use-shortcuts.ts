@@ -1,6 +1,7 @@
 'use client';
 
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
+import { flushSync } from 'react-dom';
 import { useMedia } from '../use-media';
 import { useStoredAnywhere } from '../use-stored-anywhere';
 import { BINDINGS_KEY, bindingsOf, boundKeys, keyLabel } from './bindings';
@@ -171,7 +172,8 @@ function onKeyDown(event: KeyboardEvent): void {
   clearTimeout(timer);
   const isPair = before !== undefined && !event.defaultPrevented && dispatch(event, `${FIRST_KEY} ${pressed}`);
   if (isPair) return;
-  before?.();
+  // The page has changed by the time the next shortcut acts, as if the keys were further apart.
+  if (before !== undefined) flushSync(before);
   if (event.defaultPrevented) return;
   if (pressed !== FIRST_KEY || isTyping(event)) {
     dispatch(event, pressed);

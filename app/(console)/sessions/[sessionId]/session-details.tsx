@@ -83,7 +83,7 @@ export function SessionDetails() {
               href={`${API_ADDRESS}/sessions/${encodeURIComponent(session.id)}`}
               target="_blank"
               rel="noopener"
-              className="text-ink-3 underline underline-offset-2 hover:text-ink"
+              className="hit text-ink-3 underline underline-offset-2 hover:text-ink"
             >
               Open in the API
             </a>

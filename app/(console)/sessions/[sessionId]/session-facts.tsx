@@ -63,7 +63,10 @@ export function SessionFacts(props: {
         </span>
       )}
       {hasLinks ? (
-        <Link href={path} className={`${AGENT} hover:text-ink hover:underline`}>
+        <Link
+          href={path}
+          className={`${AGENT} pointer-coarse:-my-[13px] pointer-coarse:py-[13px] hover:text-ink hover:underline`}
+        >
           <Name text={session.agentId} />
         </Link>
       ) : (

@@ -1,0 +1,28 @@
+'use client';
+
+import { useEffect } from 'react';
+
+/** Browser toolbars are smaller, keyboards are larger. */
+const LEAST_KEYBOARD_PX = 120;
+
+/**
+ * Sets `--view-height` to the height above the on-screen keyboard while it covers the page. Safari on iOS knows no
+ * `interactive-widget`: its keyboard changes only the visual viewport, and `dvh` ignores it.
+ */
+export function useKeyboardRoom(): void {
+  useEffect(() => {
+    const view = window.visualViewport;
+    const root = document.documentElement;
+    if (view == null) return;
+    const fit = () => {
+      const isCovered = view.scale === 1 && root.clientHeight - view.height > LEAST_KEYBOARD_PX;
+      root.style.setProperty('--view-height', isCovered ? `${view.height}px` : '');
+      if (!isCovered) return;
+      // Safari has moved the page up to show the field, which now fits.
+      scrollTo(0, 0);
+      document.activeElement?.scrollIntoView({ block: 'nearest' });
+    };
+    view.addEventListener('resize', fit);
+    return () => view.removeEventListener('resize', fit);
+  }, []);
+}

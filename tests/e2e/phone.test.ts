@@ -1,0 +1,146 @@
+import type { RequestDetail } from '@interlude/protocol/read-models';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { EventWriter, permissionAsked, turnStarted } from '../support/event-writer';
+import { horizontalOverflows } from '../support/page-checks';
+import { press, untilPressable } from '../support/press';
+import { live, transcriptOf } from '../support/transcript-page';
+import { userTurn } from '../support/turn-events';
+import { openProfile, perFile, visitOwn } from '../support/visit';
+import { requestOpened } from '../support/wire-runner';
+
+const AGENT = 'phone';
+const HEIGHT = 740;
+/** Above the keyboard. */
+const KEYBOARD_HEIGHT = 420;
+
+const site = perFile(visitOwn);
+beforeAll(async () => {
+  const agent = new EventWriter(site.server, AGENT);
+  for (const at of [0, 1, 2])
+    await agent.write(`phone-${at}`, [turnStarted('r'), permissionAsked(`p${at}`, `Step ${at}`)]);
+  const long = Array.from({ length: 30 }, (_, line) => `Line ${line}`).join('\n\n');
+  const options = ['Staging', 'Replica', 'Production'].map((label) => ({
+    label,
+    description: `The ${label} database`,
+  }));
+  const input = { questions: [{ question: 'Which database?', options }] };
+  await agent.write('phone-asks', [
+    ...userTurn('r1', 'Begin', long),
+    turnStarted('r2'),
+    requestOpened({ request_id: 'q', kind: 'question', tool_name: 'AskUserQuestion', title: 'Which database?', input }),
+  ]);
+  await agent.staysInTouch();
+});
+
+async function onPhone(path: string): Promise<Page> {
+  const { context, close } = await openProfile({
+    viewport: { width: 360, height: HEIGHT },
+    hasTouch: true,
+    isMobile: true,
+    storageState: await site.context.storageState(),
+  });
+  onTestFinished(close);
+  const page = await context.newPage();
+  await page.goto(`${site.server.url}${path}`);
+  await live(page);
+  return page;
+}
+
+/** Moves a finger. */
+async function swipe(page: Page, from: { x: number; y: number }, to: { x: number; y: number }): Promise<void> {
+  const cdp = await page.context().newCDPSession(page);
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...touchPoints: { x: number; y: number }[]) =>
+    cdp.send('Input.dispatchTouchEvent', { type, touchPoints });
+  await touch('touchStart', from);
+  for (const part of [0.25, 0.5, 0.75, 1]) {
+    await touch('touchMove', { x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part });
+  }
+  await touch('touchEnd');
+}
+
+const answerOf = async (at: number) =>
+  (await site.read<RequestDetail>(`/sessions/phone-${at}/requests/p${at}`)).request.answer;
+
+test('a request is answered with one tap on its inbox row, and with two in the review', async () => {
+  const page = await onPhone('/inbox');
+  const allow = page.getByRole('button', { name: 'Allow: “Step 0”' });
+  await untilPressable(allow);
+  await allow.tap();
+  await expect.poll(() => answerOf(0)).toMatchObject({ behavior: 'allow' });
+  await page.getByRole('button', { name: /^Review \d requests$/ }).tap();
+  const deny = page.getByRole('dialog').getByRole('button', { name: 'Deny', exact: true });
+  await untilPressable(deny);
+  const box = await deny.boundingBox();
+  expect(box?.y).toBeGreaterThan(HEIGHT / 2);
+  expect(box?.height).toBeGreaterThanOrEqual(44);
+  await deny.tap();
+  await expect.poll(() => answerOf(1)).toMatchObject({ behavior: 'deny' });
+});
+
+test('a swipe leads to the next request and back, and so do buttons', async () => {
+  const page = await onPhone('/inbox');
+  await page.getByRole('button', { name: /^Review \d requests$/ }).tap();
+  const review = page.getByRole('dialog', { name: 'Review requests' });
+  const shows = (at: number) => review.getByText(new RegExp(`^Request ${at} of`)).waitFor();
+  const [left, right] = [
+    { x: 60, y: 600 },
+    { x: 300, y: 610 },
+  ];
+  await shows(1);
+  await swipe(page, right, left);
+  await shows(2);
+  await swipe(page, left, right);
+  await shows(1);
+  await swipe(page, { x: 200, y: 700 }, { x: 280, y: 500 });
+  await shows(1);
+  await review.getByRole('button', { name: 'Next request' }).tap();
+  await shows(2);
+});
+
+test('a question stays in thumb reach while the reader scrolls up, and leaves room for the transcript', async () => {
+  const page = await onPhone('/sessions/phone-asks');
+  const card = page.getByRole('region', { name: 'Question: “Which database?”' });
+  const submit = (of: typeof card) => of.getByRole('button', { name: 'Answer', exact: true });
+  const isInReach = async (of: typeof card) => {
+    const [button, composer] = await Promise.all([
+      submit(of).boundingBox(),
+      page.getByRole('form', { name: 'Composer' }).boundingBox(),
+    ]);
+    if (button === null || composer === null) return false;
+    return button.y > HEIGHT / 2 && button.y + button.height <= composer.y;
+  };
+  await expect.poll(() => isInReach(card)).toBe(true);
+  await swipe(page, { x: 180, y: 200 }, { x: 180, y: 560 });
+  await swipe(page, { x: 180, y: 200 }, { x: 180, y: 560 });
+  const pinned = page.getByRole('region', { name: 'Question, pinned: “Which database?”' });
+  await expect.poll(() => isInReach(pinned)).toBe(true);
+  await page.setViewportSize({ width: 360, height: KEYBOARD_HEIGHT });
+  await page.getByRole('textbox', { name: /^Message to/ }).tap();
+  const composer = page.getByRole('form', { name: 'Composer' });
+  const bottom = async () => composer.boundingBox().then((box) => box && box.y + box.height);
+  await expect.poll(bottom).toBe(KEYBOARD_HEIGHT);
+  expect((await transcriptOf(page).boundingBox())?.height).toBeGreaterThan(60);
+  await page.setViewportSize({ width: 360, height: HEIGHT });
+  await pinned.getByRole('radio', { name: /^Replica/ }).tap();
+  expect(await pinned.getByRole('radio', { name: /^Replica/ }).isChecked()).toBe(true);
+  await press(submit(pinned));
+  const answer = async () => (await site.read<RequestDetail>('/sessions/phone-asks/requests/q')).request.answer;
+  await expect.poll(answer).not.toBeNull();
+});
+
+test('no page scrolls sideways at 320 px', async () => {
+  const page = await onPhone('/');
+  await page.setViewportSize({ width: 320, height: HEIGHT });
+  const session = '/sessions/phone-asks';
+  const settings = ['', '/access', '/appearance', '/audit', '/notifications', '/shortcuts', '/storage', '/webhook'];
+  for (const path of [
+    ...['/', '/inbox', '/agents', `/agents/${AGENT}`, `/agents/${AGENT}/logs`, '/help'],
+    ...[session, `${session}?tab=tasks`, `${session}?tab=log`, `${session}?tab=details`],
+    ...settings.map((of) => `/settings${of}`),
+  ]) {
+    await page.goto(`${site.server.url}${path}`);
+    await live(page);
+    expect(await horizontalOverflows(page), path).toEqual([]);
+  }
+});
