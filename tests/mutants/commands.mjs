@@ -21,6 +21,20 @@ export const COMMANDS = [
     test: 'tests/unit/protocol/request-digest.test.ts',
   },
   {
+    name: 'reopens an item that someone has marked as seen again',
+    file: 'lib/server/commands/mark-inbox.ts',
+    find: 'comparePositions(item.updatedPosition, upTo) > 0 || ',
+    replace: '',
+    test: 'tests/contract/inbox.test.ts',
+  },
+  {
+    name: 'reopens a failure that has ended',
+    file: 'lib/server/commands/mark-inbox.ts',
+    find: ' && failedSince(session) !== null;',
+    replace: ';',
+    test: 'tests/contract/inbox.test.ts',
+  },
+  {
     name: 'applies an answer to a request other than the shown one',
     file: 'lib/server/commands/answer-request.ts',
     find: 'if (digest !== undefined && digest !== digests.request(open.digest)) {',

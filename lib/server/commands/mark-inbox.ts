@@ -2,10 +2,9 @@ import type { MarkInbox, SeeInsights } from '@interlude/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks, InboxPerson } from '@interlude/protocol/inbox';
 import { HOOK_FATAL } from '@interlude/protocol/insight';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
-import { attentionOfSession, attentionOfTask } from '@interlude/protocol/projections/open-requests';
 import type { InsightsSeen, SessionSummary } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
-import { seenStateOf } from '@interlude/protocol/session-predicates';
+import { failedSince, seenStateOf } from '@interlude/protocol/session-predicates';
 import { DONE_ONCE_SEEN } from '@interlude/protocol/vocabulary';
 import type { Row } from '@libsql/client';
 import {
@@ -156,19 +155,19 @@ function arranged(session: SessionSummary, isSeen: boolean): AgentFact {
 /** True if a done item was done by being seen, and its cause remains. */
 async function isReopenable(
   transaction: WriteTransaction,
-  { id, kind, seenAt, task }: InboxItem,
+  { kind, seenAt, task }: InboxItem,
   session: SessionSummary | undefined,
 ): Promise<boolean> {
-  if (session === undefined || (kind !== 'failure' && seenAt === null)) return false;
-  if (task === undefined) {
-    const unseen = { ...session, arrangement: { ...session.arrangement, seenState: null } };
-    return attentionOfSession(unseen, []).some((one) => one.id === id);
-  }
+  if (session === undefined) return false;
+  const { arrangement, lostCount, quarantinedCount } = session;
+  if (kind === 'failure') return arrangement.archivedAt === null && failedSince(session) !== null;
+  if (seenAt === null || !DONE_ONCE_SEEN.includes(kind)) return false;
+  if (task === undefined) return arrangement.archivedAt === null && lostCount + quarantinedCount > 0;
   const { rows } = await transaction.execute({
     sql: `SELECT ${TASK_ROW.columns('t')} FROM tasks AS t WHERE t.session_id = ? AND t.position = ?`,
     args: [columnText(session.id), positionToNumber(task.position)],
   });
-  return rows.flatMap((row) => attentionOfTask(taskFromRow(row))).some((one) => one.id === id);
+  return rows.some((row) => taskFromRow(row).isUndelivered === true);
 }
 
 /** The sessions of items that are done once seen, by id. */
