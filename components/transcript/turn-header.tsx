@@ -88,7 +88,11 @@ export function TurnHeader({ turn }: { turn: Turn }) {
   );
 }
 
-const WOKEN_BY = <Term of="between-run turn">Woken by</Term>;
+const WOKEN_BY = (
+  <Term of="between-run turn" skipped>
+    Woken by
+  </Term>
+);
 
 function TimerHead({ reason, setAt }: { reason: string | null; setAt: number | null }) {
   return (

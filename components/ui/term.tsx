@@ -9,8 +9,11 @@ const panelCode = new CodeOnDemand(async () => (await import('./term-panel')).Te
 /**
  * A word with an explanation: under the pointer or focus as a tooltip, and after a press or tap as a popover with a link
  * to all words. Use it once in a view. Don't use it in a button or link.
+ *
+ * @param props.skipped leaves it out of the tab order, for a word that repeats down a page. Keyboards find it in the help
  */
-export function Term({ of, children }: { of: TermName; children: ReactNode }) {
+export function Term(props: { of: TermName; skipped?: boolean; children: ReactNode }) {
+  const { of, skipped = false, children } = props;
   const [shows, setShows] = useState<'tooltip' | 'popover' | null>(null);
   const button = useRef<HTMLButtonElement>(null);
   const id = useId();
@@ -21,6 +24,7 @@ export function Term({ of, children }: { of: TermName; children: ReactNode }) {
       <button
         ref={button}
         type="button"
+        tabIndex={skipped ? -1 : undefined}
         aria-haspopup="dialog"
         aria-expanded={shows === 'popover'}
         aria-describedby={shows === 'tooltip' ? id : undefined}

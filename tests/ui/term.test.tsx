@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, expect, it } from 'vitest';
+import { personId, setPerson } from '@/components/ui/browser-storage';
 import { Term } from '@/components/ui/term';
 import { TERMS, type TermName } from '@/components/ui/terms';
 
@@ -45,6 +46,23 @@ it('opens on a tap, with a link to all words', async () => {
   expect(screen.getByRole('link', { name: 'All words' }).getAttribute('href')).toBe('/help#outbox');
   fireEvent.click(term);
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+});
+
+it('leads nowhere in an embed, which has no other pages', async () => {
+  const person = personId();
+  setPerson(null);
+  fireEvent.click(shown());
+  expect((await screen.findByRole('dialog', { name: 'Outbox' })).textContent).toBe(text);
+  setPerson(person);
+});
+
+it('is left out of the tab order where it repeats', () => {
+  render(
+    <Term of="outbox" skipped>
+      Unsent records
+    </Term>,
+  );
+  expect(screen.getByRole('button').tabIndex).toBe(-1);
 });
 
 it('explains only terms that the glossary defines', () => {
