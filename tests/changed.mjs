@@ -25,7 +25,7 @@ const EVERYTHING = [
 const PARTS = [
   [
     ['layout', 'globals', 'page-nonce', 'not-found', 'global-error', 'icon'].map((name) => `app/${name}`),
-    'layout hostile keyboard navigation widths-and-themes hover accessible-names',
+    'layout hostile keyboard navigation phone widths-and-themes hover accessible-names',
   ],
   [
     [
@@ -55,9 +55,12 @@ const PARTS = [
     ['components/transcript/', 'components/obligations/', inConsole('sessions/')],
     'live-is-reloaded follow-tail long-session large-transcript widths-and-themes other-kinds head-is-shown ownership',
   ],
-  [['components/requests/', inConsole('render-request')], 'shown-is-run not-meant head-is-shown other-kinds calls'],
+  [
+    ['components/requests/', inConsole('render-request')],
+    'shown-is-run not-meant head-is-shown other-kinds calls phone',
+  ],
   [['components/composer/'], 'composer attachments live-is-reloaded not-meant offline'],
-  [['components/inbox/', inConsole('inbox')], 'inbox failures'],
+  [['components/inbox/', inConsole('inbox')], 'inbox failures phone'],
   [['components/agents/', inConsole('agents/')], 'board failures ownership accessible-names'],
   [
     ['components/logs/', 'components/time-lock/', inConsole('agents/[agentId]/logs/')],
