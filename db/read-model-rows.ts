@@ -2,7 +2,7 @@ import { reporterOf } from '@interlude/protocol/agent-status';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { agentText, sessionText } from '@interlude/protocol/list-search';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
-import { listedStateOf } from '@interlude/protocol/session-predicates';
+import { groupOf, listedStateOf } from '@interlude/protocol/session-predicates';
 import type { Row } from '@libsql/client';
 import {
   AGENT_COLUMNS,
@@ -51,7 +51,8 @@ export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSu
   const { requestedAt = null, expiresAt = null } = body.logLevel.desired ?? {};
   const level = { levelRequestedAt: requestedAt, levelExpiresAt: expiresAt };
   const words = agentText({ id, kind: body.kind });
-  return { id, lastSeenAt, ...reported, ...level, body, words, updatedPosition: Number(updatedPosition) };
+  const counted = { state: body.state, isRetired: body.retiredAt !== null };
+  return { id, lastSeenAt, ...reported, ...level, ...counted, body, words, updatedPosition: Number(updatedPosition) };
 }
 
 export function sessionFromRow(row: Row): SessionSummary {
@@ -65,8 +66,10 @@ export function sessionToRow(summary: SessionSummary) {
   const { insightCount, otherFailureCount, wakeRule, ...body } = rest;
   const listed = listedStateOf(summary);
   const listedAs = listed === state ? null : listed;
+  const group = groupOf(summary);
+  const groupedAs = group === listed ? null : group;
   const columns = {
-    ...{ id, agentId, state, listedAs, lastEventAt, stateDueAt, answerBy },
+    ...{ id, agentId, state, listedAs, groupedAs, lastEventAt, stateDueAt, answerBy },
     ...{ insightCount, otherFailureCount, wakeRule },
   };
   return { ...columns, body, words: sessionText(summary), updatedPosition: Number(updatedPosition) };

@@ -13,7 +13,7 @@ import type {
   TaskStatus,
 } from '@interlude/protocol/read-models';
 import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
-import type { ListedState, SessionState } from '@interlude/protocol/session-states';
+import type { AgentState, ListedState, SessionGroup, SessionState } from '@interlude/protocol/session-states';
 import type { TurnHeader, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
 import type { InboxKind, LogLevel } from '@interlude/protocol/vocabulary';
 import { sql } from 'drizzle-orm';
@@ -200,6 +200,8 @@ export const sessions = sqliteTable(
     state: text('state').$type<SessionState>().notNull(),
     /** The state under which people find the session, if it is another. */
     listedAs: text('listed_as').$type<ListedState>(),
+    /** The group in which lists show the session, if it is another than its listed state. */
+    groupedAs: text('grouped_as').$type<SessionGroup>(),
     lastEventAt: integer('last_event_at').notNull(),
     /** Earliest expiry of the session's open requests. */
     answerBy: integer('answer_by'),
@@ -238,6 +240,9 @@ export const sessions = sqliteTable(
     index('sessions_by_agent').on(table.agentId, table.lastEventAt, table.id),
     index('sessions_by_state').on(table.state, table.lastEventAt, table.id),
     index('sessions_listed').on(table.listedAs, table.lastEventAt, table.id).where(sql`listed_as IS NOT NULL`),
+    index('sessions_grouped')
+      .on(table.groupedAs, table.listedAs, table.state, table.agentId, table.id)
+      .where(sql`grouped_as IS NOT NULL`),
     // for sweeps
     index('sessions_by_answer').on(table.answerBy).where(sql`answer_by IS NOT NULL`),
     index('sessions_by_giving_up').on(table.givesUpAt).where(sql`gives_up_at IS NOT NULL`),
@@ -262,6 +267,9 @@ export const agents = sqliteTable(
     /** Request and expiry of a log level. */
     levelRequestedAt: integer('level_requested_at'),
     levelExpiresAt: integer('level_expires_at'),
+    /** Repeated from the body, for counts. */
+    state: text('state').$type<AgentState>(),
+    isRetired: boolean('is_retired').notNull().default(false),
     /** The other fields of AgentSummary. */
     body: json<AgentBody>('body').notNull(),
     /** Search text in lower case. */
@@ -271,6 +279,7 @@ export const agents = sqliteTable(
   },
   (table) => [
     index('agents_by_update').on(table.updatedPosition),
+    index('agents_by_state').on(table.isRetired, table.state, table.id),
     index('agents_by_last_seen').on(table.lastSeenAt, table.id),
     // finds agents that may become unreachable
     index('agents_by_silence').on(table.lastSeenAt, table.id).where(sql`NOT is_silent`),

@@ -3,7 +3,7 @@ import { pageNonce } from '@/app/page-nonce';
 import { MayActProvider } from '@/components/access/may-act';
 import { PagePerson } from '@/components/access/page-person';
 import { CurrentCounts } from '@/components/live/use-counts';
-import { SIDEBAR_KEY, storageKeyOf } from '@/components/ui/storage-key';
+import { SIDEBAR_KEY, storageKeyOf, VIEWS_KEY } from '@/components/ui/storage-key';
 import { commandPlace, findLocalAgents } from '@/lib/server/access/command-place';
 import { inboxPerson, may } from '@/lib/server/access/principal';
 import { readCounts } from '@/lib/server/queries/read-counts';
@@ -16,10 +16,14 @@ import { Shell } from './shell';
 /** Shown to viewers in place of the composer. */
 const MAY_READ = 'You have read access. To write, ask an admin for the operator role.';
 
-/** A script that collapses the sidebar before the first paint, if the user has chosen that. */
-function collapsesSidebar(person: string): string {
-  const key = JSON.stringify(storageKeyOf(person, SIDEBAR_KEY));
-  return `try{document.documentElement.dataset.sidebar=localStorage.getItem(${key})??''}catch{}`;
+/**
+ * A script that collapses the sidebar before the first paint, if the user has chosen that, and reserves the height of
+ * the saved views.
+ */
+function arrangesSidebar(person: string): string {
+  const stored = (key: string) => `localStorage.getItem(${JSON.stringify(storageKeyOf(person, key))})`;
+  return `try{let e=document.documentElement;e.dataset.sidebar=${stored(SIDEBAR_KEY)}??'';
+    e.style.setProperty('--views',JSON.parse(${stored(VIEWS_KEY)}??'[]').length)}catch{}`;
 }
 
 /** A script that scrolls the list to the open session before the first paint. */
@@ -36,12 +40,12 @@ export default async function ConsoleLayout({ children }: { children: ReactNode 
   }));
   const place = commandPlace(process.env);
   const mayConnect = may(principal, 'administer');
-  const isEmpty = sessions.sessions.every(({ arrangement }) => arrangement.archivedAt !== null);
+  const isEmpty = Object.entries(counts.groups).every(([group, count]) => group === 'archived' || count === 0);
   const found = isEmpty && mayConnect ? await findLocalAgents(place) : null;
   return (
     <PagePerson id={principal.id}>
       <script nonce={nonce} suppressHydrationWarning>
-        {collapsesSidebar(principal.id)}
+        {arrangesSidebar(principal.id)}
       </script>
       <CurrentCounts initial={counts} />
       <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>

@@ -1,12 +1,12 @@
 import { Bot, Ellipsis, type IconNode, Inbox, MessagesSquare, Settings } from 'lucide';
-import type { ReactNode } from 'react';
+import { Fragment } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { Icon, Logo } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
 import type { PageShortcut } from '@/components/ui/shortcuts/use-shortcuts';
 import { MoreButton } from './more-button';
 import { type CountName, NavLink } from './nav-link';
-import { SidebarToolsWhenIdle } from './when-idle-part';
+import { SidebarToolsWhenIdle, SidebarViews } from './when-idle-part';
 
 interface Entry {
   href: string;
@@ -26,12 +26,8 @@ const ENTRIES: readonly Entry[] = [
   { href: '/settings', label: 'Settings', icon: Settings, shortcut: 'page.settings', isInMore: true },
 ];
 
-/**
- * The sidebar of wide screens, in three cells of the frame: logo and pages above the list of sessions, tools below.
- *
- * @param props.children shown below the pages, as items of their list
- */
-export function Sidebar({ children }: { children?: ReactNode }) {
+/** The sidebar of wide screens, in three cells of the frame: logo and pages above the list of sessions, tools below. */
+export function Sidebar() {
   return (
     <header className="hidden lg:contents">
       <div aria-hidden="true" className="border-r bg-sunken [grid-area:2/1/-1/2]" />
@@ -48,13 +44,15 @@ export function Sidebar({ children }: { children?: ReactNode }) {
         <nav aria-label="Main">
           <ul className="flex flex-col gap-px py-1">
             {ENTRIES.map(({ icon, label, ...link }) => (
-              <li key={label}>
-                <NavLink {...link} label={label} look="row">
-                  <Icon of={icon} size={16} strokeWidth={1.75} className="shrink-0" />
-                </NavLink>
-              </li>
+              <Fragment key={label}>
+                <li>
+                  <NavLink {...link} label={label} look="row">
+                    <Icon of={icon} size={16} strokeWidth={1.75} className="shrink-0" />
+                  </NavLink>
+                </li>
+                {link.href === '/agents' && <SidebarViews />}
+              </Fragment>
             ))}
-            {children}
           </ul>
         </nav>
       </div>

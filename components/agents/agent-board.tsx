@@ -3,27 +3,19 @@
 import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
-import {
-  type CSSProperties,
-  useCallback,
-  useDeferredValue,
-  useEffect,
-  useEffectEvent,
-  useMemo,
-  useRef,
-  useState,
-} from 'react';
-import { ListEnd } from '@/components/live/list';
+import { type CSSProperties, useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
+import { ListEnd, useFurtherPages } from '@/components/live/list';
 import type { ShownList } from '@/components/live/row-table';
+import { useCounts } from '@/components/live/use-counts';
 import { useInitialData } from '@/components/live/use-fleet';
 import { type ListState, useListSearch } from '@/components/live/use-list';
 import { useStored } from '@/components/ui/browser-storage';
 import { useHydrated } from '@/components/ui/clock';
-import { plural } from '@/components/ui/duration';
 import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
 import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
+import { VIEWS_KEY } from '@/components/ui/storage-key';
 import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
@@ -34,6 +26,7 @@ import {
   boardParams,
   columnsFrom,
   isOnBoard,
+  listedCount,
   UNFILTERED_BOARD,
   useBoardQuery,
 } from './board-filter';
@@ -47,7 +40,7 @@ const selectionCode = new CodeOnDemand(async () => (await import('./selection-ba
 export function AgentBoard({ initial }: { initial: AgentList }) {
   useInitialData((fleet) => fleet.putAgents(initial));
   const { list, state } = useAgents();
-  useWholeBoard(list, state);
+  useFurtherPages((list?.rows.length ?? 0) < MAX_LOADED, state);
   if (list !== undefined && list.rows.length > 0) return <BoardTable list={list} state={state} />;
   return (
     <p className="max-w-prose text-ink-2">
@@ -61,22 +54,6 @@ export function AgentBoard({ initial }: { initial: AgentList }) {
 
 /** Number of agents loaded automatically, because only loaded agents can be sorted. */
 const MAX_LOADED = 2_000;
-
-/**
- * Loads page after page. After a failure, the user has to press the button to continue.
- *
- * Ordering: call it in the component that creates `state`, after creating it. In a child, `load` would read the
- * previous page.
- */
-function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListState): void {
-  const { next = null, rows = [] } = list ?? {};
-  const { load, isLoading, error } = state;
-  const loads = next !== null && rows.length < MAX_LOADED && !isLoading && error === null;
-  const loadNext = useEffectEvent(load);
-  useEffect(() => {
-    if (loads && next !== null) loadNext();
-  }, [loads, next]);
-}
 
 /** The agents of a view. Keeps their order while the user points at one. */
 function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: ListState }) {
@@ -114,7 +91,12 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const picked = agents.filter(({ id }) => selected.has(id));
   const latest = useLatest(select);
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
-  const isFiltered = agents.length < rows.length;
+  const counts = useCounts();
+  const all = counts?.agents.toLocaleString('en');
+  // Before the order is released, the list shows the rows of the former one.
+  const shown =
+    (counts && listedCount(counts, deferred)?.toLocaleString('en')) ??
+    `${agents.length.toLocaleString('en')}${next === null ? '' : '+'}`;
   const isSearched = serverQuery !== '';
   const loadsRest = next !== null && rows.length < MAX_LOADED && state.error === null;
   const onClear = () =>
@@ -157,13 +139,15 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
               Columns
             </button>
           </div>
-          <BoardFilter agents={rows} query={query} onQuery={setQuery}>
-            <span role="status" className="tabular pl-2 text-ink-3">
-              {isFiltered && `${agents.length.toLocaleString('en')} of `}
-              {plural(rows.length, 'agent')}
-            </span>
-            <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
-          </BoardFilter>
+          {counts !== undefined && (
+            <BoardFilter agents={rows} isWhole={next === null} counts={counts} query={query} onQuery={setQuery}>
+              <span role="status" className="tabular pl-2 text-ink-3">
+                {shown !== all && `${shown} of `}
+                {all} {counts.agents === 1 ? 'agent' : 'agents'}
+              </span>
+              <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
+            </BoardFilter>
+          )}
           {choosesColumns && (
             <OnDemand
               code={chooserCode}
@@ -194,14 +178,14 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
           </div>
           {loadsRest && (
             <p role="status" className="py-3 text-2xs text-ink-3">
-              Loading the other agents: {rows.length.toLocaleString('en')} of {list.count.toLocaleString('en')}…
+              Loading the other agents: {rows.length.toLocaleString('en')} of {all}…
             </p>
           )}
           {(isSearched || !loadsRest) && (
             <ListEnd
               state={isSearched ? search : state}
               listed={isSearched || agents.length === 0 ? agents.length : rows.length}
-              count={isSearched ? (search.found?.count ?? 0) : agents.length === 0 ? undefined : list.count}
+              count={isSearched ? (search.found?.count ?? 0) : agents.length === 0 ? undefined : counts?.agents}
               what="agents"
               search={isSearched || agents.length === 0 ? { text: query.text, onClear } : undefined}
             />
@@ -228,7 +212,7 @@ const viewsCode = new CodeOnDemand(async () => (await import('./saved-views')).B
 
 /** The saved views, if there are any or the current one can be saved. */
 function Views(props: { params: string; savedParams: string }) {
-  const [hasViews] = useStored('board-views');
+  const [hasViews] = useStored(VIEWS_KEY);
   if (hasViews === null && props.savedParams === '') return null;
   return (
     <div className="min-h-8">

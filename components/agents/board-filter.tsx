@@ -1,6 +1,7 @@
 'use client';
 
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
+import type { FleetCounts } from '@interlude/protocol/inbox';
 import { agentText, searchWords } from '@interlude/protocol/list-search';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { AGENT_STATES, type AgentState, noListed } from '@interlude/protocol/session-states';
@@ -12,21 +13,31 @@ import { byName, SORTS, type Sort } from './board-columns';
 
 /** Filters agents by state, and adds the retired ones. */
 export function BoardFilter(props: {
+  /** The loaded agents. */
   agents: readonly AgentSummary[];
+  /** True if there are no others. */
+  isWhole: boolean;
+  counts: FleetCounts;
   query: BoardQuery;
   onQuery: (query: BoardQuery) => void;
   children?: ReactNode;
 }) {
-  const { agents, query, onQuery, children } = props;
+  const { agents, isWhole, counts, query, onQuery, children } = props;
   const { states, showsRetired } = query;
-  const { counts, retired } = useMemo(() => tally(agents, { ...query, states: [] }), [agents, query]);
+  const isPicked = !hasServerCounts(query);
+  const byState = useMemo(
+    () => (isPicked && isWhole ? tally(agents, { ...query, states: [] }) : boardCounts(counts, showsRetired)),
+    [agents, isPicked, isWhole, counts, query, showsRetired],
+  );
+  const retired = sumOf(counts.retiredStates);
   return (
     <div className="flex flex-wrap items-center gap-1 pb-2 text-2xs">
       <StateChips
         legend="Show only agents in"
         all={AGENT_STATES}
         states={states}
-        counts={counts}
+        counts={byState}
+        hasNumbers={isWhole || !isPicked}
         onStates={(wanted) => onQuery({ ...query, states: wanted })}
       />
       {(retired > 0 || showsRetired) && (
@@ -46,7 +57,8 @@ export function BoardFilter(props: {
 }
 
 /** Filters agents by provider and host. */
-export function BoardPicks({ agents, query, onQuery }: Parameters<typeof BoardFilter>[0]) {
+export function BoardPicks(props: Pick<Parameters<typeof BoardFilter>[0], 'agents' | 'query' | 'onQuery'>) {
+  const { agents, query, onQuery } = props;
   return (
     <>
       <Pick
@@ -67,15 +79,34 @@ export function BoardPicks({ agents, query, onQuery }: Parameters<typeof BoardFi
   );
 }
 
-/** The number of agents that the filter lists in each state, and of retired agents. */
+/** The number of agents that the filter lists in each state. */
 function tally(agents: readonly AgentSummary[], query: BoardQuery) {
   const counts = noListed();
-  let retired = 0;
-  for (const agent of agents) {
-    if (agent.retiredAt !== null) retired += 1;
-    if (agent.state !== null && isOnBoard(agent, query)) counts[agent.state] += 1;
-  }
-  return { counts, retired };
+  for (const agent of agents) if (agent.state !== null && isOnBoard(agent, query)) counts[agent.state] += 1;
+  return counts;
+}
+
+/** True if the server counts what the filter lists: it knows states and retired agents. */
+function hasServerCounts({ text, provider, host }: BoardQuery): boolean {
+  return text.trim() === '' && provider === null && host === null;
+}
+
+/** The server's number of agents in each state. */
+function boardCounts({ agentStates, retiredStates }: FleetCounts, showsRetired: boolean) {
+  if (!showsRetired) return agentStates;
+  const sums = Object.entries(retiredStates).map(([state, count]) => [state, count + agentStates[state as AgentState]]);
+  return Object.fromEntries(sums) as FleetCounts['agentStates'];
+}
+
+/** The server's number of agents that the filter lists; null if it counts only the states. */
+export function listedCount(counts: FleetCounts, query: BoardQuery): number | null {
+  if (!hasServerCounts(query)) return null;
+  const byState = boardCounts(counts, query.showsRetired);
+  return query.states.length === 0 ? sumOf(byState) : query.states.reduce((sum, state) => sum + byState[state], 0);
+}
+
+function sumOf(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
 export const PICK =

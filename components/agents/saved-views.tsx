@@ -6,6 +6,7 @@ import { usePathname, useSearchParams } from 'next/navigation';
 import { type FormEvent, useEffect, useState } from 'react';
 import { Link } from '@/components/ui/link';
 import { newId } from '@/components/ui/new-id';
+import { VIEWS_KEY } from '@/components/ui/storage-key';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 
 /** A named filter, sort and set of columns of the board. */
@@ -21,34 +22,35 @@ const MAX_NAME = 60;
 const UNDO_MS = 10_000;
 const ACTION = 'hit text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink';
 
-/** Links to the board's saved views, for the navigation. Nothing without any. */
-export function SavedViews({ className }: { className?: string }) {
+/** Links to the board's saved views, for the sidebar. Nothing without any. */
+export function SavedViews() {
   const [views] = useSavedViews();
   const isBoard = usePathname() === '/agents';
   const params = useSearchParams().toString();
   if (views.length === 0) return null;
   return (
-    <ul aria-label="Saved views" className={className}>
+    <ul aria-label="Saved views" className="saved-views overflow-y-auto">
       {views.map((view) => (
         <li key={view.id}>
-          <ViewLink view={view} isCurrent={isBoard && view.params === params} className="block" />
+          <ViewLink view={view} isCurrent={isBoard && view.params === params} look={IN_SIDEBAR} />
         </li>
       ))}
     </ul>
   );
 }
 
-function ViewLink(props: { view: SavedView; isCurrent: boolean; className?: string }) {
-  const { view, isCurrent, className } = props;
+const IN_SIDEBAR = 'block h-8 rounded-md pr-2.5 pl-9 leading-8 pointer-coarse:h-11 pointer-coarse:leading-[44px]';
+const ON_BOARD = 'hit inline-block max-w-52 rounded px-2 py-1 aria-[current]:font-medium';
+
+function ViewLink({ view, isCurrent, look }: { view: SavedView; isCurrent: boolean; look: string }) {
   return (
     <Link
       href={`/agents?${view.params}`}
       aria-current={isCurrent ? 'page' : undefined}
       prefetch={false}
-      className={clsx(
-        'hit max-w-52 truncate rounded px-2 py-1 text-ink-2 hover:text-ink aria-[current]:bg-raised aria-[current]:font-medium aria-[current]:text-ink',
-        className,
-      )}
+      dir="auto"
+      title={view.name}
+      className={clsx('truncate text-ink-2 hover:text-ink aria-[current]:bg-raised aria-[current]:text-ink', look)}
     >
       {view.name}
     </Link>
@@ -95,7 +97,7 @@ export function BoardViews({ params, savedParams }: { params: string; savedParam
         <ul className="-ml-2 flex min-w-0 flex-wrap items-center">
           {views.map((view) => (
             <li key={view.id} className="min-w-0">
-              <ViewLink view={view} isCurrent={view === current} className="inline-block" />
+              <ViewLink view={view} isCurrent={view === current} look={ON_BOARD} />
             </li>
           ))}
         </ul>
@@ -180,7 +182,7 @@ function ViewName(props: { start: string; action: string; onName: (name: string)
 
 /** The user's saved views, stored in the browser. */
 function useSavedViews(): [readonly SavedView[], (views: readonly SavedView[]) => void] {
-  const [stored, store] = useStoredAnywhere('board-views');
+  const [stored, store] = useStoredAnywhere(VIEWS_KEY);
   return [viewsFrom(stored), (views) => store(JSON.stringify(views))];
 }
 

@@ -7,7 +7,7 @@ import { clsx } from 'clsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
-import { List } from '@/components/live/list';
+import { List, useFurtherPages } from '@/components/live/list';
 import { useCounts } from '@/components/live/use-counts';
 import { pressCard } from '@/components/requests/request-board';
 import { useStored } from '@/components/ui/browser-storage';
@@ -33,7 +33,8 @@ const reviewCode = new CodeOnDemand(async () => (await import('./review-deck')).
 export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const { state, owners, groups, held, wanted, search, text, setText, isSearched, isPart } = useInboxOwners(box);
+  const { state, owners, groups, held, wanted, search, text, setText, isSearched, isPart, isWhole } =
+    useInboxOwners(box);
   const counts = useCounts();
   const mayAct = useMayAct();
   const person = usePagePerson();
@@ -79,13 +80,23 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     };
   };
   const listed = groups.reduce((sum, { owners }) => sum + owners.length, 0);
-  const all = wanted.length === 1 ? counts?.inbox.kinds[wanted[0] as InboxKind] : counts?.inbox.all;
-  /** The server’s number of rows in a group; null if it counts something else. */
-  const countOf = (name: string) => {
-    if (isSearched || wanted.length > 0 || counts === undefined) return null;
-    if (name === 'needs-you') return counts.needsYou;
-    return name === 'later' ? counts.inbox.all - counts.needsYou : null;
+  const isFiltered = isSearched || wanted.length > 0;
+  const all =
+    wanted.length === 0
+      ? counts?.inbox.all
+      : wanted.length === 1
+        ? counts?.inbox.kinds[wanted[0] as InboxKind]
+        : undefined;
+  /** Number of rows in a group; undefined if the server counts something else and not all rows are loaded. */
+  const countOf = (name: string, listed: number) => {
+    if (name === NEW_ROWS) return listed;
+    if (isFiltered) return isWhole ? listed : undefined;
+    return counts && (name === 'needs-you' ? counts.needsYou : counts.inbox.all - counts.needsYou);
   };
+  const requestCount = isFiltered ? (isWhole ? requests.length : undefined) : counts?.inbox.requests;
+  const list = isSearched || isPart ? search : state;
+  const hasMoreRequests = list.hasMore && requests.length < (counts?.inbox.requests ?? 0);
+  useFurtherPages(isReviewing && hasMoreRequests, list);
   return (
     <div ref={box} className="group/inbox">
       {counts !== undefined && <KindFilter counts={counts.inbox.kinds} wanted={wanted} />}
@@ -101,7 +112,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
               onClick={() => setReviewing(true)}
               className="min-h-8 rounded bg-ink px-3 font-medium text-ground text-xs hover:bg-ink-2"
             >
-              Review {requests.length.toLocaleString('en')} requests
+              Review {requestCount?.toLocaleString('en')} requests
             </button>
           )}
         </div>
@@ -123,7 +134,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         listed={listed}
         count={isSearched ? undefined : all}
         what="rows"
-        state={isSearched || isPart ? search : state}
+        state={list}
         search={isSearched ? { text, onClear: () => setText('') } : undefined}
         empty={
           <p className="max-w-prose py-3 text-ink-2">
@@ -138,7 +149,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
             <InboxGroup
               key={name}
               name={name as GroupName}
-              count={countOf(name) ?? owners.length}
+              count={countOf(name, owners.length)}
               unfolds={isSearched}
               {...selectionOf(owners)}
             >
@@ -161,7 +172,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         <OnDemand
           code={reviewCode}
           name="The review"
-          props={{ items: requests, requestCode, onClose: () => setReviewing(false) }}
+          props={{ items: requests, hasMore: hasMoreRequests, requestCode, onClose: () => setReviewing(false) }}
         />
       )}
       {chosen.length > 0 && (
@@ -224,7 +235,7 @@ const GROUP_WORD: Record<GroupName, string> = {
 /** A group of rows. The browser remembers if it is folded. */
 function InboxGroup(props: {
   name: GroupName;
-  count: number;
+  count: number | undefined;
   unfolds: boolean;
   selected: 'none' | 'some' | 'all';
   /** Null if there is nothing to select. */
@@ -259,7 +270,7 @@ function InboxGroup(props: {
             className="tabular hover:text-accent disabled:text-inherit"
           >
             {GROUP_WORD[name]}
-            <span className="font-normal text-ink-3"> {count.toLocaleString('en')}</span>
+            <span className="font-normal text-ink-3"> {count?.toLocaleString('en')}</span>
           </FoldButton>
         </h2>
       </div>

@@ -31,10 +31,12 @@ const SWIPE_PX = 60;
  */
 export function ReviewDeck(props: {
   items: readonly RequestedItem[];
+  /** More requests are loading. */
+  hasMore: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
   onClose: () => void;
 }) {
-  const { items, requestCode, onClose } = props;
+  const { items, hasMore, requestCode, onClose } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const { fleet } = useFleetStores();
   const [ids, setIds] = useState(() => items.map(({ id }) => id));
@@ -102,7 +104,7 @@ export function ReviewDeck(props: {
       <header className="flex items-center gap-3 border-line border-b px-4 py-2 sm:px-5">
         <h2 className="tabular flex-1 font-medium" aria-live="polite">
           {index < ids.length
-            ? `Request ${(index + 1).toLocaleString('en')} of ${ids.length.toLocaleString('en')}`
+            ? `Request ${(index + 1).toLocaleString('en')} of ${ids.length.toLocaleString('en')}${hasMore ? '+' : ''}`
             : 'Review'}
         </h2>
         <Step label="Previous request" icon={ChevronLeft} isOff={index === 0} onPress={() => go(index - 1)} />

@@ -46,6 +46,8 @@ export function useInboxOwners(box: RefObject<HTMLElement | null>) {
     put: (fleet, page) => itemsOf(fleet).putFound(page),
     join: (found, page) => ({ ...found, items: [...found.items, ...page.items], next: page.next }),
   });
+  // The server searches less text than the browser, so a search is complete only once all items are loaded.
+  const isWhole = list?.next === null || (!isSearched && search.found !== undefined && !search.hasMore);
   const foundIds = useMemo(() => new Set(search.found?.items.map(({ id }) => id)), [search.found]);
   const rows = list?.rows ?? NOTHING;
   const shown = wanted.join(' ');
@@ -73,7 +75,7 @@ export function useInboxOwners(box: RefObject<HTMLElement | null>) {
   const groups = held.order
     .map(({ name, ids }) => ({ name, owners: ids.flatMap((id) => owners.get(id) ?? []) }))
     .filter(({ owners }) => owners.length > 0);
-  return { state, owners, groups, held, wanted, search, text, setText, isSearched, isPart };
+  return { state, owners, groups, held, wanted, search, text, setText, isSearched, isPart, isWhole };
 }
 
 function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {

@@ -12,6 +12,7 @@ import type {
   Task,
   TaskList,
 } from '@interlude/protocol/read-models';
+import { groupOf } from '@interlude/protocol/session-predicates';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';
 import { Store } from './store';
@@ -28,16 +29,6 @@ export type ObligationRow = Pick<
 
 const AFTER_ORIGIN: Position = '1';
 
-export type CountsByState = FleetCounts['sessions'];
-
-/** The loaded sessions, and the counts of all sessions by state. */
-export interface ListedSessions {
-  sessions: readonly SessionSummary[];
-  /** Cursor of the next page; null if all are loaded. */
-  next: string | null;
-  counts: CountsByState;
-}
-
 /**
  * All fleet rows that this page knows, each once.
  *
@@ -51,13 +42,19 @@ export class FleetStore extends Store {
     idOf: ({ id }) => id,
     listsOf: ({ agentId }) => [ALL, agentId],
     keepsAll: true,
-    onChange: (row, known) => known?.row.state !== row.state && this.#changeCounts(row),
+    onChange: (row, known) => {
+      const isSame = known !== undefined && known.state === row.state && groupOf(known) === groupOf(row);
+      if (!isSame) this.#changeCounts(row);
+    },
   });
   readonly agents = new RowTable<AgentSummary>({
     idOf: ({ id }) => id,
     listsOf: () => [ALL],
     keepsAll: true,
-    onChange: (row, known) => known === undefined && this.#changeCounts(row),
+    onChange: (row, known) => {
+      const isSame = known?.state === row.state && (known.retiredAt === null) === (row.retiredAt === null);
+      if (!isSame) this.#changeCounts(row);
+    },
   });
   /** Lists: one per session. A task is identified by the position of its first event, because agents reuse ids. */
   readonly tasks = new RowTable<Task>({
@@ -84,11 +81,9 @@ export class FleetStore extends Store {
   #start: { after: Position } | null = null;
   #position: Position | null = null;
   #resets = 0;
-  #listed: ListedSessions | undefined;
   #counts: FleetCounts | undefined;
   /** Position of the last change that may have changed a count. */
   #countsChangedAt: Position = ORIGIN;
-  #pageCounts: CountsByState | undefined;
   /** Called before an item changes. */
   onItem: ((row: InboxItem) => void) | null = null;
 
@@ -105,18 +100,6 @@ export class FleetStore extends Store {
   /** Number of gaps. Requests sent before the last one are discarded. */
   get resets(): number {
     return this.#resets;
-  }
-
-  /** Undefined until the list is loaded. Stable until it changes. */
-  get listedSessions(): ListedSessions | undefined {
-    const list = this.sessions.list(ALL);
-    if (list === undefined) return undefined;
-    const { rows, next } = list;
-    const counts = this.#counts?.sessions ?? this.#pageCounts;
-    if (counts !== undefined && (this.#listed?.sessions !== rows || this.#listed.counts !== counts)) {
-      this.#listed = { sessions: rows, next, counts };
-    }
-    return this.#listed;
   }
 
   /** The server's counts; undefined until they are loaded. */
@@ -179,9 +162,8 @@ export class FleetStore extends Store {
     this[table].drop(name);
   }
 
-  putSessions({ sessions: rows, position, next, counts }: SessionList, after?: string): void {
+  putSessions({ sessions: rows, position, next }: SessionList, after?: string): void {
     this.put('sessions', ALL, position, () => this.sessions.putList(ALL, { rows, position, next, after }));
-    this.#pageCounts = { ...counts, lost: 0 };
   }
 
   /** Adds sessions from anywhere in the list; its cursor stays. */

@@ -1,7 +1,7 @@
 'use client';
 
 import { clsx } from 'clsx';
-import type { ComponentProps, ReactNode } from 'react';
+import { type ComponentProps, type ReactNode, useEffect } from 'react';
 import { quoted } from '@/components/ui/verbatim';
 import type { ListState } from './use-list';
 
@@ -15,6 +15,18 @@ interface EndProps {
   /** The search or filter that the rows match; `text` is what was typed. */
   search?: { text: string; onClear: () => void } | undefined;
   className?: string;
+}
+
+/**
+ * Loads page after page. After a failure, the user has to press the button to continue.
+ *
+ * Ordering: call it in the component that creates `state`, after creating it. In a child, `load` would read the
+ * previous page.
+ */
+export function useFurtherPages(isOn: boolean, { hasMore, isLoading, error, load }: ListState): void {
+  useEffect(() => {
+    if (isOn && hasMore && !isLoading && error === null) load();
+  });
 }
 
 /** State of a list that another component loads. */
@@ -51,7 +63,8 @@ export function ListEnd({ state, listed, count, what, search, className = 'py-3'
     <p role="status" className={clsx('flex flex-wrap items-baseline gap-x-3 gap-y-1 text-2xs text-ink-3', className)}>
       {hasMore && count !== undefined && (
         <span className="tabular">
-          {listed.toLocaleString('en')} of {Math.max(listed, count).toLocaleString('en')} {what}
+          {listed.toLocaleString('en')}
+          {count > listed ? ` of ${count.toLocaleString('en')}` : '+'} {what}
           {search !== undefined && ' found'}
         </span>
       )}

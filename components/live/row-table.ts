@@ -7,7 +7,7 @@ interface Kind<Row> {
   /** True to keep rows that are in no list. */
   keepsAll: boolean;
   /** Called before a row changes. `known`: the row as last read. */
-  onChange?: (row: Row, known: { row: Row; at: Position } | undefined) => void;
+  onChange?: (row: Row, known: Row | undefined) => void;
 }
 
 /** A page of a list. */
@@ -49,7 +49,8 @@ interface List<Row> {
  */
 export class RowTable<Row extends object> {
   readonly #kind: Kind<Row>;
-  readonly #rows = new Map<string, { row: Row; at: Position }>();
+  /** `read` is the row as the server sent it; `row` may show a later time. */
+  readonly #rows = new Map<string, { row: Row; read: Row; at: Position }>();
   readonly #lists = new Map<string, List<Row>>();
 
   constructor(kind: Kind<Row>) {
@@ -146,8 +147,8 @@ export class RowTable<Row extends object> {
       known.at = at;
       return;
     }
-    this.#kind.onChange?.(row, known);
-    this.#rows.set(id, { row, at });
+    this.#kind.onChange?.(row, known?.read);
+    this.#rows.set(id, { row, read: row, at });
     for (const list of this.#listsOf(row)) list.shown = null;
   }
 

@@ -1,13 +1,13 @@
 'use client';
 
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
+import type { FleetCounts } from '@interlude/protocol/inbox';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { listedStateOf } from '@interlude/protocol/session-predicates';
 import { type AgentState, LISTED_STATES, type ListedState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { X } from 'lucide';
 import { useEffect, useState } from 'react';
-import type { CountsByState } from '@/components/live/fleet-store';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
@@ -17,7 +17,7 @@ import { GROUP_WORD, glyphOf } from './session-labels';
 /** Filters by state, with the number of sessions in each, and by agent. Without words, one line that scrolls sideways. */
 export function SessionFilter(props: {
   query: SessionQuery;
-  counts: CountsByState;
+  counts: FleetCounts['sessions'];
   /** Shows the words for the states even where the list is narrow. */
   hasWords: boolean;
   onQuery: (query: SessionQuery) => void;
@@ -36,6 +36,7 @@ export function SessionFilter(props: {
         all={LISTED_STATES}
         states={states}
         counts={counts}
+        hasNumbers={query.text.trim() === '' && agentId === null}
         onStates={(wanted) => onQuery({ ...query, states: wanted })}
       />
       {agentId !== null && (
@@ -62,9 +63,11 @@ export function StateChips<State extends AgentState>(props: {
   all: readonly State[];
   states: readonly State[];
   counts: Record<State, number>;
+  /** False if another filter applies, which the counts leave out. */
+  hasNumbers: boolean;
   onStates: (states: State[]) => void;
 }) {
-  const { legend, all, states, counts, onStates } = props;
+  const { legend, all, states, counts, hasNumbers, onStates } = props;
   const toggle = (state: State) => {
     const isOn = states.includes(state);
     onStates(all.filter((one) => (one === state ? !isOn : states.includes(one))));
@@ -85,7 +88,7 @@ export function StateChips<State extends AgentState>(props: {
             <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-2 text-ink-2 group-hover/state:text-ink group-has-checked/state:border-ink group-has-checked/state:bg-raised group-has-focus-visible/state:outline-2">
               <Glyph name={glyphOf(state)} />
               <span className="state-word">{GROUP_WORD[state]}</span>
-              <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>
+              {hasNumbers && <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>}
             </span>
           </label>
         ))}

@@ -1,36 +1,13 @@
 import type { StateNote } from '@interlude/protocol/agent-status';
 import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
-import { isActiveState, isSeen, listedStateOf } from '@interlude/protocol/session-predicates';
-import type { AgentState, SessionState } from '@interlude/protocol/session-states';
+import { isActiveState } from '@interlude/protocol/session-predicates';
+import type { AgentState, SessionGroup, SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { toPlainText } from '@/components/ui/plain-text';
 
-/**
- * Groups of the list, most urgent first. A failure is no longer urgent once it was seen or is a day old.
- */
-export const GROUPS = [
-  'needs-input',
-  'failed',
-  'lost',
-  'pinned',
-  'working',
-  'waiting-on-background',
-  'starting',
-  'idle',
-  'unknown',
-  'complete',
-  'seen',
-  'exited',
-  'archived',
-] as const;
-export type Group = (typeof GROUPS)[number];
-
 type Stated = Pick<SessionSummary, 'state' | 'evidence' | 'observations'>;
 type Arranged = Stated & Pick<SessionSummary, 'stateSince' | 'arrangement'>;
-
-/** Older failures are not urgent. */
-const OLD_MS = 24 * 60 * 60_000;
 
 const STATE_WORD: Record<SessionState, string> = {
   'needs-input': 'Needs input',
@@ -47,7 +24,7 @@ const STATE_WORD: Record<SessionState, string> = {
 const UNREACHABLE = 'Unreachable';
 
 /** Headings of the groups. */
-export const GROUP_WORD: Record<Group, string> = {
+export const GROUP_WORD: Record<SessionGroup, string> = {
   ...STATE_WORD,
   lost: 'Lost contact',
   pinned: 'Pinned',
@@ -186,22 +163,6 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   }
   if (runningTaskCount > 0 && away === null) marks.push({ kind: 'tasks', text: plural(runningTaskCount, 'task') });
   return marks;
-}
-
-/** @param now by the server's clock, because failures age */
-export function needsAttention(session: Arranged, now: number): boolean {
-  const listedState = listedStateOf(session);
-  if (listedState === 'needs-input') return true;
-  return (listedState === 'failed' || listedState === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
-}
-
-export function groupOf(session: Arranged, now: number): Group {
-  const { archivedAt, pinnedAt } = session.arrangement;
-  if (archivedAt !== null) return 'archived';
-  const listedState = listedStateOf(session);
-  if (needsAttention(session, now)) return listedState;
-  if (pinnedAt !== null) return 'pinned';
-  return listedState === 'failed' || listedState === 'lost' ? 'seen' : listedState;
 }
 
 /**

@@ -2,23 +2,23 @@
 
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import type { ListedState, SessionState } from '@interlude/protocol/session-states';
+import { groupOf } from '@interlude/protocol/session-predicates';
+import { SESSION_GROUPS, type SessionGroup, type SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, type RefObject, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
-import type { CountsByState } from '@/components/live/fleet-store';
+import { useCounts } from '@/components/live/use-counts';
 import { useFleet } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
 import { useStored } from '@/components/ui/browser-storage';
-import { useServerNow } from '@/components/ui/clock';
 import { HeldChanges, NEW_ROWS, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { toPlainText } from '@/components/ui/plain-text';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { matchesFilter, paramsOf, SessionFilter, searchQueryOf, UNFILTERED, useSessionQuery } from './session-filter';
-import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-labels';
+import { describeState, GROUP_WORD, marksOf, sessionTitle } from './session-labels';
 import { SessionRow } from './session-row';
 import { useSessions } from './use-sessions';
 
@@ -27,7 +27,7 @@ const endCode = new CodeOnDemand(async () => (await import('@/components/live/li
 
 /** Quiet groups with more sessions than this start folded. */
 const QUIET_SHOWN = 5;
-const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies Group[]);
+const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies SessionGroup[]);
 
 /**
  * The list of sessions, grouped by urgency. It has the open session even if its group is folded, a filter excludes it or
@@ -52,12 +52,12 @@ export function SessionNav(props: {
     query: searchQueryOf(query),
     put: (fleet, page) => fleet.putFoundSessions(page),
   });
-  const sessions = list?.sessions;
-  const minute = useServerNow((now) => Math.floor(now / 60_000));
+  const sessions = list?.rows;
+  const counts = useCounts();
   const groups = useMemo(() => {
     const matching = (sessions ?? []).filter((session) => matchesFilter(session, deferred));
-    return groupSessions(matching, deferred.text, minute * 60_000);
-  }, [sessions, deferred, minute]);
+    return groupSessions(matching, deferred.text);
+  }, [sessions, deferred]);
   const ids = useMemo(
     () => groups.map((group) => ({ name: group.group, ids: group.sessions.map(({ id }) => id) })),
     [groups],
@@ -74,7 +74,9 @@ export function SessionNav(props: {
     row?.scrollIntoView({ block: 'nearest' });
   }, [currentId]);
   /** The server’s number of matching sessions. */
-  const count = sum((isFiltered ? search.found?.counts : list?.counts) ?? {});
+  const count = sum((isFiltered ? search.found?.counts : counts?.groups) ?? {});
+  // The server searches less text than the browser, so a search is complete only once all sessions are loaded.
+  const isWhole = list?.next === null || (query.text.trim() === '' && search.found !== undefined && !search.hasMore);
   const end = isFiltered ? search : state;
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
@@ -112,11 +114,13 @@ export function SessionNav(props: {
           <HeldChanges moved={moved} added={added} onShow={release} />
         </div>
       )}
-      {list !== undefined && list.sessions.length > 0 && (
-        <SessionFilter query={query} counts={list.counts} hasWords={keysEverywhere} onQuery={setQuery} />
+      {counts !== undefined && sessions !== undefined && sessions.length > 0 && (
+        <SessionFilter query={query} counts={counts.sessions} hasWords={keysEverywhere} onQuery={setQuery} />
       )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
-        {sessions?.every(({ arrangement }) => arrangement.archivedAt !== null) && empty}
+        {sessions?.every(({ arrangement }) => arrangement.archivedAt !== null) &&
+          sum(counts?.groups ?? {}) === counts?.groups.archived &&
+          empty}
         {!isListed && (
           <section aria-labelledby="sessions-open" className="pt-3">
             <h2 id="sessions-open" className="px-4 pb-1 font-medium text-2xs text-ink-2">
@@ -132,10 +136,15 @@ export function SessionNav(props: {
           return (
             <GroupSection
               key={name}
-              name={name as Group | typeof NEW_ROWS}
+              name={name as SessionGroup | typeof NEW_ROWS}
               rows={rows}
-              listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
-              count={group === undefined || isFiltered || list?.next == null ? null : countOf(group, list.counts)}
+              count={
+                name === NEW_ROWS
+                  ? rows.length
+                  : isFiltered
+                    ? isWhole && group?.sessions.length
+                    : counts?.groups[name as SessionGroup]
+              }
               currentId={currentId}
               unfolds={isFiltered || (order.length === 1 && name !== 'archived')}
             />
@@ -160,29 +169,20 @@ export function SessionNav(props: {
   );
 }
 
-function sum(counts: Partial<CountsByState>): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
-}
-
-/** Size of a group, including sessions that are not loaded; null if the server doesn’t count it. */
-function countOf({ group, sessions }: SessionGroup, counts: CountsByState): number | null {
-  // The server counts by listed state. Other groups contain only part of a state.
-  const count = group === 'failed' || group === 'lost' ? undefined : counts[group as ListedState];
-  return count === undefined ? null : Math.max(sessions.length, count);
+function sum(counts: Partial<Record<string, number>>): number {
+  return Object.values(counts).reduce<number>((sum, count = 0) => sum + count, 0);
 }
 
 function GroupSection(props: {
-  name: Group | typeof NEW_ROWS;
+  name: SessionGroup | typeof NEW_ROWS;
   /** The rows to show. While the order is held, these are the rows from when the hold began. */
   rows: readonly SessionSummary[];
-  /** Number of loaded sessions in the group. */
-  listed: number;
-  /** Null if all are loaded. */
-  count: number | null;
+  /** False if only the loaded ones are known. */
+  count: number | false | undefined;
   currentId: string | null;
   unfolds: boolean;
 }) {
-  const { name, rows, listed, count, currentId, unfolds } = props;
+  const { name, rows, count, currentId, unfolds } = props;
   const [chosen, choose] = useStored(`fold:${name}`);
   const isFolded = chosen === null ? QUIET.has(name) && rows.length > QUIET_SHOWN : chosen === 'folded';
   const open = unfolds || !isFolded;
@@ -193,10 +193,7 @@ function GroupSection(props: {
       <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>
         {name === NEW_ROWS ? 'New' : GROUP_WORD[name]}
       </span>
-      <span className="tabular">
-        {listed.toLocaleString('en')}
-        {count !== null && count > listed && ` of ${count.toLocaleString('en')}`}
-      </span>
+      <span className="tabular">{count !== false && count?.toLocaleString('en')}</span>
     </span>
   );
   return (
@@ -231,22 +228,18 @@ function SessionItem({ session, current }: { session: SessionSummary; current: b
   );
 }
 
-interface SessionGroup {
-  group: Group;
+interface GroupedSessions {
+  group: SessionGroup;
   sessions: SessionSummary[];
 }
 
-/**
- * Groups sessions by urgency, newest first within a group. Empty groups are left out.
- *
- * @param now by the server's clock, because failures age
- */
-export function groupSessions(sessions: readonly SessionSummary[], search: string, now: number): SessionGroup[] {
+/** Groups sessions by urgency, newest first within a group. Empty groups are left out. */
+export function groupSessions(sessions: readonly SessionSummary[], search: string): GroupedSessions[] {
   const words = searchWords(search);
-  const found = sessions.filter((session) => matches(session, words, now));
-  return GROUPS.map((group) => ({
+  const found = sessions.filter((session) => matches(session, words));
+  return SESSION_GROUPS.map((group) => ({
     group,
-    sessions: found.filter((session) => groupOf(session, now) === group).sort((a, b) => rank(b) - rank(a)),
+    sessions: found.filter((session) => groupOf(session) === group).sort((a, b) => rank(b) - rank(a)),
   })).filter(({ sessions }) => sessions.length > 0);
 }
 
@@ -257,11 +250,8 @@ function rank(session: SessionSummary): number {
   return AT_REST.has(session.state) ? session.lastEventAt : session.stateSince;
 }
 
-function matches(session: SessionSummary, words: string[], now: number): boolean {
-  if (words.length === 0) return true;
-  // not cached: the group changes with time
-  const text = `${textOf(session)}\n${GROUP_WORD[groupOf(session, now)].toLowerCase()}`;
-  return words.every((word) => text.includes(word));
+function matches(session: SessionSummary, words: string[]): boolean {
+  return words.length === 0 || words.every((word) => textOf(session).includes(word));
 }
 
 /** Cached, because each key press searches the list again. */
@@ -275,6 +265,7 @@ function textOf(session: SessionSummary): string {
     sessionText(session),
     sessionTitle(session),
     describeState(session),
+    GROUP_WORD[groupOf(session)],
     ...marksOf(session).map((mark) => mark.text),
     toPlainText(session.stateReason ?? ''),
     toPlainText(session.lastText ?? ''),

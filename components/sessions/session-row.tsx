@@ -1,24 +1,15 @@
 'use client';
 
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { listedStateOf } from '@interlude/protocol/session-predicates';
+import { listedStateOf, needsAttention } from '@interlude/protocol/session-predicates';
 import { clsx } from 'clsx';
 import { Fragment, memo } from 'react';
-import { Ago, RunningClock, TimeOfDay, useLastSignal, useServerNow } from '@/components/ui/clock';
+import { Ago, RunningClock, TimeOfDay, useLastSignal } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { useTimeFormat } from '@/components/ui/time-format';
-import {
-  describeState,
-  glyphOf,
-  isTimed,
-  lastLine,
-  marksOf,
-  needsAttention,
-  type SessionMark,
-  sessionTitle,
-} from './session-labels';
+import { describeState, glyphOf, isTimed, lastLine, marksOf, type SessionMark, sessionTitle } from './session-labels';
 
 /**
  * A session in the list: title, agent, state and last text, in one line where the list is wide, else in three.
@@ -33,7 +24,7 @@ export const SessionRow = memo(function SessionRow({
   const marks = marksOf(session);
   const silence = useLastSignal(session.lastHeardAt);
   const lastSignal = session.state === 'working' ? silence : '';
-  const isUrgent = useServerNow((now) => needsAttention(session, now));
+  const isUrgent = needsAttention(session);
   // A duration beside times of day would read as one.
   const isAbsolute = useTimeFormat()?.settings.isAbsolute === true;
   const isAlone = marks.length === 0 && lastSignal === '';

@@ -3,6 +3,7 @@
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { LISTED_STATES } from '@interlude/protocol/session-states';
 import { fetchJson } from '@/components/live/fetch-json';
+import { ALL } from '@/components/live/fleet-store';
 import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
 import { PAGE, useLiveList } from '@/components/live/use-list';
 
@@ -11,14 +12,14 @@ const LISTED = LISTED_STATES.map((state) => `listed=${state}`).join('&');
 
 /** The loaded sessions, and the request for more. */
 export function useSessions() {
-  const list = useFleet(({ listedSessions }) => listedSessions);
+  const list = useFleet(({ sessions }) => sessions.list(ALL));
   const state = useLiveList<SessionList>({
     table: 'sessions',
     path: '/sessions',
     query: LISTED,
     next: list?.next,
     limit: PAGE,
-    listed: list?.sessions.length,
+    listed: list?.rows.length,
     put: (fleet, page, after) => fleet.putSessions(page, after),
   });
   return { list, state };

@@ -13,3 +13,6 @@ export const SIDEBAR_KEY = 'sidebar';
 
 /** The reader's `TimeSettings`. */
 export const TIMES_KEY = 'times';
+
+/** The saved views of the board, as JSON. */
+export const VIEWS_KEY = 'board-views';

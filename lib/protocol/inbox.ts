@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { RequestOption } from './ag-ui';
 import { Sender } from './commands';
 import { Position } from './field-schemas';
-import { LISTED_STATES } from './session-states';
+import { AGENT_STATES, LISTED_STATES, SESSION_GROUPS } from './session-states';
 import { INBOX_KINDS } from './vocabulary';
 
 /** The inbox: what needs a person, over the whole fleet. Times are epoch milliseconds on the server's clock. */
@@ -95,6 +95,8 @@ export const InboxList = z.object({
 });
 export type InboxList = z.infer<typeof InboxList>;
 
+const AgentCounts = z.record(z.enum([...AGENT_STATES, 'none']), z.number());
+
 export const FleetCounts = z
   .object({
     position: Position,
@@ -106,11 +108,17 @@ export const FleetCounts = z
     inbox: z.object({
       all: z.number().describe('Sessions and agents with open items.'),
       kinds: z.record(InboxKind, z.number()).describe('Those with an open item of the kind.'),
+      requests: z.number().describe('Open permissions and questions.'),
     }),
     sessions: z
       .record(z.enum(LISTED_STATES), z.number())
       .describe('By the state under which people find them: see `listed` of `GET /sessions`.'),
+    groups: z
+      .record(z.enum(SESSION_GROUPS), z.number())
+      .describe('Sessions by the group in which the dashboard lists them; each is in one.'),
     agents: z.number(),
+    agentStates: AgentCounts.describe('Agents by their `state`, without retired ones; `none`: no sessions.'),
+    retiredStates: AgentCounts.describe('Retired agents by their `state`.'),
     changesAt: z.number().nullable().describe('When the next snooze ends; null if none does.'),
   })
   .describe('All counts of the dashboard, from one snapshot.');

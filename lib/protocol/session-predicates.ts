@@ -1,5 +1,5 @@
 import type { SessionSummary } from './read-models';
-import type { AgentState, ListedState, SessionState } from './session-states';
+import type { AgentState, ListedState, SessionGroup, SessionState } from './session-states';
 
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
   return observations.process !== undefined;
@@ -49,6 +49,20 @@ export function countedStateOf(session: StateOf & Pick<SessionSummary, 'arrangem
   const listed = listedStateOf(session);
   if (listed !== 'failed' && listed !== 'lost') return listed;
   return session.arrangement.archivedAt !== null || isSeen(session) ? 'seen' : listed;
+}
+
+/** True if a session needs input, or has failed or been lost and no one has seen that. */
+export function needsAttention(session: StateOf & Pick<SessionSummary, 'arrangement'>): boolean {
+  return URGENT.has(countedStateOf(session));
+}
+
+const URGENT: ReadonlySet<AgentState> = new Set(['needs-input', 'failed', 'lost']);
+
+/** The group in which lists show a session. */
+export function groupOf(session: StateOf & Pick<SessionSummary, 'arrangement'>): SessionGroup {
+  const { archivedAt, pinnedAt } = session.arrangement;
+  if (archivedAt !== null) return 'archived';
+  return pinnedAt !== null && !needsAttention(session) ? 'pinned' : countedStateOf(session);
 }
 
 type StateOf = Pick<SessionSummary, 'state' | 'stateSince' | 'evidence' | 'observations'>;

@@ -52,6 +52,10 @@ export const AGENT_STATES = [
 ] as const;
 export type AgentState = (typeof AGENT_STATES)[number];
 
+/** Groups in which lists show sessions, most urgent first: states of agents, and what people have pinned or archived. */
+export const SESSION_GROUPS = [...AGENT_STATES.slice(0, 3), 'pinned', ...AGENT_STATES.slice(3), 'archived'] as const;
+export type SessionGroup = AgentState | 'pinned' | 'archived';
+
 /** A zero for each session state. */
 export function noSessions(): Record<SessionState, number> {
   return Object.fromEntries(SESSION_STATES.map((state) => [state, 0])) as Record<SessionState, number>;

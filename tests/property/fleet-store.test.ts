@@ -171,7 +171,7 @@ class Scene {
 
   ask(reading: Reading): void {
     this.#requested.add(reading);
-    const after = reading === 'more' ? (this.fleet.listedSessions?.next ?? null) : null;
+    const after = reading === 'more' ? (this.fleet.sessions.list(ALL)?.next ?? null) : null;
     if (reading === 'more' && after === null) return;
     if (reading === 'tasks') this.fleet.retain('tasks', 's1');
     if (reading === 'obligations') this.fleet.retain('obligations', 'a1');
@@ -251,10 +251,10 @@ it('the fleet store equals a reload with requests, frames and responses in any o
       for (const step of chosen) scene.take(step);
       scene.settle();
       const sessions = byId(server.rows('session'), ({ id }) => id);
-      const { listedSessions: list } = fleet;
+      const list = fleet.sessions.list(ALL);
       if (scene.isRead('sessions')) {
-        for (const session of list?.sessions ?? []) expect(session).toEqual(sessions.get(session.id));
-        if (list?.next === null) expect(list.sessions).toHaveLength(sessions.size);
+        for (const session of list?.rows ?? []) expect(session).toEqual(sessions.get(session.id));
+        if (list?.next === null) expect(list.rows).toHaveLength(sessions.size);
       }
       if (!fleet.countsAreOld) expect(fleet.counts?.sessions).toMatchObject(countByState([...sessions.values()]));
       // A session unknown to a restored server stays unchanged; its page shows a read error.

@@ -6,9 +6,10 @@ import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-li
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';
 import { LiveProvider } from '@/components/live/live-provider';
+import { CurrentCounts } from '@/components/live/use-counts';
 import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
-import { anAgent } from './rows';
+import { anAgent, countsOf } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 /** More than a page, but few enough to render at once. */
@@ -52,6 +53,7 @@ async function open(search = '') {
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
+          <CurrentCounts initial={countsOf({ agents: all })} />
           <AgentBoard initial={pageFrom(0)} />
         </LiveProvider>
       </NowProvider>

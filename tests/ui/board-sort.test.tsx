@@ -3,9 +3,10 @@ import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';
 import { LiveProvider } from '@/components/live/live-provider';
+import { CurrentCounts } from '@/components/live/use-counts';
 import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
-import { anAgent } from './rows';
+import { anAgent, countsOf } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 afterEach(() => {
@@ -20,6 +21,7 @@ it('sorts by every column, shown or not', () => {
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
+          <CurrentCounts initial={countsOf({ agents })} />
           <AgentBoard initial={{ agents, position: '1', next: null, count: 3 }} />
         </LiveProvider>
       </NowProvider>

@@ -78,8 +78,8 @@ it('marks all selected items as shown', async () => {
   open([...permissions, failure]);
   for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
   press('Seen: 3 items selected');
-  fireEvent.click(await screen.findByRole('button', { name: 'Seen, snoozed or claimed 3' }));
-  expect(screen.getByRole('button', { name: 'Unseen: “Permission 2”' })).toBeDefined();
+  fireEvent.click(await screen.findByRole('button', { name: 'Seen, snoozed or claimed' }));
+  expect(screen.getAllByRole('button', { name: /^Unseen: / })).toHaveLength(3);
   const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
   expect(posted).toEqual([{ path: '/inbox/marks', body: { items, mark: 'seen' } }]);
   expect(screen.getByRole('button', { name: 'Seen: “Permission 3”' })).toBeDefined();

@@ -66,7 +66,9 @@ function open(initial: InboxList) {
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
-          <CurrentCounts initial={someCounts({ position: '10', needsYou: 231, inbox: { all: 236, kinds: counts } })} />
+          <CurrentCounts
+            initial={someCounts({ position: '10', needsYou: 231, inbox: { all: 236, kinds: counts, requests: 240 } })}
+          />
           <InboxPage initial={initial} requestCode={requestCode} />
         </LiveProvider>
       </NowProvider>
@@ -102,7 +104,8 @@ it('reads the kind in the address, and shows nothing as empty before the respons
       counts: { ...noItems(), 'delivery-gap': 6 },
     }),
   );
-  expect(await screen.findByRole('heading', { name: 'Needs you 4' })).toBeDefined();
+  // Of a kind that is partly loaded, the server does not know the number in each group.
+  expect(await screen.findByRole('heading', { name: 'Needs you' })).toBeDefined();
   expect(screen.queryByRole('link', { name: /permission/ })).toBeNull();
   expect(screen.getByRole('button', { name: 'Show more' })).toBeDefined();
   expect(screen.getByText('4 of 6 rows')).toBeDefined();

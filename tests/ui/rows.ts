@@ -10,6 +10,7 @@ import type {
   ToolCallItem,
   Turn,
 } from '@interlude/protocol/read-models';
+import { groupOf, listedStateOf } from '@interlude/protocol/session-predicates';
 import { agentStateOf, noListed, noSessions } from '@interlude/protocol/session-states';
 import { noItems } from '@interlude/protocol/vocabulary';
 
@@ -235,10 +236,30 @@ export function someCounts(fields: Partial<FleetCounts> = {}): FleetCounts {
   return {
     position: '1',
     needsYou: 0,
-    inbox: { all: 0, kinds: noItems() },
+    inbox: { all: 0, kinds: noItems(), requests: 0 },
     sessions: { ...noSessions(), lost: 0 },
+    groups: { ...noListed(), pinned: 0, archived: 0 },
     agents: 0,
+    agentStates: { ...noListed(), none: 0 },
+    retiredStates: { ...noListed(), none: 0 },
     changesAt: null,
     ...fields,
   };
+}
+
+/** The server's counts of these rows. */
+export function countsOf(rows: {
+  sessions?: readonly SessionSummary[];
+  agents?: readonly AgentSummary[];
+}): FleetCounts {
+  const { sessions = [], agents = [] } = rows;
+  const counts = someCounts({ agents: agents.length });
+  for (const session of sessions) {
+    counts.sessions[listedStateOf(session)] += 1;
+    counts.groups[groupOf(session)] += 1;
+  }
+  for (const { state, retiredAt } of agents) {
+    (retiredAt === null ? counts.agentStates : counts.retiredStates)[state ?? 'none'] += 1;
+  }
+  return counts;
 }

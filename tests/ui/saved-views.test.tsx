@@ -4,10 +4,11 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';
 import { SavedViews } from '@/components/agents/saved-views';
 import { LiveProvider } from '@/components/live/live-provider';
+import { CurrentCounts } from '@/components/live/use-counts';
 import { setPerson } from '@/components/ui/browser-storage';
 import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
-import { anAgent } from './rows';
+import { anAgent, countsOf } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 beforeEach(() => {
@@ -29,6 +30,7 @@ async function open(search = '') {
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
           <SavedViews />
+          <CurrentCounts initial={countsOf({ agents })} />
           <AgentBoard initial={{ agents, position: '1', next: null, count: 2 }} />
         </LiveProvider>
       </NowProvider>

@@ -1,8 +1,9 @@
-import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import type { AgentSummary, SessionList, SessionSummary } from '@interlude/protocol/read-models';
+import { needsAttention } from '@interlude/protocol/session-predicates';
+import { noSessions, SESSION_GROUPS, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { describe, expect, it } from 'vitest';
-import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
-import { describeState, GROUPS, needsAttention, sessionTitle } from '@/components/sessions/session-labels';
+import { ALL, FleetStore } from '@/components/live/fleet-store';
+import { describeState, sessionTitle } from '@/components/sessions/session-labels';
 import { groupSessions } from '@/components/sessions/session-nav';
 import { anAgent, anInboxItem, aSession, someCounts } from './rows';
 
@@ -27,11 +28,10 @@ describe('the session list', () => {
     const groups = groupSessions(
       states.map((state) => aSession({ id: state, state })),
       '',
-      0,
     );
-    const ofState = GROUPS.filter((group) => SESSION_STATES.some((state) => state === group));
+    const ofState = SESSION_GROUPS.filter((group) => SESSION_STATES.some((state) => state === group));
     expect(groups.map(({ group }) => group)).toEqual(ofState);
-    expect(groupSessions([aSession({ state: 'idle' })], '', 0)).toHaveLength(1);
+    expect(groupSessions([aSession({ state: 'idle' })], '')).toHaveLength(1);
   });
 
   it('groups sessions that went silent during work, without running tasks', () => {
@@ -45,10 +45,7 @@ describe('the session list', () => {
       aSession({ id: 'f', ...exited(137) }),
       aSession({ id: 'g', ...exited(0) }),
     ];
-    const groups = groupSessions(sessions, '', 0).map(({ group, sessions }) => [
-      group,
-      ...sessions.map(({ id }) => id),
-    ]);
+    const groups = groupSessions(sessions, '').map(({ group, sessions }) => [group, ...sessions.map(({ id }) => id)]);
     expect(groups).toEqual([
       ['needs-input', 'd'],
       ['failed', 'a', 'f'],
@@ -67,7 +64,7 @@ describe('the session list', () => {
     ]);
   });
 
-  it('groups pinned, archived and old failed sessions apart unless they are urgent', () => {
+  it('groups pinned, archived and seen failed sessions apart unless they are urgent', () => {
     const NOW = 1_795_170_000_000;
     const made = { name: null, pinnedAt: null, archivedAt: null, seenState: null };
     const failed = (id: string, fields: Partial<SessionSummary>) =>
@@ -82,20 +79,17 @@ describe('the session list', () => {
       aSession({ id: 'archived', arrangement: { ...made, pinnedAt: 5, archivedAt: 6 } }),
       aSession({ id: 'asks', state: 'needs-input', stateSince: NOW - 25 * 3_600_000 }),
     ];
-    const groups = groupSessions(sessions, '', NOW).map(({ group, sessions }) => [
-      group,
-      ...sessions.map(({ id }) => id),
-    ]);
+    const groups = groupSessions(sessions, '').map(({ group, sessions }) => [group, ...sessions.map(({ id }) => id)]);
     expect(groups).toEqual([
       ['needs-input', 'asks'],
-      ['failed', 'new', 'new-pinned', 'again'],
+      ['failed', 'new', 'new-pinned', 'again', 'old'],
       ['pinned', 'pinned'],
-      ['seen', 'seen', 'old'],
+      ['seen', 'seen'],
       ['archived', 'archived'],
     ]);
-    expect(sessions.filter((session) => needsAttention(session, NOW))).toHaveLength(4);
+    expect(sessions.filter(needsAttention)).toHaveLength(5);
     // found by its current group
-    expect(groupSessions(sessions, 'failed, seen', NOW).map(({ group }) => group)).toEqual(['seen']);
+    expect(groupSessions(sessions, 'failed, seen').map(({ group }) => group)).toEqual(['seen']);
   });
 
   it('uses a session’s given name as title', () => {
@@ -103,7 +97,7 @@ describe('the session list', () => {
       arrangement: { name: 'The login test', pinnedAt: null, archivedAt: null, seenState: null },
     });
     expect(sessionTitle(named)).toBe('The login test');
-    expect(groupSessions([named], 'login', 0)).toHaveLength(1);
+    expect(groupSessions([named], 'login')).toHaveLength(1);
   });
 
   it('keeps working sessions in place while they work', () => {
@@ -111,7 +105,7 @@ describe('the session list', () => {
       aSession({ id: 'a', state: 'working', stateSince: 2, lastEventAt: 5 }),
       aSession({ id: 'b', state: 'working', stateSince: 1, lastEventAt: 99 }),
     ];
-    expect(groupSessions([b, a], '', 0)[0]?.sessions.map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(groupSessions([b, a], '')[0]?.sessions.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
   it('finds everything that a row shows', () => {
@@ -124,7 +118,7 @@ describe('the session list', () => {
       aSession({ id: 'x5', state: 'exited', lastText: '**All** `green` now' }),
     ];
     const found = (search: string) =>
-      groupSessions(sessions, search, 0).flatMap((group) => group.sessions.map(({ id }) => id));
+      groupSessions(sessions, search).flatMap((group) => group.sessions.map(({ id }) => id));
     expect(found('allow bash?')).toEqual(['x1']);
     expect(found('needs input')).toEqual(['x1']);
     expect(found('no disk')).toEqual(['x2']);
@@ -144,7 +138,7 @@ describe('the session list', () => {
       aSession({ id: 'x2', title: 'Run tests', lastText: 'All staging checks pass' }),
     ];
     const ids = (search: string) =>
-      groupSessions(sessions, search, 0).flatMap((group) => group.sessions.map(({ id }) => id));
+      groupSessions(sessions, search).flatMap((group) => group.sessions.map(({ id }) => id));
     expect(ids('STAGING')).toEqual(['x1', 'x2']);
     expect(ids('staging blue')).toEqual(['x1']);
     expect(ids('x2')).toEqual(['x2']);
@@ -178,7 +172,10 @@ describe('the session list', () => {
     fleet.putSessions(page(list));
     return {
       fleet,
-      now: () => fleet.listedSessions as ListedSessions,
+      now: () => {
+        const { rows: sessions = [], next = null } = fleet.sessions.list(ALL) ?? {};
+        return { sessions, next, counts: fleet.counts?.sessions };
+      },
       news: (id: string, data: SessionSummary) =>
         fleet.applyFrames([{ event: 'session', id, data: { ...data, updatedPosition: id } }]),
       more: (one: typeof list) => fleet.putSessions(page(one), list.next ?? undefined),
@@ -219,19 +216,28 @@ describe('the session list', () => {
       return old;
     };
     expect(isOld()).toBe(true);
-    expect([isOld(), now().counts.idle]).toEqual([false, 900]);
+    expect([isOld(), now().counts?.idle]).toEqual([false, 900]);
     news('4', aSession({ id: 'a', lastText: 'more' }));
     expect(isOld()).toBe(false);
     news('5', aSession({ id: 'a', state: 'failed' }));
     expect(isOld()).toBe(true);
     news('6', aSession({ id: 'new' }));
     expect(isOld()).toBe(true);
-    fleet.applyFrames([{ event: 'inbox', id: '7', data: anInboxItem({ updatedPosition: '7' }) }]);
+    const arrangement = { name: null, pinnedAt: null, archivedAt: 5, seenState: null };
+    news('7', aSession({ id: 'new', arrangement }));
     expect(isOld()).toBe(true);
-    fleet.applyFrames([{ event: 'agent', id: '8', data: anAgent({ updatedPosition: '8' }) }]);
+    fleet.applyFrames([{ event: 'inbox', id: '8', data: anInboxItem({ updatedPosition: '8' }) }]);
     expect(isOld()).toBe(true);
-    fleet.applyFrames([{ event: 'agent', id: '9', data: anAgent({ updatedPosition: '9' }) }]);
+    const agent = (id: string, fields: Partial<AgentSummary> = {}) =>
+      fleet.applyFrames([{ event: 'agent', id, data: anAgent({ updatedPosition: id, ...fields }) }]);
+    agent('9');
+    expect(isOld()).toBe(true);
+    agent('10');
     expect(isOld()).toBe(false);
+    agent('11', { state: 'failed' });
+    expect(isOld()).toBe(true);
+    agent('12', { state: 'failed', retiredAt: 5 });
+    expect(isOld()).toBe(true);
     fleet.reset();
     expect([isOld(), isOld()]).toEqual([true, false]);
   });
@@ -240,7 +246,7 @@ describe('the session list', () => {
     const { fleet, now } = shown({ position: '3', sessions: [], next: null, counts: NONE });
     fleet.putCounts(someCounts({ position: '5', sessions: { ...NONE, lost: 0, idle: 5 } }));
     fleet.putCounts(someCounts({ position: '4', sessions: { ...NONE, lost: 0, idle: 4 } }));
-    expect(now().counts.idle).toBe(5);
+    expect(now().counts?.idle).toBe(5);
   });
 
   it('adds a further page without duplicates and keeps the later version of a row', () => {

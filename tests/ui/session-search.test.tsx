@@ -9,7 +9,7 @@ import { useInitialData } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
-import { aSession } from './rows';
+import { aSession, countsOf } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 /** Idle sessions on the server, more than two pages. */
@@ -63,6 +63,7 @@ function answerOf(params: URLSearchParams): SessionList {
 function Page({ shown }: { shown: SessionSummary | null }) {
   useInitialData((fleet) => {
     fleet.putSessions(answerOf(new URLSearchParams()));
+    fleet.putCounts(countsOf({ sessions: all }));
     if (shown !== null) fleet.putSession({ session: shown, position: '10' });
   });
   return <SessionNav currentId={shown?.id ?? null} keysEverywhere={shown === null} empty={null} />;
@@ -92,7 +93,7 @@ it('loads further pages on a press, without duplicates', async () => {
   open();
   expect(ids()).toHaveLength(PAGE);
   expect(await screen.findByText(`${PAGE} of ${SESSIONS + 1} sessions`)).toBeDefined();
-  expect(screen.getByRole('heading', { name: `Idle ${PAGE} of ${SESSIONS}` })).toBeDefined();
+  expect(screen.getByRole('heading', { name: `Idle ${SESSIONS}` })).toBeDefined();
   more();
   await waitFor(() => expect(ids()).toHaveLength(2 * PAGE));
   more();
@@ -155,6 +156,15 @@ it('loads search results page by page with the server’s count', async () => {
   more();
   await waitFor(() => expect(ids()).toHaveLength(SESSIONS));
   expect(screen.queryByText(/sessions found/)).toBeNull();
+});
+
+it('shows no numbers that leave out a search or the rows that are not loaded', async () => {
+  open();
+  expect(state(/^Idle/).labels?.[0]?.textContent).toBe(`Idle${SESSIONS}`);
+  search('errand');
+  expect(await screen.findByText(`${PAGE} of ${SESSIONS} sessions found`)).toBeDefined();
+  expect(state(/^Idle/).labels?.[0]?.textContent).toBe('Idle');
+  expect(screen.getByRole('heading', { name: 'Idle' })).toBeDefined();
 });
 
 it('lists an agent’s sessions with counts until the filter is removed', async () => {

@@ -6,11 +6,11 @@ import { noSessions } from '@interlude/protocol/session-states';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { FleetStore } from '@/components/live/fleet-store';
+import { ALL, FleetStore } from '@/components/live/fleet-store';
 import { StateClock } from '@/components/live/live-provider';
 import { StateWhy } from '@/components/sessions/state-why';
 import { NowProvider } from '@/components/ui/clock';
-import { aSession } from './rows';
+import { aSession, someCounts } from './rows';
 
 /** Session states as time passes, and their evidence. */
 const NOW = 1_795_170_000_000;
@@ -65,10 +65,10 @@ describe('as time passes a page', () => {
 
   it('counts a session in the server’s state until the server reports another', () => {
     const fleet = fleetOf(resting());
-    const before = fleet.listedSessions;
+    fleet.putCounts(someCounts({ position: '11' }));
     fleet.passTime(NOW + 2_000, stateAt);
-    expect(fleet.listedSessions?.sessions.map(({ state }) => state)).toEqual(['idle']);
-    expect(fleet.listedSessions?.counts).toEqual(before?.counts);
+    expect(fleet.sessions.list(ALL)?.rows.map(({ state }) => state)).toEqual(['idle']);
+    expect(fleet.countsAreOld).toBe(false);
     const updated = { ...stateAt(resting(), NOW + 2_100), updatedPosition: '12' };
     fleet.applyFrames([{ event: 'session', id: '12', data: updated }]);
     expect(fleet.countsAreOld).toBe(true);

@@ -74,7 +74,7 @@ export async function readAgents(
 }
 
 /** The number of agents that match a condition. */
-export function countListed(condition: string, args: readonly string[] = []): Query<number> {
+function countListed(condition: string, args: readonly string[] = []): Query<number> {
   const text = `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE last_seen_at >= 0 AND ${condition} LIMIT ${MAX_COUNTED})`;
   return query((row) => Number(row.count), text, ...args);
 }

@@ -1,11 +1,16 @@
 import type { FleetCounts } from '@interlude/protocol/inbox';
-import { LISTED_STATES } from '@interlude/protocol/session-states';
+import {
+  AGENT_STATES,
+  LISTED_STATES,
+  type ListedState,
+  SESSION_GROUPS,
+  type SessionGroup,
+} from '@interlude/protocol/session-states';
 import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import type { Row } from '@libsql/client';
-import { agentsIn, sessionsIn } from '@/db/scope-sql';
+import { agentsIn, listedSessionsIn, sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import type { ReadScope } from '@/lib/server/access/request-context';
-import { countListed } from './read-agents';
 import { countsByListedState, type ListedCount } from './read-sessions';
 import { query, rawRow, readSnapshot } from './read-snapshot';
 
@@ -26,26 +31,60 @@ export async function readCounts(view: ReadScope, person: string, now = Date.now
   const open = `WITH open AS MATERIALIZED (
       SELECT kind, ifnull('s' || session_id, 'a' || agent_id) AS owner, ${NEEDS_PERSON} AS needs_person, snoozed_until
       FROM inbox WHERE done_at IS NULL AND ${sessionsIn(view.scope, 'session_id')} LIMIT ${MAX_ITEMS})
-    SELECT kind, count(DISTINCT owner) AS owners, NULL AS needing, NULL AS changes_at FROM open GROUP BY kind
-    UNION ALL SELECT NULL, count(DISTINCT owner), count(DISTINCT iif(needs_person, owner, NULL)),
-      min(iif(snoozed_until > ?1, snoozed_until, NULL)) FROM open`;
-  const { position, found } = await readSnapshot<[Row, number, ...ListedCount[]]>(view, [
+    SELECT kind, count(*) AS items, count(DISTINCT owner) AS owners, NULL AS needing, NULL AS changes_at
+      FROM open GROUP BY kind
+    UNION ALL SELECT NULL, sum(kind IN ('permission', 'question')), count(DISTINCT owner),
+      count(DISTINCT iif(needs_person, owner, NULL)), min(iif(snoozed_until > ?1, snoozed_until, NULL)) FROM open`;
+  const { position, found } = await readSnapshot<[Row, AgentCount, RegroupedCount, ...ListedCount[]]>(view, [
     query(rawRow, open, now, columnText(person)),
-    countListed(agentsIn(view.scope, 'id')),
+    query(toAgentCount, `${AGENTS} WHERE ${agentsIn(view.scope, 'id')} GROUP BY is_retired, state`),
+    query(toRegroupedCount, `${REGROUPED} AND ${listedSessionsIn(view.scope)} GROUP BY 1, 2`),
     ...countsByListedState(view),
   ]);
-  const [inbox, [agents = 0], ...states] = found;
+  const [inbox, agents, regrouped, ...states] = found;
   const kinds = noItems();
-  const sessions = Object.fromEntries(LISTED_STATES.map((state) => [state, 0])) as FleetCounts['sessions'];
+  const sessions = zeros(LISTED_STATES);
   for (const [state, count] of states.flat()) sessions[state] += count;
+  const groups = { ...zeros(SESSION_GROUPS), ...sessions };
+  for (const [from, to, count] of regrouped) {
+    groups[from] -= count;
+    groups[to] += count;
+  }
+  const agentStates = zeros([...AGENT_STATES, 'none']);
+  const retiredStates = { ...agentStates };
+  for (const [isRetired, state, count] of agents) (isRetired ? retiredStates : agentStates)[state] += count;
   for (const { kind, owners } of inbox) if (kind !== null) kinds[kind as InboxKind] = Number(owners);
   const all = inbox.at(-1);
   return {
     position,
     needsYou: Number(all?.needing ?? 0),
-    inbox: { all: Number(all?.owners ?? 0), kinds },
+    inbox: { all: Number(all?.owners ?? 0), kinds, requests: Number(all?.items ?? 0) },
     sessions,
-    agents,
+    groups,
+    agents: agents.reduce((sum, [, , count]) => sum + count, 0),
+    agentStates,
+    retiredStates,
     changesAt: all?.changes_at == null ? null : Number(all.changes_at),
   };
+}
+
+type AgentCount = [isRetired: boolean, state: keyof FleetCounts['agentStates'], count: number];
+/** Sessions that lists show in a group other than their listed state. */
+type RegroupedCount = [from: ListedState, to: SessionGroup, count: number];
+
+const AGENTS = `SELECT is_retired, ifnull(state, 'none') AS state, count(*) AS count FROM agents`;
+
+function toAgentCount({ is_retired, state, count }: Row): AgentCount {
+  return [Number(is_retired) === 1, String(state) as AgentCount[1], Number(count)];
+}
+
+const REGROUPED = `SELECT ifnull(listed_as, state) AS listed, grouped_as, count(*) AS count
+  FROM sessions WHERE grouped_as IS NOT NULL`;
+
+function toRegroupedCount({ listed, grouped_as, count }: Row): RegroupedCount {
+  return [String(listed) as ListedState, String(grouped_as) as SessionGroup, Number(count)];
+}
+
+function zeros<Name extends string>(names: readonly Name[]): Record<Name, number> {
+  return Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>;
 }
