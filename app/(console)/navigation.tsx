@@ -6,7 +6,7 @@ import { Link } from '@/components/ui/link';
 import type { PageShortcut } from '@/components/ui/shortcuts/use-shortcuts';
 import { MoreButton } from './more-button';
 import { type CountName, NavLink } from './nav-link';
-import { SidebarToolsWhenIdle, SidebarViews } from './when-idle-part';
+import { SidebarToolsWhenIdle } from './when-idle-part';
 
 interface Entry {
   href: string;
@@ -50,7 +50,7 @@ export function Sidebar() {
                     <Icon of={icon} size={16} strokeWidth={1.75} className="shrink-0" />
                   </NavLink>
                 </li>
-                {link.href === '/agents' && <SidebarViews />}
+                {link.href === '/agents' && <li id="saved-views" className="icons:hidden" />}
               </Fragment>
             ))}
           </ul>

@@ -1,18 +1,28 @@
 'use client';
 
 import { CircleHelp, PanelLeft } from 'lucide';
+import { createPortal } from 'react-dom';
 import { useStored } from '@/components/ui/browser-storage';
 import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { SIDEBAR_KEY } from '@/components/ui/storage-key';
+import { SIDEBAR_KEY, VIEWS_KEY } from '@/components/ui/storage-key';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
 
-/** Theme, keyboard shortcuts, help, and the button that collapses the sidebar. */
+const viewsCode = new CodeOnDemand<object>(async () => (await import('@/components/agents/saved-views')).SavedViews);
+
+/** Theme, keyboard shortcuts, help, the button that collapses the sidebar, and the saved views below their page. */
 export function SidebarTools() {
+  const [views] = useStored(VIEWS_KEY);
+  const place = document.getElementById('saved-views');
+  const hasViews = views !== null && views !== '[]';
+  // Without views, hidden content ends the reserved height.
+  const shown = hasViews ? <OnDemand code={viewsCode} name="The saved views" props={{}} /> : <span hidden />;
   return (
     <>
+      {place !== null && createPortal(shown, place)}
       <ThemeToggle className="tool" labelClassName="tip icons:tip-beside" />
       <ShortcutHelp className="tool pointer-coarse:hidden" labelClassName="tip icons:tip-beside" />
       <Link href="/help" className="tool">

@@ -29,7 +29,7 @@ export function SavedViews() {
   const params = useSearchParams().toString();
   if (views.length === 0) return null;
   return (
-    <ul aria-label="Saved views" className="saved-views overflow-y-auto">
+    <ul aria-label="Saved views">
       {views.map((view) => (
         <li key={view.id}>
           <ViewLink view={view} isCurrent={isBoard && view.params === params} look={IN_SIDEBAR} />

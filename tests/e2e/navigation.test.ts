@@ -146,3 +146,23 @@ test('no control on a touch screen is smaller than 44 px or names a key', async 
     expect(titles.filter((title) => /\((?:.|Esc|Enter|Ctrl.*)\)$/.test(title ?? ''))).toEqual([]);
   }
 });
+
+test('a saved view of the board opens from the sidebar of every page, and is marked there', async () => {
+  const page = await site.open('/agents?state=needs-input');
+  await page.getByRole('button', { name: 'Save view' }).click();
+  await page.getByRole('textbox', { name: 'Name of the view' }).fill('Waiting');
+  await page.keyboard.press('Enter');
+  const view = nav(page).getByRole('list', { name: 'Saved views' }).getByRole('link', { name: 'Waiting' });
+  await view.and(page.locator('[aria-current=page]')).waitFor();
+  await page.goto(`${site.server.url}/inbox`);
+  await view.and(page.locator(':not([aria-current])')).click();
+  await page.waitForURL(`${site.server.url}/agents?state=needs-input`);
+  await page.getByRole('checkbox', { name: /^Needs input/, checked: true }).waitFor({ state: 'attached' });
+  await view.and(page.locator('[aria-current=page]')).waitFor();
+  await page.keyboard.press('[');
+  await view.waitFor({ state: 'hidden' });
+  await page.keyboard.press('[');
+  await page.getByRole('button', { name: 'Delete view' }).click();
+  await view.waitFor({ state: 'detached' });
+  await site.leave(page);
+});
