@@ -61,7 +61,7 @@ const PARTS = [
   ],
   [['components/composer/'], 'composer attachments live-is-reloaded not-meant offline'],
   [['components/inbox/', inConsole('inbox')], 'inbox failures phone'],
-  [['components/agents/', inConsole('agents/')], 'board failures ownership accessible-names'],
+  [['components/agents/', inConsole('agents/')], 'board failures ownership accessible-names navigation'],
   [
     ['components/logs/', 'components/time-lock/', inConsole('agents/[agentId]/logs/')],
     'log-viewer log-level time-lock follow-tail',

@@ -14,10 +14,10 @@ export function useCounts(): FleetCounts | undefined {
   return useFleet(({ counts }) => counts);
 }
 
-/** Keeps the counts current. Once per page. @param initial as the server read them for the page */
-export function CurrentCounts({ initial }: { initial: FleetCounts }): null {
+/** Keeps the counts current. Once per page. @param initial as the server read them for the page, if it did */
+export function CurrentCounts({ initial }: { initial?: FleetCounts }): null {
   const { fleet } = useFleetStores();
-  useInitialData((fleet) => fleet.putCounts(initial));
+  useInitialData((fleet) => initial && fleet.putCounts(initial));
   const hasChanged = useFleet(({ countsAreOld }) => countsAreOld);
   const changesAt = useCounts()?.changesAt ?? null;
   const isDue = useServerNow((now) => changesAt !== null && changesAt <= now);

@@ -10,6 +10,7 @@ import journal from '@/db/migrations/meta/_journal.json';
 import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { readAgents } from '@/lib/server/queries/read-agents';
+import { readCounts } from '@/lib/server/queries/read-counts';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import before from '../../fixtures/databases/before-states.json';
@@ -87,11 +88,51 @@ it('sessions from before observations keep their states, by the current rules', 
   expect(agents).toMatchObject([{ retiredAt: null, overdueCount: 0, runningTaskCount: running, brokenOffCount: 1 }]);
   const listed = { ...noListed(), ...counts, exited: 1, failed: 2 };
   expect(agents).toMatchObject([{ listedStates: listed, state: 'needs-input', stateSince: expect.any(Number) }]);
+  const { groups, agentStates } = await readCounts(unscoped(database), 'local');
+  expect(groups).toMatchObject({ 'needs-input': 1, failed: 2, exited: 1, archived: 0 });
+  expect(agentStates).toMatchObject({ 'needs-input': 1, none: 0 });
   const inbox = await readInbox(unscoped(database), { after: null, limit: 10 });
   expect(inbox.items.map(({ kind, sessionId, title }) => [kind, sessionId, title])).toEqual([
     ['permission', 'asks', 'Run rm?'],
     ['failure', 'died', 'killed'],
     ['failure', 'failed', 'No credit'],
+  ]);
+  await database.close();
+});
+
+it('sessions and agents from before their counts have them', async () => {
+  const marks = { pinnedAt: null, archivedAt: null, seenState: null };
+  const session = (id: string, state: string, arrangement: object, listed_as: string | null = null) => ({
+    ...{ id, agent_id: 'a', state, listed_as, last_event_at: 1, places: '{}', updated_position: 1 },
+    body: JSON.stringify({ stateSince: 7, arrangement: { ...marks, ...arrangement } }),
+  });
+  const agent = (id: string, body: object) => ({
+    ...{ id, last_seen_at: 1, updated_position: 1, body: JSON.stringify({ retiredAt: null, state: null, ...body }) },
+  });
+  const url = await databaseAfter(19, {
+    sessions: [
+      session('idle', 'idle', {}),
+      session('new', 'failed', { pinnedAt: 1, seenState: 6 }),
+      session('seen', 'failed', { seenState: 7 }),
+      session('crashed', 'exited', { seenState: 7 }, 'failed'),
+      session('seen-and-pinned', 'unknown', { seenState: 7, pinnedAt: 1 }, 'lost'),
+      session('asks', 'needs-input', { pinnedAt: 1 }),
+      session('archived', 'working', { pinnedAt: 1, archivedAt: 1 }),
+    ],
+    agents: [agent('a', { state: 'needs-input' }), agent('b', {}), agent('c', { state: 'exited', retiredAt: 4 })],
+  });
+  const database = await openDatabase({ url });
+  const counts = await readCounts(unscoped(database), 'local');
+  const some = (of: Record<string, number>) => Object.entries(of).filter(([, count]) => count > 0);
+  expect(Object.fromEntries(some(counts.groups))).toEqual({
+    ...{ idle: 1, failed: 1, seen: 2, pinned: 1, 'needs-input': 1, archived: 1 },
+  });
+  expect([some(counts.agentStates), some(counts.retiredStates)]).toEqual([
+    [
+      ['needs-input', 1],
+      ['none', 1],
+    ],
+    [['exited', 1]],
   ]);
   await database.close();
 });

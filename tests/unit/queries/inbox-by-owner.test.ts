@@ -1,12 +1,15 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { needsPerson } from '@interlude/protocol/inbox-rules';
+import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
+import { groupOf } from '@interlude/protocol/session-predicates';
 import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { unscoped } from '@/lib/server/access/request-context';
-import { putArrangement } from '@/lib/server/commands/arrange';
+import { readScope, unscoped } from '@/lib/server/access/request-context';
+import { putArrangement, putRetirement } from '@/lib/server/commands/arrange';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
 import { readCounts } from '@/lib/server/queries/read-counts';
 import { readInbox, searchInbox, WHOLE_INBOX } from '@/lib/server/queries/read-inbox';
+import { readSessions } from '@/lib/server/queries/read-sessions';
 import { cursorOf } from '@/lib/server/queries/search-pages';
 import { ownerContext } from '@/tests/support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -126,6 +129,47 @@ describe('the counts', () => {
     expect(counts.inbox.kinds).toMatchObject({ permission: 2, failure: 1, 'delivery-gap': 2, question: 0 });
     expect(counts.sessions).toMatchObject({ failed: 1, 'needs-input': 2 });
     expect(Object.values(counts.sessions).reduce((sum, one) => sum + one)).toBe(4);
+  });
+
+  it('have each session in the group of its row, and each agent in its state', async () => {
+    await fourSessions();
+    for (const id of ['f1', 'f2', 'f3']) await fails(id);
+    await says('i1', { type: 'RUN_STARTED', threadId: 'i1', runId: 'r-i1' });
+    await says('i1', { type: 'RUN_FINISHED', threadId: 'i1', runId: 'r-i1' });
+    await ingest(target, [record(1, { producerId: 'p2', agentId: 'b', sessionId: 'of-b' })]);
+    const sessions = async () => (await readSessions(unscoped(target.database))).sessions;
+    const seenState = (await sessions()).find(({ id }) => id === 'f1')?.stateSince;
+    for (const [id, body] of [
+      ['f1', { seenState, pinned: true }],
+      ['f2', { seenState }],
+      ['f3', { archived: true }],
+      ['s4', { pinned: true }],
+      ['s3', { pinned: true }],
+    ] as const) {
+      await arrange(id, body);
+    }
+    const scopes: Scope[] = [EVERYTHING, { kind: 'agents', ids: ['b'], prefixes: [] }];
+    for (const scope of scopes) {
+      const view = readScope(target.database, scope);
+      const expected: Record<string, number> = {};
+      for (const session of (await readSessions(view)).sessions) {
+        expected[groupOf(session)] = (expected[groupOf(session)] ?? 0) + 1;
+      }
+      const { groups, sessions, agents, agentStates } = await readCounts(view, 'local', now);
+      expect(Object.fromEntries(Object.entries(groups).filter(([, count]) => count > 0))).toEqual(expected);
+      const total = (counts: Record<string, number>) => Object.values(counts).reduce((sum, one) => sum + one);
+      expect([total(groups), total(agentStates)]).toEqual([total(sessions), agents]);
+    }
+    expect((await count()).groups).toMatchObject({ pinned: 2, seen: 1, archived: 1, failed: 1, 'needs-input': 2 });
+    expect((await count()).agentStates).toMatchObject({ 'needs-input': 1 });
+  });
+
+  it('have a retired agent apart', async () => {
+    await fails('s1');
+    const retire = { ids: { agentId: 'a1' }, body: { retired: true } };
+    await putRetirement(retire as Parameters<typeof putRetirement>[0], target.context);
+    const { agents, agentStates, retiredStates } = await count();
+    expect([agents, agentStates.failed, retiredStates.failed]).toEqual([1, 0, 1]);
   });
 
   it('agree with `needsPerson` for every mark, reader and time', async () => {

@@ -1,6 +1,7 @@
 'use client';
 
 import { ConnectionBadge } from '@/components/live/connection-badge';
+import { CurrentCounts } from '@/components/live/use-counts';
 import { SessionNav } from '@/components/sessions/session-nav';
 
 /** The list of sessions in a frame. The embedding page handles its links. */
@@ -13,6 +14,7 @@ export function EmbedFleet() {
           <ConnectionBadge />
         </div>
       </header>
+      <CurrentCounts />
       <SessionNav
         currentId={null}
         // the search isn't kept in the URL here
