@@ -92,7 +92,7 @@ export function BoardViews({ params, savedParams }: { params: string; savedParam
     setDeleted(null);
   };
   return (
-    <nav aria-label="Saved views" className="flex flex-wrap items-center gap-x-2 gap-y-1 pb-2 text-xs">
+    <nav aria-label="Saved views" className="flex flex-wrap items-baseline gap-x-2 gap-y-1 pb-2 text-xs">
       {views.length > 0 && (
         <ul className="-ml-2 flex min-w-0 flex-wrap items-center">
           {views.map((view) => (

@@ -47,18 +47,23 @@ describe('Markdown on one line is plain text', () => {
     expect(words(<SessionRow session={waiting} current={false} />)).toContain(WORDS);
   });
 
-  it('as the last text of a session with an old failure, without an alert glyph', () => {
-    const failed = (stateSince: number) => {
-      const words = { stateReason: 'No credit', lastText: MARKDOWN, stateSince };
+  it('as the last text of a session with a seen failure, without an alert glyph', () => {
+    const failed = (seenState: number | null) => {
+      const arrangement = { name: null, pinnedAt: null, archivedAt: null, seenState };
+      const words = { stateReason: 'No credit', lastText: MARKDOWN, stateSince: 63_000, arrangement };
       return markup(<SessionRow session={aSession({ state: 'failed', ...words })} current={false} />);
     };
-    const [fresh, old] = [failed(63_000), failed(63_000 - 3 * 86_400_000)];
+    const [fresh, seen] = [failed(null), failed(63_000)];
     expect([fresh.includes('scale-110'), fresh.includes('No credit'), fresh.includes(WORDS)]).toEqual([
       true,
       true,
       false,
     ]);
-    expect([old.includes('scale-110'), old.includes('No credit'), old.includes(WORDS)]).toEqual([false, false, true]);
+    expect([seen.includes('scale-110'), seen.includes('No credit'), seen.includes(WORDS)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 
   it('and an empty text keeps the height of its line', () => {
