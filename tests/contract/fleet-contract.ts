@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { FleetCounts } from '@interlude/protocol/inbox';
 import type { AgentDetail } from '@interlude/protocol/read-models';
 import { type Activity, MAX_MEASURED } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -52,6 +53,24 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
       expect((await agent()).runningTaskCount).toBe(3);
       await write(`${id}/1`, task('completed', 't1'));
       expect((await agent()).runningTaskCount).toBe(2);
+    });
+
+    test('counts each session in one state and group, and each agent in one state', async () => {
+      const counts = async () => (await (await target.get('/api/v1/counts')).json()) as FleetCounts;
+      const total = (of: Record<string, number>) => Object.values(of).reduce((sum, count) => sum + count, 0);
+      const before = await counts();
+      await write(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, { type: 'RUN_FINISHED', runId: 'r' });
+      await write(`${id}/2`, { type: 'RUN_STARTED', runId: 'r' }, { type: 'RUN_ERROR', message: 'No credit' });
+      const after = await counts();
+      expect([after.groups.idle - before.groups.idle, after.groups.failed - before.groups.failed]).toEqual([1, 1]);
+      expect(after.agentStates.failed - before.agentStates.failed).toBe(1);
+      expect((await retire(true)).status).toBe(200);
+      const retired = await counts();
+      expect(retired.agentStates.failed).toBe(before.agentStates.failed);
+      expect(retired.retiredStates.failed - before.retiredStates.failed).toBe(1);
+      for (const { sessions, groups, agents, agentStates, retiredStates } of [before, after, retired]) {
+        expect([total(groups), total(agentStates) + total(retiredStates)]).toEqual([total(sessions), agents]);
+      }
     });
 
     test('retires an idle agent once, until its next record', async () => {

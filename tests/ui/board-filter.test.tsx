@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
 
+import type { FleetCounts } from '@interlude/protocol/inbox';
 import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
@@ -18,8 +19,11 @@ const PAGE = 10;
 const ROW_PX = 49;
 
 let all: AgentSummary[];
+/** The server's counts, if they are not those of `all`. */
+let counted: FleetCounts | null;
 beforeEach(() => {
   history.replaceState(null, '', '/agents');
+  counted = null;
   // Rows without a height would overlap.
   vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(ROW_PX);
   all = Array.from({ length: AGENTS }, (_, index) =>
@@ -53,13 +57,14 @@ async function open(search = '') {
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
-          <CurrentCounts initial={countsOf({ agents: all })} />
+          <CurrentCounts initial={counted ?? countsOf({ agents: all })} />
           <AgentBoard initial={pageFrom(0)} />
         </LiveProvider>
       </NowProvider>
     </NextPage>,
   );
-  await screen.findByText(new RegExp(`${all.length.toLocaleString('en')} agents$`));
+  await screen.findByText(/ agents$/, { selector: '[role=status]' });
+  await waitFor(() => expect(screen.queryByText(/^Loading/)).toBeNull());
 }
 const names = () => screen.getAllByRole('rowheader').map((one) => within(one).getByRole('link').textContent);
 const header = (name: string) => screen.getByRole('columnheader', { name: new RegExp(`^${name}`) });
@@ -95,6 +100,19 @@ it('filters by state, host and provider, and Back undoes one at a time', async (
   fireEvent.popState(window);
   expect(await screen.findByText('8 of 24 agents')).toBeDefined();
   expect(working().checked).toBe(false);
+});
+
+it('shows the server’s counts, and how many of all agents a filter lists', async () => {
+  const counts = countsOf({ agents: all });
+  const idle = { ...counts.agentStates, idle: 1_010, working: 4 };
+  counted = { ...counts, agents: 1_024, agentStates: idle, retiredStates: { ...counts.retiredStates, idle: 10 } };
+  await open('?state=idle');
+  expect(screen.getByText('1,010 of 1,024 agents')).toBeDefined();
+  expect(screen.getByRole('checkbox', { name: 'Idle 1,010' })).toBeDefined();
+  fireEvent.click(screen.getByRole('checkbox', { name: '10 retired' }));
+  expect(await screen.findByText('1,020 of 1,024 agents')).toBeDefined();
+  fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'build-0' } });
+  expect(await screen.findByText('8 of 1,024 agents')).toBeDefined();
 });
 
 it('shows the view in the address', async () => {

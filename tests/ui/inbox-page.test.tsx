@@ -153,6 +153,19 @@ it('keys on a request’s row unfold it, then act on its card only', async () =>
   expect(pressed).toEqual(['deny one', 'allow two', 'allow one']);
 });
 
+it('a review names the server’s number of requests, and loads those that are missing', async () => {
+  // happy-dom has no modal dialogs
+  HTMLDialogElement.prototype.showModal ??= () => {};
+  answer = (params) => ({
+    ...{ items: [asks(`after ${params.get('after')}`)], position: '10', counts },
+    next: params.get('after') === 'page 2' ? 'page 3' : null,
+  });
+  open({ ...first, items: [asks('one'), asks('two')], next: 'page 2' });
+  fireEvent.click(screen.getByRole('button', { name: 'Review 240 requests' }));
+  expect(await screen.findByText('Request 1 of 4')).toBeDefined();
+  expect(asked.map((params) => params.get('after'))).toEqual(['page 2', 'page 3']);
+});
+
 it('the head of a group selects it and shows none, some or all', () => {
   open({ ...first, items: some('permission', 2), next: null });
   const all = () => screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select all of Needs you' });
