@@ -105,6 +105,20 @@ export const ACCESS = [
     test: 'tests/unit/access/permissions.test.ts',
   },
   {
+    name: 'counts agents outside the scope',
+    file: 'lib/server/queries/read-counts.ts',
+    find: "WHERE ${agentsIn(view.scope, 'id')} GROUP BY is_retired, state",
+    replace: 'GROUP BY is_retired, state',
+    test: 'tests/unit/queries/inbox-by-owner.test.ts',
+  },
+  {
+    name: 'counts pinned and archived sessions outside the scope',
+    file: 'lib/server/queries/read-counts.ts',
+    find: ' AND ${listedSessionsIn(view.scope)} GROUP BY 1, 2',
+    replace: ' GROUP BY 1, 2',
+    test: 'tests/unit/queries/inbox-by-owner.test.ts',
+  },
+  {
     name: 'lists sessions outside the scope',
     file: 'lib/server/queries/read-sessions.ts',
     find: "listedScope(scope).kind === 'everything' ? [] : [{ sql: listedSessionsIn(scope), args: [] }];",

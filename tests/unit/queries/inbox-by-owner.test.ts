@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readScope, unscoped } from '@/lib/server/access/request-context';
 import { putArrangement, putRetirement } from '@/lib/server/commands/arrange';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
+import { readAgents } from '@/lib/server/queries/read-agents';
 import { readCounts } from '@/lib/server/queries/read-counts';
 import { readInbox, searchInbox, WHOLE_INBOX } from '@/lib/server/queries/read-inbox';
 import { readSessions } from '@/lib/server/queries/read-sessions';
@@ -159,6 +160,7 @@ describe('the counts', () => {
       expect(Object.fromEntries(Object.entries(groups).filter(([, count]) => count > 0))).toEqual(expected);
       const total = (counts: Record<string, number>) => Object.values(counts).reduce((sum, one) => sum + one);
       expect([total(groups), total(agentStates)]).toEqual([total(sessions), agents]);
+      expect(agents).toBe((await readAgents(view, { after: null, limit: 10 })).count);
     }
     expect((await count()).groups).toMatchObject({ pinned: 2, seen: 1, archived: 1, failed: 1, 'needs-input': 2 });
     expect((await count()).agentStates).toMatchObject({ 'needs-input': 1 });
