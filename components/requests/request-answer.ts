@@ -53,12 +53,12 @@ export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>
  * @returns `label`: null if it only repeats the word
  */
 export function optionText({ kind, label, isLasting }: RequestOption): { word: string; label: string | null } {
-  const word = kind === 'allow' ? 'Allow' : 'Deny';
-  const verbs = kind === 'allow' ? [word] : [word, 'Reject'];
+  const verbs = kind === 'allow' ? ['Allow'] : ['Deny', 'Reject'];
+  const word = `${verbs[0]}${isLasting ? ' from now on' : ''}`;
   const repeats = verbs.flatMap((verb) =>
     isLasting ? [`${verb} always`, `Always ${verb.toLowerCase()}`] : [verb, `${verb} once`],
   );
-  return { word: isLasting ? `${word} from now on` : word, label: repeats.includes(label) ? null : label };
+  return { word, label: label === word || repeats.includes(label) ? null : label };
 }
 
 /** The wire format of an option. */
