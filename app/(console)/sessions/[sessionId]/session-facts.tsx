@@ -16,7 +16,7 @@ import { toPlainText } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
 /** Wraps only if a few characters of the name don't fit. */
-const AGENT = 'min-w-[6ch] max-w-[30ch] truncate max-lg:flex-[1_1_6ch]';
+const AGENT = 'min-w-[6ch] max-w-[30ch] truncate max-lg:max-w-fit max-lg:flex-[1_1_6ch]';
 
 export function SessionTitle({ session }: { session: SessionSummary }) {
   const title = sessionTitle(session);
