@@ -14,6 +14,7 @@ import { transcriptCode } from './sessions/[sessionId]/transcript-code';
 import type { WelcomePlace } from './welcome';
 import { BackgroundWhenIdle } from './when-idle-part';
 
+const previewCode = new CodeOnDemand(async () => (await import('./session-preview')).SessionPreview);
 const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Welcome);
 
 /**
@@ -59,13 +60,14 @@ export function Shell(props: {
         tabIndex={-1}
         className={clsx(
           'min-h-0 min-w-0 flex-col outline-none',
-          home ? 'flex [grid-area:page]' : 'z-10 hidden pr-px [grid-area:list] lg:not-icons:flex',
+          home ? 'with-preview flex [grid-area:page]' : 'z-10 hidden pr-px [grid-area:list] lg:not-icons:flex',
         )}
       >
         {home && header}
         <SessionNav
           currentId={sessionId === undefined ? null : decodeURIComponent(sessionId)}
           keysEverywhere={home}
+          preview={home ? previewCode : undefined}
           empty={
             home ? (
               <OnDemand code={welcomeCode} name="The introduction" props={{ place }} />

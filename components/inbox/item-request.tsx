@@ -55,24 +55,28 @@ export function hasRequest(item: InboxItem): item is RequestedItem {
 /** Poll interval while an answer is on its way. A refused answer changes no item, only the request. */
 const POLL_MS = 1_000;
 
+/** Reads the full request of an item. */
+export function requestQuery({ sessionId, request, updatedPosition }: RequestedItem) {
+  const path = `/sessions/${encodeURIComponent(sessionId)}/requests/${encodeURIComponent(request.id)}`;
+  return {
+    queryKey: ['request', sessionId, request.id, request.openedPosition, updatedPosition],
+    queryFn: ({ signal }: { signal: AbortSignal }) => fetchJson<RequestDetail>(path, signal),
+  };
+}
+
 /**
  * The full request of an item. Read again when the item changes and while an answer is on its way.
  *
  * @param actions store of the answers
  */
-export function useRequest({ sessionId, request, updatedPosition }: RequestedItem, actions: ActionStore) {
+export function useRequest(item: RequestedItem, actions: ActionStore) {
   useSyncExternalStore(
     actions.subscribe,
     () => actions.version,
     () => 0,
   );
   return useQuery({
-    queryKey: ['request', sessionId, request.id, request.openedPosition, updatedPosition],
-    queryFn: ({ signal }) =>
-      fetchJson<RequestDetail>(
-        `/sessions/${encodeURIComponent(sessionId)}/requests/${encodeURIComponent(request.id)}`,
-        signal,
-      ),
+    ...requestQuery(item),
     placeholderData: keepPreviousData,
     refetchInterval: ({ state: { data } }) => {
       const request = data === undefined ? null : data.request;

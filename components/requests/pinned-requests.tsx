@@ -3,9 +3,10 @@
 import type { RequestItem, Turn } from '@interlude/protocol/read-models';
 import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useActions } from '@/components/live/actions';
+import { afterPress } from '@/components/ui/after-press';
 import { useServerNow } from '@/components/ui/clock';
 import { JumpLink } from '@/components/ui/jump';
-import { afterPress, SETTLE_MS } from '@/components/ui/misclick-guard';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { closedText, requestKey, withExpiry } from './request-answer';
 import { useVisibleRequests } from './request-board';
 import { useFocusWithin } from './use-focus-within';

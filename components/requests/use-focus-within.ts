@@ -1,7 +1,7 @@
 'use client';
 
 import { type FocusEvent, useCallback, useMemo, useRef, useState } from 'react';
-import { afterPress } from '@/components/ui/misclick-guard';
+import { afterPress } from '@/components/ui/after-press';
 
 /**
  * True while the focus is in an element, even if the focused descendant was removed or the window lost the focus. A press

@@ -35,57 +35,12 @@ export function EvidencePopover(props: {
 
 /** The rule that decided a session's state, and each observation with its age. */
 export function StateEvidence({ session }: { session: SessionSummary }) {
-  const { evidence, observations, away } = session;
   const status = useRunnerStatus();
   const [ways, limits] = [modeAndModelOf(status), limitsOf(status)];
   return (
     <>
-      <p>
-        <span className="font-medium">{describeState(session)}</span>{' '}
-        <span className="text-ink-2">{RULE_WORDS[evidence.rule]}</span>{' '}
-        <span className="whitespace-nowrap text-2xs text-ink-3">
-          (<Term of="evidence">rule {evidence.rule}</Term>)
-        </span>
-      </p>
-      <table className="mt-2 w-full text-left align-baseline">
-        <caption className="sr-only">Observations</caption>
-        <thead className="text-2xs text-ink-3">
-          <tr>
-            <th scope="col" className="pr-3 font-normal">
-              Source
-            </th>
-            <th scope="col" className="w-full pr-3 font-normal">
-              Observation
-            </th>
-            <th scope="col" className="text-right font-normal">
-              Age
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {away !== null && (
-            <Row source="connection" decided={evidence.source} at={away.lastHeardAt}>
-              {away.isUnreachable
-                ? 'the runner can’t reach the agent'
-                : away.isSilent
-                  ? 'no signal for too long'
-                  : 'the runner is gone'}
-            </Row>
-          )}
-          {SOURCES.map((source) => {
-            const observed = observations[source];
-            if (observed === undefined) return null;
-            return (
-              <Row key={source} source={source} decided={evidence.source} at={observed.observedAt}>
-                <Observed of={observations} source={source} />
-              </Row>
-            );
-          })}
-          <Row source="last word" decided={null} at={session.lastHeardAt}>
-            last record from the agent
-          </Row>
-        </tbody>
-      </table>
+      <StateReason session={session} />
+      <ObservationTable session={session} />
       <h3 className="mt-2 text-2xs text-ink-3">
         <Term of="missing records">Delivery</Term>
       </h3>
@@ -106,6 +61,65 @@ export function StateEvidence({ session }: { session: SessionSummary }) {
         </>
       )}
     </>
+  );
+}
+
+/** `Needs input because it waits for an answer. (rule 2)` */
+export function StateReason({ session }: { session: SessionSummary }) {
+  const { rule } = session.evidence;
+  return (
+    <p>
+      <span className="font-medium">{describeState(session)}</span>{' '}
+      <span className="text-ink-2">{RULE_WORDS[rule]}</span>{' '}
+      <span className="whitespace-nowrap text-2xs text-ink-3">
+        (<Term of="evidence">rule {rule}</Term>)
+      </span>
+    </p>
+  );
+}
+
+export function ObservationTable({ session }: { session: SessionSummary }) {
+  const { evidence, observations, away } = session;
+  return (
+    <table className="mt-2 w-full text-left align-baseline">
+      <caption className="sr-only">Observations</caption>
+      <thead className="text-2xs text-ink-3">
+        <tr>
+          <th scope="col" className="pr-3 font-normal">
+            Source
+          </th>
+          <th scope="col" className="w-full pr-3 font-normal">
+            Observation
+          </th>
+          <th scope="col" className="text-right font-normal">
+            Age
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {away !== null && (
+          <Row source="connection" decided={evidence.source} at={away.lastHeardAt}>
+            {away.isUnreachable
+              ? 'the runner can’t reach the agent'
+              : away.isSilent
+                ? 'no signal for too long'
+                : 'the runner is gone'}
+          </Row>
+        )}
+        {SOURCES.map((source) => {
+          const observed = observations[source];
+          if (observed === undefined) return null;
+          return (
+            <Row key={source} source={source} decided={evidence.source} at={observed.observedAt}>
+              <Observed of={observations} source={source} />
+            </Row>
+          );
+        })}
+        <Row source="last word" decided={null} at={session.lastHeardAt}>
+          last record from the agent
+        </Row>
+      </tbody>
+    </table>
   );
 }
 

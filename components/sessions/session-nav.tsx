@@ -3,31 +3,52 @@
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { groupOf } from '@interlude/protocol/session-predicates';
-import { SESSION_GROUPS, type SessionGroup, type SessionState } from '@interlude/protocol/session-states';
+import { SESSION_GROUPS, type SessionGroup } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
-import { type KeyboardEvent, type RefObject, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  memo,
+  type RefObject,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { useCounts } from '@/components/live/use-counts';
 import { useFleet } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
 import { useStored } from '@/components/ui/browser-storage';
-import { HeldChanges, NEW_ROWS, useHeldOrder } from '@/components/ui/held-order';
+import { NEW_ROWS, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { toPlainText } from '@/components/ui/plain-text';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { useTimeFormat } from '@/components/ui/time-format';
+import { useMedia } from '@/components/ui/use-media';
 import { matchesFilter, paramsOf, SessionFilter, searchQueryOf, UNFILTERED, useSessionQuery } from './session-filter';
 import { describeState, GROUP_WORD, marksOf, sessionTitle } from './session-labels';
 import { SessionRow } from './session-row';
 import { useSessions } from './use-sessions';
 
 /** Loaded on demand, because the first load has a size limit. */
+const changesCode = new CodeOnDemand(async () => (await import('@/components/ui/held-changes')).HeldChanges);
 const endCode = new CodeOnDemand(async () => (await import('@/components/live/list')).ListEnd);
 
 /** Quiet groups with more sessions than this start folded. */
 const QUIET_SHOWN = 5;
 const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies SessionGroup[]);
+
+/** The pane beside the list. */
+export interface PreviewProps {
+  /** Undefined if the list is empty. */
+  sessionId: string | undefined;
+  /** Contains the rows. */
+  list: RefObject<HTMLElement | null>;
+  onChoose: (sessionId: string) => void;
+}
 
 /**
  * The list of sessions, grouped by urgency. It has the open session even if its group is folded, a filter excludes it or
@@ -39,8 +60,10 @@ export function SessionNav(props: {
   /** j and k move in the list wherever the focus is. */
   keysEverywhere: boolean;
   empty: React.ReactNode;
+  /** Shows the chosen session beside the list, from 1280 px. */
+  preview?: CodeOnDemand<PreviewProps> | undefined;
 }) {
-  const { currentId, keysEverywhere, empty } = props;
+  const { currentId, keysEverywhere, empty, preview } = props;
   const { list, state } = useSessions();
   const box = useRef<HTMLElement>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -66,8 +89,10 @@ export function SessionNav(props: {
   const { order, moved, added, release } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(deferred)}`, (id) =>
     byId.has(id),
   );
+  usePreload(changesCode);
   const current = useFleet(({ sessions }) => (currentId === null ? undefined : sessions.get(currentId)));
-  const isListed = currentId === null || order.some(({ ids }) => ids.includes(currentId));
+  const allIds = order.flatMap(({ ids }) => ids);
+  const isListed = currentId === null || allIds.includes(currentId);
   useEffect(() => {
     if (currentId === null) return;
     const row = box.current?.querySelector(`[data-session-row="${CSS.escape(currentId)}"]`);
@@ -81,6 +106,12 @@ export function SessionNav(props: {
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
+  const isEmpty =
+    sessions?.every(({ arrangement }) => arrangement.archivedAt !== null) &&
+    sum(counts?.groups ?? {}) === counts?.groups.archived;
+  const isWide = useMedia('(width >= 80rem)');
+  const previewedId = allIds.find((id) => id === lastId) ?? allIds[0];
+  const isAbsolute = useTimeFormat()?.settings.isAbsolute;
 
   // Esc leaves the search field, then clears the filter, then leaves the rows.
   const onKeyDown = (event: KeyboardEvent) => {
@@ -94,7 +125,7 @@ export function SessionNav(props: {
     event.preventDefault();
   };
 
-  return (
+  const nav = (
     <nav
       ref={box}
       aria-label="Sessions"
@@ -111,16 +142,22 @@ export function SessionNav(props: {
             value={query.text}
             onChange={(text) => setQuery({ ...query, text })}
           />
-          <HeldChanges moved={moved} added={added} onShow={release} />
+          {moved + added > 0 && (
+            <OnDemand code={changesCode} name="The new order" props={{ moved, added, onShow: release }} />
+          )}
         </div>
       )}
       {counts !== undefined && sessions !== undefined && sessions.length > 0 && (
         <SessionFilter query={query} counts={counts.sessions} hasWords={keysEverywhere} onQuery={setQuery} />
       )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
-        {sessions?.every(({ arrangement }) => arrangement.archivedAt !== null) &&
-          sum(counts?.groups ?? {}) === counts?.groups.archived &&
-          empty}
+        {isEmpty && empty}
+        {/* The head of the rows' last column. */}
+        {allIds[0] !== undefined && (
+          <p aria-hidden className="float-right pt-3 pr-4 text-2xs text-ink-3">
+            {isAbsolute ? 'Since' : 'In state'}
+          </p>
+        )}
         {!isListed && (
           <section aria-labelledby="sessions-open" className="pt-3">
             <h2 id="sessions-open" className="px-4 pb-1 font-medium text-2xs text-ink-2">
@@ -146,6 +183,7 @@ export function SessionNav(props: {
                     : counts?.groups[name as SessionGroup]
               }
               currentId={currentId}
+              previewedId={preview && previewedId}
               unfolds={isFiltered || (order.length === 1 && name !== 'archived')}
             />
           );
@@ -167,6 +205,22 @@ export function SessionNav(props: {
       </div>
     </nav>
   );
+  return (
+    <>
+      {nav}
+      {preview && !isEmpty && (
+        <div data-preview="">
+          {isWide && (
+            <OnDemand
+              code={preview}
+              name="The preview"
+              props={{ sessionId: previewedId, list: box, onChoose: setLastId }}
+            />
+          )}
+        </div>
+      )}
+    </>
+  );
 }
 
 function sum(counts: Partial<Record<string, number>>): number {
@@ -180,9 +234,10 @@ function GroupSection(props: {
   /** False if only the loaded ones are known. */
   count: number | false | undefined;
   currentId: string | null;
+  previewedId: string | undefined;
   unfolds: boolean;
 }) {
-  const { name, rows, count, currentId, unfolds } = props;
+  const { name, rows, count, currentId, previewedId, unfolds } = props;
   const [chosen, choose] = useStored(`fold:${name}`);
   const isFolded = chosen === null ? QUIET.has(name) && rows.length > QUIET_SHOWN : chosen === 'folded';
   const open = unfolds || !isFolded;
@@ -209,45 +264,49 @@ function GroupSection(props: {
       </h2>
       <ul>
         {(open ? rows : rows.filter(({ id }) => id === currentId)).map((session) => (
-          <SessionItem key={session.id} session={session} current={session.id === currentId} />
+          <SessionItem
+            key={session.id}
+            session={session}
+            current={session.id === currentId}
+            isPreviewed={session.id === previewedId}
+          />
         ))}
       </ul>
     </section>
   );
 }
 
-function SessionItem({ session, current }: { session: SessionSummary; current: boolean }) {
+const SessionItem = memo(function SessionItem(props: {
+  session: SessionSummary;
+  current: boolean;
+  isPreviewed?: boolean;
+}) {
+  const { session } = props;
   return (
-    // Rows out of sight skip layout: a fleet updates rows many times a second. They have the height of a row with three
-    // lines, or one.
-    <li className="[contain-intrinsic-size:auto_calc(var(--row-line)+36px+2*var(--row-y))] [content-visibility:auto] @3xl:[contain-intrinsic-size:auto_calc(var(--row-line)+1.5*var(--row-y))]">
+    <li className="session-item">
       <Boundary of={session} fallback={<p className="px-4 py-2 text-ink-3 text-xs">This session can’t be shown.</p>}>
-        <SessionRow session={session} current={current} />
+        <SessionRow {...props} />
       </Boundary>
     </li>
   );
-}
+});
 
 interface GroupedSessions {
   group: SessionGroup;
   sessions: SessionSummary[];
 }
 
-/** Groups sessions by urgency, newest first within a group. Empty groups are left out. */
+/**
+ * Groups sessions by urgency, newest state first within a group: the row shows its age, and a list that re-sorts with
+ * every word can't be clicked. Empty groups are left out.
+ */
 export function groupSessions(sessions: readonly SessionSummary[], search: string): GroupedSessions[] {
   const words = searchWords(search);
   const found = sessions.filter((session) => matches(session, words));
   return SESSION_GROUPS.map((group) => ({
     group,
-    sessions: found.filter((session) => groupOf(session) === group).sort((a, b) => rank(b) - rank(a)),
+    sessions: found.filter((session) => groupOf(session) === group).sort((a, b) => b.stateSince - a.stateSince),
   })).filter(({ sessions }) => sessions.length > 0);
-}
-
-const AT_REST: ReadonlySet<SessionState> = new Set(['idle', 'complete', 'exited', 'unknown']);
-
-/** Working sessions keep their place: a list that re-sorts with every word can't be clicked. */
-function rank(session: SessionSummary): number {
-  return AT_REST.has(session.state) ? session.lastEventAt : session.stateSince;
 }
 
 function matches(session: SessionSummary, words: string[]): boolean {

@@ -4,29 +4,27 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { listedStateOf, needsAttention } from '@interlude/protocol/session-predicates';
 import { clsx } from 'clsx';
 import { Fragment, memo } from 'react';
-import { Ago, RunningClock, TimeOfDay, useLastSignal } from '@/components/ui/clock';
+import { Ago, TimeOfDay, useLastSignal } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
-import { useTimeFormat } from '@/components/ui/time-format';
-import { describeState, glyphOf, isTimed, lastLine, marksOf, type SessionMark, sessionTitle } from './session-labels';
+import { describeState, glyphOf, lastLine, marksOf, type SessionMark, sessionTitle } from './session-labels';
 
 /**
- * A session in the list: title, agent, state and last text, in one line where the list is wide, else in three.
+ * A session in the list: title, agent, state, last text and the time in that state. `.session-row` places them.
+ *
+ * @param isPreviewed true if the pane beside the list shows the session
  */
-export const SessionRow = memo(function SessionRow({
-  session,
-  current,
-}: {
+export const SessionRow = memo(function SessionRow(props: {
   session: SessionSummary;
   current: boolean;
+  isPreviewed?: boolean;
 }) {
+  const { session, current, isPreviewed = false } = props;
   const marks = marksOf(session);
   const silence = useLastSignal(session.lastHeardAt);
   const lastSignal = session.state === 'working' ? silence : '';
   const isUrgent = needsAttention(session);
-  // A duration beside times of day would read as one.
-  const isAbsolute = useTimeFormat()?.settings.isAbsolute === true;
   const isAlone = marks.length === 0 && lastSignal === '';
   return (
     <Link
@@ -35,35 +33,23 @@ export const SessionRow = memo(function SessionRow({
       data-session-row={session.id}
       prefetch={false}
       className={clsx(
-        'group/row relative grid grid-cols-[12px_minmax(0,1fr)_auto] items-baseline gap-x-2.5 list-row px-4 text-row -outline-offset-2',
-        '@3xl:grid-cols-[12px_minmax(0,5fr)_minmax(0,6fr)_minmax(0,5fr)_64px] @3xl:gap-x-5 @3xl:list-row-line',
-        '@7xl:grid-cols-[12px_minmax(0,5fr)_minmax(0,7fr)_400px_64px]',
+        'session-row text-row -outline-offset-2',
         current ? 'bg-raised' : 'hover:bg-raised/60',
+        isPreviewed && 'xl:bg-raised!',
       )}
     >
-      <Glyph
-        name={glyphOf(listedStateOf(session))}
-        className={clsx('relative top-[1.5px] row-start-1', isUrgent && 'scale-110')}
-      />
+      <Glyph name={glyphOf(listedStateOf(session))} className={clsx('relative top-[1.5px]', isUrgent && 'scale-110')} />
       <span
         dir="auto"
         className={clsx(
-          'col-start-2 row-start-1 max-w-full justify-self-start truncate',
+          'max-w-full justify-self-start truncate [grid-area:title]',
           listedStateOf(session) === 'exited' ? 'text-ink-2' : 'font-medium text-ink',
         )}
       >
         <Words text={sessionTitle(session)} />
       </span>
-      <span className="tabular col-start-3 row-start-1 whitespace-nowrap text-2xs text-ink-3 @3xl:col-start-5 @3xl:text-right">
-        {session.away !== null ? (
-          <Ago at={session.away.lastHeardAt} />
-        ) : isTimed(session) && !isAbsolute ? (
-          <RunningClock since={session.stateSince} />
-        ) : (
-          <Ago at={isTimed(session) ? session.stateSince : session.lastEventAt} />
-        )}
-      </span>
-      <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-ink-3 text-xs @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">
+      <Ago at={session.stateSince} className="text-2xs text-ink-3" />
+      <span className="flex min-w-0 items-baseline gap-2 text-ink-3 text-xs [grid-area:agent]">
         {/* The marks take the space that the agent's name leaves, at least two fifths. */}
         <span data-agent-name className={clsx('shrink-0 truncate', isAlone ? 'max-w-full' : 'max-w-3/5')}>
           <Name text={session.agentId} />
@@ -74,7 +60,7 @@ export const SessionRow = memo(function SessionRow({
       {/* The height stays when the first text arrives: rows below must not move under the pointer. */}
       <span
         dir="auto"
-        className="col-start-2 col-end-4 row-start-3 min-h-[1lh] max-w-full justify-self-start truncate text-ink-2 text-xs @3xl:col-start-3 @3xl:col-end-4 @3xl:row-start-1"
+        className="min-h-[1lh] max-w-full justify-self-start truncate text-ink-2 text-xs [grid-area:text]"
       >
         <Words text={lastLine(session, isUrgent)} />
       </span>

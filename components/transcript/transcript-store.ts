@@ -47,13 +47,20 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
   /** Frames that wait for the projections. */
   #early: RowFrame[] = [];
 
-  constructor(sessionId: string, initial: TranscriptPage | null, readPage: ReadPage = fetchPage) {
+  /** @param turns size of the newest page */
+  constructor(
+    sessionId: string,
+    initial: TranscriptPage | null,
+    readPage: ReadPage = fetchPage,
+    turns: number = FIRST_PAGE,
+  ) {
     // The oldest turn ever shown. A lagging server's snapshot may lack it, but the next snapshot must still reach it.
     let reach: Position | undefined;
     super({
       initial: initial === null ? undefined : transcriptFromPage(initial),
       read: async (signal, shown) => {
         const state = readBackTo(
+          turns,
           (before, limit) => readPage(sessionId, { ...before, limit }, signal),
           () => {
             const from = shown()?.from;
@@ -137,10 +144,11 @@ function fetchPage(...[sessionId, range, signal]: Parameters<ReadPage>): Promise
 
 /** Reads the newest page, and older ones as far back as the reader has loaded. */
 async function readBackTo(
+  turns: number,
   read: (before: { before?: string }, limit: number) => Promise<TranscriptPage>,
   oldestShown: () => Position | undefined,
 ): Promise<TranscriptState> {
-  let state = transcriptFromPage(await read({}, FIRST_PAGE));
+  let state = transcriptFromPage(await read({}, turns));
   for (;;) {
     const { from, hasMore } = state;
     const goal = oldestShown();
@@ -156,12 +164,17 @@ function notBefore(known: Position, page: TranscriptPage): TranscriptPage {
   throw new Error('The server’s response was out of date. Try again.');
 }
 
-/** A session's transcript, kept current. @param initial the part that the server sent, if any */
-export function useTranscript(sessionId: string, initial: TranscriptPage | null) {
+/**
+ * A session's transcript, kept current.
+ *
+ * @param initial the part that the server sent, if any
+ * @param turns number of turns that are loaded at first
+ */
+export function useTranscript(sessionId: string, initial: TranscriptPage | null, turns: number = FIRST_PAGE) {
   const transcript = useFolded(
-    ['transcript', sessionId],
+    ['transcript', sessionId, String(turns)],
     `session:${sessionId}`,
-    () => new TranscriptStore(sessionId, initial),
+    () => new TranscriptStore(sessionId, initial, fetchPage, turns),
   );
   useEffect(() => void loadProjections().catch(() => {}), []);
   // An event moved an item out of a turn that is not loaded. Only the server knows the item.

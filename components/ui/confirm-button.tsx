@@ -2,7 +2,8 @@
 
 import { clsx } from 'clsx';
 import { type ReactNode, useEffect, useState } from 'react';
-import { afterPress, SettledButton } from './misclick-guard';
+import { afterPress } from './after-press';
+import { SettledButton } from './misclick-guard';
 
 /** The first press expires after this time. */
 const CONFIRM_MS = 4_000;

@@ -65,7 +65,7 @@ test('a search finds a session that is not loaded, keeps it current, and is part
     { type: 'RUN_STARTED', threadId: 'first-of-all', runId: 'r2' },
     { type: 'RUN_ERROR', threadId: 'first-of-all', runId: 'r2', message: 'Rain in the quarry' },
   ]);
-  await page.getByText('Rain in the quarry').waitFor();
+  await rows(page).getByText('Rain in the quarry').waitFor();
 
   const other = await site.load('/?q=quarry+rain');
   await expect.poll(() => ids(other)).toEqual(['first-of-all']);

@@ -35,8 +35,6 @@ export function SessionFacts(props: {
   hasLinks: boolean;
 }) {
   const { session, agent, hasLinks } = props;
-  const path = `/agents/${encodeURIComponent(session.agentId)}`;
-  const folder = agent?.status?.cwd;
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
       {/* Where it is narrow, long words give way first, and the state last. */}
@@ -62,6 +60,18 @@ export function SessionFacts(props: {
           “<Words text={withoutQuotes(toPlainText(session.stateReason))} />”
         </span>
       )}
+      <SessionPlace session={session} agent={agent} hasLinks={hasLinks} />
+    </p>
+  );
+}
+
+/** A session's agent and folder, and what is amiss. */
+export function SessionPlace(props: { session: SessionSummary; agent: AgentSummary | null; hasLinks: boolean }) {
+  const { session, agent, hasLinks } = props;
+  const path = `/agents/${encodeURIComponent(session.agentId)}`;
+  const folder = agent?.status?.cwd;
+  return (
+    <>
       {hasLinks ? (
         <Link
           href={path}
@@ -94,6 +104,6 @@ export function SessionFacts(props: {
       {session.quarantinedCount > 0 && (
         <span className="text-waiting max-sm:hidden">{plural(session.quarantinedCount, 'record')} rejected</span>
       )}
-    </p>
+    </>
   );
 }

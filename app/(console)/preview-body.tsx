@@ -1,0 +1,263 @@
+'use client';
+
+import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
+import type { MessageItem, SessionSummary, ToolCallItem, Turn } from '@interlude/protocol/read-models';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
+import { keepPreviousData, useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useEffectEvent, useMemo, useState } from 'react';
+import { useAgentSummary } from '@/components/agents/use-agents';
+import { itemsOf } from '@/components/inbox/inbox-items';
+import { hasRequest, type RequestedItem, requestQuery, useAnswerStore } from '@/components/inbox/item-request';
+import { ActionsProvider } from '@/components/live/actions';
+import { fetchJson } from '@/components/live/fetch-json';
+import { applyUnlessReset, useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { useSelected } from '@/components/live/use-folded';
+import { ObservationTable, StateReason } from '@/components/sessions/evidence-popover';
+import { glyphOf, sessionTitle } from '@/components/sessions/session-labels';
+import { TaskOutcome } from '@/components/tasks/task-outcome';
+import { TaskOutputPart } from '@/components/tasks/task-output';
+import { orderTasks } from '@/components/tasks/task-panel';
+import { TaskStop } from '@/components/tasks/task-stop';
+import { namedTask } from '@/components/tasks/task-words';
+import { useTasks } from '@/components/tasks/use-tasks';
+import { messageAnchor } from '@/components/transcript/reply-link';
+import { ToolCallLine } from '@/components/transcript/tool-call-line';
+import { useTranscript } from '@/components/transcript/transcript-store';
+import { Ago } from '@/components/ui/clock';
+import { Glyph } from '@/components/ui/glyph';
+import { OVERLAY } from '@/components/ui/in-view';
+import { Link } from '@/components/ui/link';
+import { Markdown } from '@/components/ui/markdown/markdown';
+import { Words } from '@/components/ui/name';
+import { nameText } from '@/components/ui/verbatim';
+import { RequestHere } from './inbox/request-here';
+import { SessionLiveness } from './session-liveness';
+import { SessionPlace } from './sessions/[sessionId]/session-facts';
+
+/** The last message is in one of these turns, else its start is shown. */
+const TURNS = 2;
+/** Characters shown of the last message. */
+const MAX_MESSAGE = 700;
+const MAX_TASKS = 3;
+/** Requests for the outputs of tasks. */
+const OUTPUTS = { queryKey: ['task-output'] };
+
+/** What matters of a session: its state with evidence, an open request, the last message and running tasks. */
+export function PreviewBody({ sessionId, onReady }: { sessionId: string; onReady: () => void }) {
+  const session = useFleet(({ sessions }) => sessions.get(sessionId));
+  return session === undefined ? null : <Preview session={session} onReady={onReady} />;
+}
+
+function Preview({ session, onReady }: { session: SessionSummary; onReady: () => void }) {
+  const { id } = session;
+  const agent = useAgentSummary(session.agentId);
+  const actions = useAnswerStore(id);
+  const { store, query } = useTranscript(id, null, TURNS);
+  const message = useSelected(store, ({ value }) => lastMessage(value?.turns ?? []));
+  const call = useSelected(store, ({ value }) => runningCall(value?.turns ?? []));
+  const { requests, isRead } = useRequests(session);
+  const hasTasks = useFleet(({ tasks }) => session.runningTaskCount === 0 || tasks.isRead(id));
+  const isReady = isRead && hasTasks && (query.isSuccess || query.isError);
+  const queries = useQueryClient();
+  const isComplete = useIsFetching(OUTPUTS) === 0 && isReady;
+  const ready = useEffectEvent(onReady);
+  useEffect(() => {
+    if (!isComplete) return;
+    // The outputs of the tasks in this render start to load after it.
+    const timer = setTimeout(() => queries.isFetching(OUTPUTS) === 0 && ready());
+    return () => clearTimeout(timer);
+  }, [queries, isComplete]);
+  const path = `/sessions/${encodeURIComponent(id)}`;
+  return (
+    <ActionsProvider store={actions}>
+      <SessionLiveness session={session} agent={agent}>
+        <header
+          {...OVERLAY}
+          className="sticky top-0 z-10 flex h-12 items-center gap-2.5 border-line border-b bg-ground px-6"
+        >
+          <Glyph name={glyphOf(listedStateOf(session))} />
+          <h2
+            dir="auto"
+            className="min-w-0 flex-1 truncate font-medium text-md"
+            title={nameText(sessionTitle(session))}
+          >
+            <Words text={sessionTitle(session)} />
+          </h2>
+          <Link href={path} prefetch={false} className="hit shrink-0 text-ink-2 text-xs hover:text-ink hover:underline">
+            Open session
+          </Link>
+        </header>
+        <div className="px-6 pt-3 pb-8">
+          <StateReason session={session} />
+          {session.stateReason !== null && session.pendingRequestCount === 0 && (
+            <p dir="auto" className="mt-1 line-clamp-3 [overflow-wrap:anywhere]">
+              <Words text={session.stateReason} />
+            </p>
+          )}
+          <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-ink-3 text-xs">
+            <SessionPlace session={session} agent={agent} hasLinks />
+          </p>
+          {isReady ? (
+            <>
+              {requests}
+              <Part title="Last message" aside={message !== null && <Ago at={message.at} />}>
+                <LastMessage session={session} message={message} path={path} />
+              </Part>
+              {call !== null && (
+                <Part title="Running now">
+                  <ToolCallLine key={call.id} call={call} request={undefined} />
+                </Part>
+              )}
+            </>
+          ) : (
+            <p className="mt-5 text-ink-3 text-xs">Loading…</p>
+          )}
+          {session.runningTaskCount > 0 && <RunningTasks session={session} path={path} isShown={isReady} />}
+          {isReady && (
+            <Part title="Evidence">
+              <div className="text-xs">
+                <ObservationTable session={session} />
+              </div>
+            </Part>
+          )}
+        </div>
+      </SessionLiveness>
+    </ActionsProvider>
+  );
+}
+
+function Part({ title, aside, children }: { title: string; aside?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="mt-6">
+      <h3 className="mb-1 flex items-baseline justify-between text-2xs text-ink-3">
+        <span className="font-medium text-ink-2">{title}</span>
+        {aside}
+      </h3>
+      {children}
+    </section>
+  );
+}
+
+/** The newest text of the agent. */
+function lastMessage(turns: readonly Turn[]): MessageItem | null {
+  for (const { items } of turns.toReversed()) {
+    const found = items.findLast(
+      (item): item is MessageItem => item.kind === 'message' && item.role === 'assistant' && item.text.trim() !== '',
+    );
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+/** The tool call that the agent waits for, if any. */
+function runningCall(turns: readonly Turn[]): ToolCallItem | null {
+  const last = turns.at(-1)?.items.findLast(({ kind }) => kind !== 'task');
+  return last?.kind === 'tool-call' && last.status === 'running' ? last : null;
+}
+
+function LastMessage(props: { session: SessionSummary; message: MessageItem | null; path: string }) {
+  const { session, message, path } = props;
+  const text = message?.text ?? session.lastText ?? '';
+  const isCut = text.length > MAX_MESSAGE;
+  const end = Math.max(text.lastIndexOf('\n', MAX_MESSAGE), text.lastIndexOf(' ', MAX_MESSAGE));
+  if (text === '') return <p className="text-ink-3">No message yet.</p>;
+  return (
+    <>
+      <Markdown
+        text={isCut ? text.slice(0, end > 0 ? end : MAX_MESSAGE) : text}
+        streaming={message?.streaming ?? false}
+      />
+      {isCut && message !== null && (
+        <p className="mt-1 text-xs">
+          <Link
+            href={`${path}#${messageAnchor(message.id)}`}
+            prefetch={false}
+            className="text-ink-3 underline underline-offset-2 hover:text-ink"
+          >
+            Read the rest
+          </Link>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The session's oldest open request, after the outcome of the one that was answered here. */
+function useRequests({ id, pendingRequestCount: count }: SessionSummary) {
+  const { fleet } = useFleetStores();
+  const queries = useQueryClient();
+  const { data, isError } = useQuery({
+    queryKey: ['preview-requests', id, count],
+    queryFn: async ({ signal }) => {
+      const path = `/inbox?${new URLSearchParams({ session: id })}&kind=permission&kind=question`;
+      const { items } = await applyUnlessReset(fleet, fetchJson<InboxList>(path, signal), (page) =>
+        itemsOf(fleet).putFound(page),
+      );
+      const [first] = items.filter(hasRequest);
+      if (first !== undefined) await queries.prefetchQuery(requestQuery(first));
+      return items.map((item) => item.id);
+    },
+    enabled: count > 0,
+    placeholderData: keepPreviousData,
+  });
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  if (data?.some((one) => !ids.has(one))) setIds(new Set([...ids, ...data]));
+  useEffect(() => itemsOf(fleet).retain(ids), [fleet, ids]);
+  // A string, so that only a change of these items renders.
+  const shown = useFleet(({ inbox }) => JSON.stringify(shownItems([...ids].flatMap((one) => inbox.get(one) ?? []))));
+  return {
+    requests: (JSON.parse(shown) as RequestedItem[]).map((item) => <RequestHere key={item.id} item={item} />),
+    isRead: count === 0 || isError || data !== undefined,
+  };
+}
+
+/** The request that was answered last, and the one that is open the longest. */
+function shownItems(items: readonly InboxItem[]): RequestedItem[] {
+  const requested = items.filter(hasRequest);
+  const open = requested.filter(({ doneAt }) => doneAt === null).sort((a, b) => a.since - b.since);
+  const done = requested.filter(({ doneAt }) => doneAt !== null).sort((a, b) => (b.doneAt ?? 0) - (a.doneAt ?? 0));
+  return [...done.slice(0, 1), ...open.slice(0, 1)];
+}
+
+function RunningTasks(props: { session: SessionSummary; path: string; isShown: boolean }) {
+  const { session, path, isShown } = props;
+  const { tasks } = useTasks(session.id);
+  const running = useMemo(() => orderTasks(tasks).filter(({ status }) => status === 'running'), [tasks]);
+  if (!isShown || running.length === 0) return null;
+  const more = Math.max(running.length, session.runningTaskCount) - MAX_TASKS;
+  return (
+    <Part title="Running tasks" aside={session.runningTaskCount.toLocaleString('en')}>
+      <ul>
+        {running
+          .slice(0, MAX_TASKS)
+          .map(namedTask)
+          .map((task) => (
+            <li key={task.position} className="py-1">
+              <p className="flex items-center gap-2 text-2xs text-ink-3">
+                <Glyph name="running" />
+                <span
+                  dir="auto"
+                  className="min-w-0 flex-1 truncate text-ink text-sm"
+                  title={nameText(task.description)}
+                >
+                  <Words text={task.description} />
+                </span>
+                <TaskStop task={task} />
+                <TaskOutcome task={task} />
+              </p>
+              {task.hasOutput && <TaskOutputPart task={task} />}
+            </li>
+          ))}
+      </ul>
+      {more > 0 && (
+        <Link
+          href={`${path}?tab=tasks`}
+          prefetch={false}
+          className="text-ink-3 text-xs underline underline-offset-2 hover:text-ink"
+        >
+          {more.toLocaleString('en')} more
+        </Link>
+      )}
+    </Part>
+  );
+}
