@@ -200,7 +200,7 @@ export const sessions = sqliteTable(
     state: text('state').$type<SessionState>().notNull(),
     /** The state under which people find the session, if it is another. */
     listedAs: text('listed_as').$type<ListedState>(),
-    /** The group in which lists show the session, if it is another than its listed state. */
+    /** The session's group if it differs from its listed state, else null. */
     groupedAs: text('grouped_as').$type<SessionGroup>(),
     lastEventAt: integer('last_event_at').notNull(),
     /** Earliest expiry of the session's open requests. */
@@ -267,7 +267,7 @@ export const agents = sqliteTable(
     /** Request and expiry of a log level. */
     levelRequestedAt: integer('level_requested_at'),
     levelExpiresAt: integer('level_expires_at'),
-    /** Repeated from the body, for counts. */
+    /** Copied from `body`, for the index of counts. */
     state: text('state').$type<AgentState>(),
     isRetired: boolean('is_retired').notNull().default(false),
     /** The other fields of AgentSummary. */

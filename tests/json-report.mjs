@@ -1,6 +1,6 @@
 import { JsonReporter } from 'vitest/node';
 
-/** Vitest's JSON report, with what vitest leaves out: errors of hooks in a `describe`, in the file's message. */
+/** Vitest's JSON report, plus the errors of hooks in a `describe`. */
 export default class JsonReport extends JsonReporter {
   /** @type {Map<string, string>} by absolute path */
   #messages = new Map();

@@ -5,7 +5,7 @@ import { OutgoingWake } from '@/components/composer/outgoing-wake';
 import { InboxBadge } from '@/components/inbox/inbox-badge';
 import { useKeyboardRoom } from '@/components/ui/use-keyboard-room';
 
-/** Runs on every page: sends messages that wait, marks the browser’s tab, and leaves room for the keyboard. */
+/** Runs on every page: sends queued messages, updates the tab's badge, and fits the page above the keyboard. */
 export function Background() {
   useKeyboardRoom();
   return (

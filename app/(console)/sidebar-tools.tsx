@@ -13,12 +13,12 @@ import { ThemeToggle } from '@/components/ui/theme-toggle';
 
 const viewsCode = new CodeOnDemand<object>(async () => (await import('@/components/agents/saved-views')).SavedViews);
 
-/** Theme, keyboard shortcuts, help, the button that collapses the sidebar, and the saved views below their page. */
+/** Theme, keyboard shortcuts, help, the button that collapses the sidebar, and the saved views under “Agents”. */
 export function SidebarTools() {
   const [views] = useStored(VIEWS_KEY);
   const place = document.getElementById('saved-views');
   const hasViews = views !== null && views !== '[]';
-  // Without views, hidden content ends the reserved height.
+  // The hidden child clears `:empty`, which reserves the height.
   const shown = hasViews ? <OnDemand code={viewsCode} name="The saved views" props={{}} /> : <span hidden />;
   return (
     <>

@@ -77,7 +77,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
               empty={<p className="text-ink-3">No sessions yet. They appear here with their first event.</p>}
             >
               {() => (
-                <ul className="@container -mx-4 [&_[data-agent-name]]:hidden">
+                <ul className="one-agent @container -mx-4">
                   {ordered.map((session) => (
                     <li key={session.id}>
                       <SessionRow session={session} current={false} />

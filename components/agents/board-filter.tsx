@@ -86,7 +86,7 @@ function tally(agents: readonly AgentSummary[], query: BoardQuery) {
   return counts;
 }
 
-/** True if the server counts what the filter lists: it knows states and retired agents. */
+/** True if the filter uses only states and retirement, which the server counts. */
 function hasServerCounts({ text, provider, host }: BoardQuery): boolean {
   return text.trim() === '' && provider === null && host === null;
 }

@@ -22,7 +22,7 @@ const MAX_NAME = 60;
 const UNDO_MS = 10_000;
 const ACTION = 'hit text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink';
 
-/** Links to the board's saved views, for the sidebar. Nothing without any. */
+/** Links to the board's saved views, for the sidebar. Renders nothing if there are none. */
 export function SavedViews() {
   const [views] = useSavedViews();
   const isBoard = usePathname() === '/agents';

@@ -77,7 +77,9 @@ export function SelectionBar(props: {
               onPress={() => start('Mark seen', markSeen)}
               looks={LOOKS}
             >
-              {(isPressed) => (isPressed ? `Press again to mark ${plural(agents.length, 'agent')} seen` : 'Mark seen')}
+              {(isPressed) =>
+                isPressed ? `Press again to mark items of ${plural(agents.length, 'agent')} seen` : 'Mark seen'
+              }
             </ConfirmButton>
             {canRetire ? (
               <ConfirmButton
@@ -228,6 +230,9 @@ async function sessionsOf({ id }: AgentSummary, states: readonly SessionState[])
   return found;
 }
 
+/** Maximum number of titles in a result. */
+const NAMED = 5;
+
 /**
  * Sends a command to each session.
  *
@@ -250,7 +255,8 @@ async function postEach(
   }
   if (sent.length === 0) throw new Error(refused[0]);
   const also = refused.length === 0 ? '' : `; ${refused.length} refused: ${refused[0]}`;
-  return [`${plural(sent.length, 'session')}: ${sent.join(', ')}`, also];
+  const more = sent.length > NAMED ? ` and ${sent.length - NAMED} more` : '';
+  return [`${plural(sent.length, 'session')}: ${sent.slice(0, NAMED).join(', ')}${more}`, also];
 }
 
 /** Marks the agent's inbox items as seen, except those that wait for an answer. */

@@ -48,7 +48,7 @@ class InboxItems {
     this.#fleet.put('inbox', ALL, position, () => this.#fleet.inbox.putRows(ALL, rows, position));
   }
 
-  /** Applies the result of a mark, which may reopen items that were dropped. */
+  /** Applies the result of a mark. Adds dropped items again if the mark reopened them. */
   putMarked({ items, position }: InboxMarked): void {
     this.#fleet.put('inbox', null, position, () => {
       for (const item of this.#withoutDropped(items, position)) this.#fleet.inbox.update(item, position);
@@ -129,12 +129,12 @@ const REVERTED: Record<Exclude<MarkInbox['mark'], 'snoozed'>, { by: MarkInbox['m
 
 const SILENT = { text: '', isFailure: false };
 
-/** True for items that are done by being seen, and that `unseen` reopens. */
+/** True for kinds that `seen` completes and `unseen` reopens. */
 function isReopenable(kind: InboxItem['kind']): boolean {
   return kind === 'failure' || DONE_ONCE_SEEN.includes(kind);
 }
 
-/** Marks items as shown, reports the result, and can undo the last mark. Hook failures that were seen stay seen. */
+/** Marks items as shown, reports the result, and offers undo, except for take-overs, unsnoozes and hook failures. */
 export function useMarks() {
   const { fleet } = useFleetStores();
   const [message, setMessage] = useState(SILENT);
@@ -161,7 +161,11 @@ export function useMarks() {
       const marked = await postJson<InboxMarked>('/inbox/marks', body);
       itemsOf(fleet).putMarked(marked);
       const changedCount = marked.changed.length;
-      if (changedCount > 0) throw new Error(changedText(changedCount));
+      if (changedCount > 0) {
+        const isUndone = items.some(({ doneAt }) => doneAt !== null);
+        const reason = `${plural(changedCount, 'item')} can’t be reopened after a later change.`;
+        throw new Error(isUndone ? reason : changedText(changedCount));
+      }
       const { by, words } =
         body.mark === 'snoozed' ? { by: 'unsnoozed' as const, words: 'snoozed' } : REVERTED[body.mark];
       setMessage({ text: `${plural(items.length, 'item')} ${words}.`, isFailure: false });

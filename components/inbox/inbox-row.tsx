@@ -97,7 +97,7 @@ export const InboxRow = memo(function InboxRow(props: {
             <span className="flex min-h-7 flex-wrap-reverse items-center gap-x-3 gap-y-1 sm:gap-x-4">
               {isDone && <span className="text-ink-2">Done</span>}
               {!isDone && (
-                // touch screens show the marks of a request once it is unfolded
+                // on touch screens, a folded request hides its marks
                 <span className={isAnswered && !isUnfolded ? 'contents pointer-coarse:hidden' : 'contents'}>
                   <ItemActions item={lead} person={person} onMark={(made) => actions.mark(open, made)} />
                 </span>

@@ -31,7 +31,7 @@ const SWIPE_PX = 60;
  */
 export function ReviewDeck(props: {
   items: readonly RequestedItem[];
-  /** More requests are loading. */
+  /** True while open requests are missing from `items`. */
   hasMore: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
   onClose: () => void;

@@ -18,10 +18,10 @@ interface EndProps {
 }
 
 /**
- * Loads page after page. After a failure, the user has to press the button to continue.
+ * Loads further pages while `isOn`. After a failure, it waits for the user to retry.
  *
- * Ordering: call it in the component that creates `state`, after creating it. In a child, `load` would read the
- * previous page.
+ * Ordering: call it in the component that creates `state`, after creating it. A child's effect runs first, with an
+ * outdated cursor.
  */
 export function useFurtherPages(isOn: boolean, { hasMore, isLoading, error, load }: ListState): void {
   useEffect(() => {

@@ -49,7 +49,7 @@ interface List<Row> {
  */
 export class RowTable<Row extends object> {
   readonly #kind: Kind<Row>;
-  /** `read` is the row as the server sent it; `row` may show a later time. */
+  /** `read` is the row as the server sent it; `row` may have been advanced by the clock. */
   readonly #rows = new Map<string, { row: Row; read: Row; at: Position }>();
   readonly #lists = new Map<string, List<Row>>();
 

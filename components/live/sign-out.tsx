@@ -6,8 +6,8 @@ import { usePagePerson } from '@/components/access/page-person';
 import { browserStorage, keysOf, stopPage, storageKey } from '@/components/ui/browser-storage';
 
 /**
- * Signs out in the browser and on the server. Asks once if that deletes messages that were not sent. A form, so that it
- * works without scripts.
+ * Signs out in the browser and on the server. Asks for confirmation if unsent messages would be deleted. Uses a form to
+ * work without scripts.
  */
 export function SignOut(props: { label: ReactNode; className: string }) {
   const principal = usePagePerson() ?? '';
@@ -24,7 +24,7 @@ export function SignOut(props: { label: ReactNode; className: string }) {
         {props.label}
       </button>
       <p role="alert" className="px-3 text-failed text-xs">
-        {isAsking && 'You have messages that were not sent. Signing out deletes them. Press again to sign out.'}
+        {isAsking && 'Signing out deletes your unsent messages. Press again to sign out.'}
       </p>
     </form>
   );

@@ -68,7 +68,7 @@ export function QuestionAnswer(props: {
           This is too long to show in full. Answer in the agent’s own interface.
         </p>
       )}
-      {/* In a pinned card that scrolls, the button stays in reach. */}
+      {/* Sticky: stays visible while a pinned card scrolls. */}
       <div
         ref={row}
         className="not-in-data-pins:w-fit in-data-pins:sticky in-data-pins:bottom-0 in-data-pins:bg-waiting-soft in-data-pins:pb-2"

@@ -3,6 +3,7 @@
 import { clsx } from 'clsx';
 import { type KeyboardEvent, useState } from 'react';
 import { ConfirmButton } from '@/components/ui/confirm-button';
+import { plural } from '@/components/ui/duration';
 import {
   BINDINGS_KEY,
   type Bindings,
@@ -89,7 +90,7 @@ export function ShortcutsPage() {
           className={clsx(BUTTON, 'decoration-transparent disabled:text-ink-3')}
           looks={['', 'font-medium text-failed']}
         >
-          {(isPressed) => (isPressed ? `Press again to reset ${changed}` : 'Reset all')}
+          {(isPressed) => (isPressed ? `Press again to reset ${plural(changed, 'shortcut')}` : 'Reset all')}
         </ConfirmButton>
       </Setting>
       <div className="mt-2 gap-x-10 @4xl:columns-2 [&>section]:mb-6 [&>section]:break-inside-avoid">

@@ -5,7 +5,7 @@ import { STORAGE_PREFIX, TIMES_KEY } from './storage-key';
  * Runs for each part of the markup as it arrives, and stops at the end of the page. The formats are those of `TimeOfDay`
  * and `Moment`.
  *
- * @param isPersonal uses the `TimeSettings` of the browser's user
+ * @param isPersonal true to apply the user's `TimeSettings`; false in embeds
  */
 export const localTimes = (isPersonal: boolean) => `(()=>{
 const read=name=>localStorage.getItem('${STORAGE_PREFIX}'+name);

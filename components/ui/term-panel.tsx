@@ -25,10 +25,10 @@ export function TermPanel(props: {
     return (
       <ButtonPopover label={title} button={button} onClose={onClose} className={WIDTH}>
         <p className="text-ink-2">{text}</p>
-        {/* An embed has no other pages. */}
+        {/* Embeds can't open `/help`. */}
         {personId() !== null && (
           <Link href={`/help#${termAnchor(of)}`} className="mt-1 inline-block text-ink-3 underline hover:text-ink">
-            All words
+            See all terms
           </Link>
         )}
       </ButtonPopover>

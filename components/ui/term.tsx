@@ -8,9 +8,9 @@ const panelCode = new CodeOnDemand(async () => (await import('./term-panel')).Te
 
 /**
  * A word with an explanation: under the pointer or focus as a tooltip, and after a press or tap as a popover with a link
- * to all words. Use it once in a view. Don't use it in a button or link.
+ * to all words. Use it once in a view, or pass `skipped`. Don't use it in a button or link.
  *
- * @param props.skipped leaves it out of the tab order, for a word that repeats down a page. Keyboards find it in the help
+ * @param props.skipped true to skip it in the tab order where it repeats. Keyboard users find it on `/help`
  */
 export function Term(props: { of: TermName; skipped?: boolean; children: ReactNode }) {
   const { of, skipped = false, children } = props;

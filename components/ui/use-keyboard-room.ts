@@ -2,11 +2,11 @@
 
 import { useEffect } from 'react';
 
-/** Browser toolbars are smaller, keyboards are larger. */
+/** Smaller changes are browser toolbars, not a keyboard. */
 const LEAST_KEYBOARD_PX = 120;
 
 /**
- * Sets `--view-height` to the height above the on-screen keyboard while it covers the page. Safari on iOS knows no
+ * Sets `--view-height` to the height above the on-screen keyboard while it covers the page. Safari on iOS ignores
  * `interactive-widget`: its keyboard changes only the visual viewport, and `dvh` ignores it.
  */
 export function useKeyboardRoom(): void {
@@ -18,7 +18,7 @@ export function useKeyboardRoom(): void {
       const isCovered = view.scale === 1 && root.clientHeight - view.height > LEAST_KEYBOARD_PX;
       root.style.setProperty('--view-height', isCovered ? `${view.height}px` : '');
       if (!isCovered) return;
-      // Safari has moved the page up to show the field, which now fits.
+      // Undoes Safari's scroll: the field fits above the keyboard now.
       scrollTo(0, 0);
       document.activeElement?.scrollIntoView({ block: 'nearest' });
     };

@@ -115,7 +115,7 @@ export const FleetCounts = z
       .describe('By the state under which people find them: see `listed` of `GET /sessions`.'),
     groups: z
       .record(z.enum(SESSION_GROUPS), z.number())
-      .describe('Sessions by the group in which the dashboard lists them; each is in one.'),
+      .describe('Sessions by group of the dashboard’s list. Each session counts once.'),
     agents: z.number(),
     agentStates: AgentCounts.describe('Agents by their `state`, without retired ones; `none`: no sessions.'),
     retiredStates: AgentCounts.describe('Retired agents by their `state`.'),
@@ -126,7 +126,9 @@ export type FleetCounts = z.infer<typeof FleetCounts>;
 
 export const InboxMarked = z.object({
   items: z.array(InboxItem).describe('The items as they are now, in the requested order, without unknown ones.'),
-  changed: z.array(z.string()).describe('Items that changed since they were shown and therefore stay as they are.'),
+  changed: z
+    .array(z.string())
+    .describe('Ids of items left as they are: changed since they were shown, or not reopenable.'),
   position: Position,
 });
 export type InboxMarked = z.infer<typeof InboxMarked>;

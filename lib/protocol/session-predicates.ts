@@ -51,7 +51,7 @@ export function countedStateOf(session: StateOf & Pick<SessionSummary, 'arrangem
   return session.arrangement.archivedAt !== null || isSeen(session) ? 'seen' : listed;
 }
 
-/** True if a session needs input, or has failed or been lost and no one has seen that. */
+/** True for `needs-input`, and for unseen `failed` or `lost`. */
 export function needsAttention(session: StateOf & Pick<SessionSummary, 'arrangement'>): boolean {
   return URGENT.has(countedStateOf(session));
 }

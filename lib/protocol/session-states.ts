@@ -52,7 +52,7 @@ export const AGENT_STATES = [
 ] as const;
 export type AgentState = (typeof AGENT_STATES)[number];
 
-/** Groups in which lists show sessions, most urgent first: states of agents, and what people have pinned or archived. */
+/** Groups in which lists show sessions, most urgent first: the agent states, `pinned` and `archived`. */
 export const SESSION_GROUPS = [...AGENT_STATES.slice(0, 3), 'pinned', ...AGENT_STATES.slice(3), 'archived'] as const;
 export type SessionGroup = AgentState | 'pinned' | 'archived';
 

@@ -159,7 +159,7 @@ test('every page shows all numbers, and each is the server’s', async () => {
   );
 });
 
-test('numbers of all pages follow an answer, a mark, an end, a crash, an archived session and a retired agent', async () => {
+test('numbers of all pages follow an answer, an end, a crash, an archived session and a retired agent', async () => {
   const [asks, , , waits, works, idle] = fleet as [
     FleetAgent,
     FleetAgent,

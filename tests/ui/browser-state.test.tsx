@@ -173,7 +173,7 @@ describe('a page whose person has changed', () => {
     const submit = () => fireEvent.submit(document.querySelector('form') as HTMLFormElement);
     localStorage.setItem('interlude:of:ada:outgoing:s1:c1', '{"text":"Unsent","at":1}');
     expect(submit()).toBe(false);
-    expect(screen.getByRole('alert').textContent).toContain('messages that were not sent');
+    expect(screen.getByRole('alert').textContent).toContain('your unsent messages');
     expect(submit()).toBe(true);
   });
 

@@ -43,7 +43,7 @@ it('opens on a tap, with a link to all words', async () => {
   fireEvent.click(term);
   const panel = await screen.findByRole('dialog', { name: 'Outbox' });
   expect(panel.textContent).toContain(text);
-  expect(screen.getByRole('link', { name: 'All words' }).getAttribute('href')).toBe('/help#outbox');
+  expect(screen.getByRole('link', { name: 'See all terms' }).getAttribute('href')).toBe('/help#outbox');
   fireEvent.click(term);
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
 });

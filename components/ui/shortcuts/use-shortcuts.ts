@@ -156,14 +156,14 @@ interface Group {
 const groups = new Set<Group>();
 let openDialogs = 0;
 
-/** The first key of all shortcuts of two keys, and the time for the second. */
+/** First key of every two-key shortcut, and the milliseconds allowed for the second. */
 const FIRST_KEY = 'g';
 const SECOND_KEY_MS = 1_000;
-/** Acts on the first key alone, once the second is late or acts for no shortcut of two keys. */
+/** Dispatches the first key alone if no second key completes a two-key shortcut in time. */
 let first: (() => void) | undefined;
 let timer: ReturnType<typeof setTimeout>;
 
-/** Dispatches every key press. The keys of a shortcut of two keys act for no other. */
+/** Dispatches every key press. Keys of a completed two-key shortcut trigger no other shortcut. */
 function onKeyDown(event: KeyboardEvent): void {
   if (event.key === 'Shift' || event.isComposing) return;
   const pressed = keyName(event);
@@ -172,7 +172,7 @@ function onKeyDown(event: KeyboardEvent): void {
   clearTimeout(timer);
   const isPair = before !== undefined && !event.defaultPrevented && dispatch(event, `${FIRST_KEY} ${pressed}`);
   if (isPair) return;
-  // The page has changed by the time the next shortcut acts, as if the keys were further apart.
+  // Flushes, so that the second key acts on the updated page.
   if (before !== undefined) flushSync(before);
   if (event.defaultPrevented) return;
   if (pressed !== FIRST_KEY || isTyping(event)) {

@@ -145,14 +145,14 @@ function marked(
   }
 }
 
-/** Marks the state of a session as seen or unseen, which also completes or reopens the item of its failure. */
+/** A fact that marks a session's state seen or unseen. The projection completes or reopens the failure's item. */
 function arranged(session: SessionSummary, isSeen: boolean): AgentFact {
   const { id, agentId, arrangement } = session;
   const seenState = isSeen ? seenStateOf(session) : null;
   return { kind: 'session-arranged', agentId, sessionId: id, arrangement: { ...arrangement, seenState } };
 }
 
-/** True if a done item was done by being seen, and its cause remains. */
+/** True if the cause of a done item remains and `unseen` may reopen it. */
 async function isReopenable(
   transaction: WriteTransaction,
   { kind, seenAt, task }: InboxItem,
@@ -170,7 +170,7 @@ async function isReopenable(
   return rows.some((row) => taskFromRow(row).isUndelivered === true);
 }
 
-/** The sessions of items that are done once seen, by id. */
+/** Sessions of failures and of done items, by id. */
 async function readSessions(
   transaction: WriteTransaction,
   items: readonly InboxItem[],

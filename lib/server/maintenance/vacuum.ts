@@ -11,7 +11,7 @@ import { formatBytes, formatDuration, Progress } from './progress';
 const PIECE_MS = 20;
 const PAUSE_SHARE = 2;
 const FIRST_PIECE_PAGES = 64;
-/** Consecutive pieces without fewer free pages after which the vacuum ends: the dashboard frees pages meanwhile. */
+/** Stops after this many pieces without progress. One is normal while the dashboard frees pages. */
 const MAX_STALLED_PIECES = 20;
 /** Retry limit while writers or readers hold locks. */
 const BUSY_MS = 10_000;

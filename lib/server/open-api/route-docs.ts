@@ -189,7 +189,7 @@ export const GROUPS: readonly Group[] = [
     about: 'Items that need a person, over the whole fleet, and the webhook that reports them.',
     routes: {
       'GET /inbox': json('List inbox items, page by page', InboxList),
-      'POST /inbox/marks': json('Mark items as seen, snoozed or claimed, or revert that', InboxMarked),
+      'POST /inbox/marks': json('Mark inbox items, or undo a mark', InboxMarked),
       'GET /webhook': json('Get the configured webhook and its health', WebhookStatus),
       'GET /webhook/deliveries': json('List webhook deliveries, newest first', WebhookDeliveries),
       'POST /webhook/test': json('Send a test call to the webhook', WebhookTest),

@@ -47,7 +47,8 @@ export async function readCounts(view: ReadScope, person: string, now = Date.now
   for (const [state, count] of states.flat()) sessions[state] += count;
   const groups = { ...zeros(SESSION_GROUPS), ...sessions };
   for (const [from, to, count] of regrouped) {
-    groups[from] -= count;
+    // `sessions` may be capped
+    groups[from] = Math.max(0, groups[from] - count);
     groups[to] += count;
   }
   const agentStates = zeros([...AGENT_STATES, 'none']);

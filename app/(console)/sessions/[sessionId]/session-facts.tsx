@@ -15,7 +15,7 @@ import { Name, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
-/** Wraps only if a few characters of the name don't fit. */
+/** Shrinks the name to six characters before the line wraps. */
 const AGENT = 'min-w-[6ch] max-w-[30ch] truncate max-lg:max-w-fit max-lg:flex-[1_1_6ch]';
 
 export function SessionTitle({ session }: { session: SessionSummary }) {
