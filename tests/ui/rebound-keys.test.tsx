@@ -92,7 +92,7 @@ it('refuses a key of the same place with the name of its shortcut, until that is
   fireEvent.click(screen.getByRole('button', { name: 'Reset all' }));
   expect(keyOf(CLAIM)).toBe('s');
   await act(settle);
-  fireEvent.click(screen.getByRole('button', { name: 'Press again to reset 2' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Press again to reset 2 shortcuts' }));
   expect([keyOf(CLAIM), keyOf('Mark as seen or unseen')]).toEqual(['c', 's']);
 });
 
