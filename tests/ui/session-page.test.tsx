@@ -28,7 +28,7 @@ const other = aSession({ id: 'other', title: 'Another one' });
 const start: SessionStart = {
   session: { session: shown, position: '10' },
   agent: null,
-  tasks: { list: { tasks: [aTask({ sessionId: 'shown' })], position: '10' }, isComplete: true },
+  tasks: { tasks: [aTask({ sessionId: 'shown' })], position: '10' },
   transcript: { position: '10', hasMore: false, turns: [aTurn({ items: [aMessage({ text: 'Hello' })] })] },
 };
 

@@ -23,25 +23,40 @@ const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const FOLDED_AT_ONCE = 500;
 
 /**
- * A session's running tasks and its newest others, up to MAX_TASKS_LISTED in all, in start order.
+ * A session's running tasks and its newest others, up to `limit` in all, in start order.
  *
+ * @param options.named ids of tasks to list before the others; called only if the session has more than 100 tasks
  * @returns null for an unknown session
  */
-export async function readTasks(view: ReadScope, sessionId: string): Promise<TaskList | null> {
+export async function readTasks(
+  view: ReadScope,
+  sessionId: string,
+  options: { limit?: number; named?: () => Promise<readonly string[]> } = {},
+): Promise<TaskList | null> {
+  const { limit = MAX_TASKS_LISTED, named } = options;
   const id = columnText(sessionId);
   const where = sessionsIn(view.scope, 'id');
   const few = await readSnapshot(view, [
-    ...listed(id, where),
+    ...listed(id, where, limit),
     query(taskFromRow, `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, id),
   ]);
   const [session, , , [count = 0], all] = few.found;
   if (session.length === 0) return null;
   if (count <= READ_AT_ONCE) return listOf(few.position, count, all);
+  const first = (await named?.()) ?? [];
   const snapshot = await view.reader.transaction('read');
   try {
-    const { position, found } = await readSnapshot({ ...view, reader: snapshot }, listed(id, where));
-    const [, running, newest, [count = 0]] = found;
-    const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
+    const { position, found } = await readSnapshot({ ...view, reader: snapshot }, [
+      ...listed(id, where, limit),
+      query(
+        positionOf,
+        `SELECT position FROM tasks WHERE session_id = ? AND id IN (SELECT value FROM json_each(?)) LIMIT ${limit}`,
+        id,
+        JSON.stringify(first.map(columnText)),
+      ),
+    ]);
+    const [, running, newest, [count = 0], ofNamed] = found;
+    const positions = [...new Set([...ofNamed, ...running, ...newest])].slice(0, limit);
     const yielder = new Yielder();
     const tasks: Task[] = [];
     for (let from = 0; from < positions.length; from += READ_AT_ONCE) {
@@ -62,16 +77,17 @@ export async function readTasks(view: ReadScope, sessionId: string): Promise<Tas
 const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
 
 /** Reads the session's existence, its running and its newest tasks by position, and the total count. */
-function listed(id: string, where: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
-  const position = (row: Row) => Number(row.position);
-  const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
+function listed(id: string, where: string, limit: number): [Query<Row>, Query<number>, Query<number>, Query<number>] {
+  const newest = `ORDER BY position DESC LIMIT ${limit}`;
   return [
     query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${where}`, id),
-    query(position, `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, id),
-    query(position, `SELECT position FROM tasks WHERE session_id = ? ${newest}`, id),
+    query(positionOf, `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, id),
+    query(positionOf, `SELECT position FROM tasks WHERE session_id = ? ${newest}`, id),
     query((row) => Number(row.count), COUNT, id),
   ];
 }
+
+const positionOf = (row: Row) => Number(row.position);
 
 function listOf(position: Position, count: number, tasks: Task[]): TaskList {
   const omitted = count - tasks.length;

@@ -6,9 +6,11 @@ import { readFirstLog } from '@/app/(console)/agents/[agentId]/logs/read-first-l
 import { unscoped } from '@/lib/server/access/request-context';
 import { AGENTS_GROUP, readAgents } from '@/lib/server/queries/read-agents';
 import { readLogLines } from '@/lib/server/queries/read-logs';
+import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { cursorOf, type ListCursor } from '@/lib/server/queries/search-pages';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
+import { taskEnded, taskStarted } from '../../support/turn-events';
 
 let target: InProcessTarget;
 beforeEach(async () => {
@@ -58,6 +60,19 @@ test('cuts a page of turns with large headers, and continues on the next', async
     hasMore = page.hasMore;
   }
   expect(found).toEqual(turns);
+});
+
+test('limits a session’s tasks, and lists named and running ones before the newest', async () => {
+  const started = Array.from({ length: 150 }, (_, index) => taskStarted(`t${index}`, 'Build'));
+  const ended = Array.from({ length: 149 }, (_, index) => taskEnded(`t${index + 1}`, 'completed'));
+  await ingest(
+    target,
+    [...started, ...ended].map((event, index) => record(index + 1, { event })),
+  );
+  const list = await readTasks(unscoped(target.database), 's1', { limit: 100, named: async () => ['t7', 'none'] });
+  const newest = Array.from({ length: 98 }, (_, index) => `t${index + 52}`);
+  expect(list?.tasks.map(({ id }) => id)).toEqual(['t0', 't7', ...newest]);
+  expect(list?.omitted).toBe(50);
 });
 
 test('limits the text of a turn’s messages', async () => {

@@ -1,4 +1,4 @@
-import type { TaskList, TranscriptPage } from '@interlude/protocol/read-models';
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
 import { readForPage, readInTurn } from '@/app/(console)/read-in-turn';
@@ -29,18 +29,11 @@ export async function generateMetadata({ params }: Pick<Props, 'params'>): Promi
 /** Tasks sent with the page; a session may have thousands. */
 const TASKS_WITH_PAGE = 100;
 
-/** The tasks for the first paint: running tasks, tasks named by the newest turns, and the newest tasks. */
-function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList; isComplete: boolean } {
-  if (list.tasks.length <= TASKS_WITH_PAGE) return { list, isComplete: true };
-  const named = new Set(
-    transcript.turns.flatMap((turn) => [
-      ...(turn.trigger?.taskIds ?? []),
-      ...turn.items.flatMap((item) => (item.kind === 'task' ? [item.id] : [])),
-    ]),
-  );
-  const newest = list.tasks.length - TASKS_WITH_PAGE;
-  const tasks = list.tasks.filter((task, index) => index >= newest || task.status === 'running' || named.has(task.id));
-  return { list: { ...list, tasks }, isComplete: false };
+function tasksNamedIn(page: TranscriptPage | null): string[] {
+  return (page?.turns ?? []).flatMap(({ trigger, items }) => [
+    ...(trigger?.taskIds ?? []),
+    ...items.flatMap((item) => (item.kind === 'task' ? [item.id] : [])),
+  ]);
 }
 
 /** Reads the newest turns with the page, so the first paint needs no further request. */
@@ -48,13 +41,15 @@ export default async function SessionPage({ params, searchParams }: Props) {
   const sessionId = decodeURIComponent((await params).sessionId);
   const nonce = await pageNonce();
   const { tab } = await searchParams;
-  const [session, tasks, transcript] = await readInTurn((scope) =>
-    Promise.all([
+  const [session, tasks, transcript] = await readInTurn((scope) => {
+    const newest = readTranscript(scope, sessionId, { before: null, limit: FIRST_PAGE });
+    const named = () => newest.then(tasksNamedIn);
+    return Promise.all([
       readSession(scope, sessionId),
-      readTasks(scope, sessionId),
-      readTranscript(scope, sessionId, { before: null, limit: FIRST_PAGE }),
-    ]),
-  );
+      readTasks(scope, sessionId, { limit: TASKS_WITH_PAGE, named }),
+      newest,
+    ]);
+  });
   if (session === null || tasks === null || transcript === null) notFound();
   const agent = await readForPage((scope) => readAgentRow(scope, session.session.agentId));
   return (
@@ -64,7 +59,7 @@ export default async function SessionPage({ params, searchParams }: Props) {
       initial={JSON.stringify({
         session,
         agent,
-        tasks: withPage(tasks, transcript),
+        tasks,
         transcript: firstPageOf(transcript),
       } satisfies SessionStart)}
       nonce={nonce}

@@ -11,7 +11,7 @@ import { SessionScopeProvider, useSessionRows } from './session-scope';
 export interface SessionStart {
   session: SessionDetail;
   agent: Pick<AgentDetail, 'agent' | 'position'> | null;
-  tasks: { list: TaskList; isComplete: boolean };
+  tasks: TaskList;
   /** Null if the transcript is too large to send with the page. */
   transcript: TranscriptPage | null;
 }
@@ -34,7 +34,7 @@ export function SessionStores(props: {
   useInitialData((fleet) => {
     fleet.putSession(initial.session);
     if (initial.agent !== null) fleet.putAgent(initial.agent);
-    fleet.putTasks(sessionId, initial.tasks.list, !initial.tasks.isComplete);
+    fleet.putTasks(sessionId, initial.tasks, initial.tasks.omitted !== undefined);
   });
   const [toast, showToast] = useState<string | null>(null);
   const [actions] = useState(

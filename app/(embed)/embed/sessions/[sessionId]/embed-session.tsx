@@ -47,11 +47,11 @@ export function EmbedSession({ sessionId, nonce }: { sessionId: string; nonce: s
 async function readStart(sessionId: string, signal: AbortSignal): Promise<SessionStart> {
   const path = `/sessions/${encodeURIComponent(sessionId)}`;
   const session = await fetchJson<SessionDetail>(path, signal);
-  const [list, agent] = await Promise.all([
+  const [tasks, agent] = await Promise.all([
     fetchJson<TaskList>(`${path}/tasks`, signal),
     fetchJson<AgentDetail>(`/agents/${encodeURIComponent(session.session.agentId)}`, signal).catch(nothingIfHidden),
   ]);
-  return { session, agent, tasks: { list, isComplete: true }, transcript: null };
+  return { session, agent, tasks, transcript: null };
 }
 
 /** A token for a session may not cover its agent. */
