@@ -3,7 +3,7 @@
 import { MINUTE_MS } from '@interlude/protocol/limits';
 import type { Activity, DurationStep } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { plural } from '@/components/ui/duration';
 import { timeFormat, useTimeFormat } from '@/components/ui/time-format';
@@ -14,7 +14,7 @@ const AGAIN_MS = 15_000;
 const LABEL_EVERY = 15;
 
 /** Recent activity: events per minute, task durations and reply times. */
-export function FleetCharts() {
+export const FleetCharts = memo(function FleetCharts() {
   const { data, error } = useQuery({
     queryKey: ['activity'],
     queryFn: ({ signal }) => fetchJson<Activity>('/activity', signal),
@@ -36,7 +36,7 @@ export function FleetCharts() {
       </div>
     </div>
   );
-}
+});
 
 function EventsPerMinute({ activity: { events, since } }: { activity: Activity }) {
   const format = useTimeFormat() ?? timeFormat();

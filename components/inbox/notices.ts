@@ -55,8 +55,9 @@ export function storedNotices({ isOn, off, quiet }: NoticeSettings): string {
 
 /** @param stored from `storedNotices`; anything else gives the defaults */
 export function noticeSettings(stored: string | null): NoticeSettings {
+  if (stored === null) return NO_NOTICES;
   try {
-    const { isOn, off, on, quiet } = JSON.parse(stored ?? '') as Partial<NoticeSettings & { on: NoticeKind[] }>;
+    const { isOn, off, on, quiet } = JSON.parse(stored) as Partial<NoticeSettings & { on: NoticeKind[] }>;
     const wanted: readonly NoticeKind[] = on ?? (off?.includes('finished') ? [] : ['finished']);
     const isOff = (kind: NoticeKind) => (OPTIONAL.has(kind) ? !wanted.includes(kind) : off?.includes(kind));
     const isTime = (text: unknown) => typeof text === 'string' && /^\d\d:\d\d$/.test(text);

@@ -28,6 +28,7 @@ export type ObligationRow = Pick<
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
 const AFTER_ORIGIN: Position = '1';
+const NOTIFY_EVERY_MS = 100;
 
 /**
  * All fleet rows that this page knows, each once.
@@ -84,6 +85,8 @@ export class FleetStore extends Store {
   #counts: FleetCounts | undefined;
   /** Position of the last change that may have changed a count. */
   #countsChangedAt: Position = ORIGIN;
+  #notifiedAt = Number.NEGATIVE_INFINITY;
+  #notifyLater: ReturnType<typeof setTimeout> | undefined;
   /** Called before an item changes. */
   onItem: ((row: InboxItem) => void) | null = null;
 
@@ -129,7 +132,21 @@ export class FleetStore extends Store {
       else if (event === 'obligation') this.obligations.update(data, id);
       else if (event === 'inbox') this.inbox.update(data, id);
     }
-    this.changed();
+    this.#changedByFrames();
+  }
+
+  /** Notifies at once, then at most ten times a second: each time, lists sort and render their changed rows. */
+  #changedByFrames(): void {
+    const wait = this.#notifiedAt + NOTIFY_EVERY_MS - performance.now();
+    if (wait <= 0) this.changed();
+    else this.#notifyLater ??= setTimeout(() => this.changed(), wait);
+  }
+
+  protected override changedNow(): void {
+    clearTimeout(this.#notifyLater);
+    this.#notifyLater = undefined;
+    this.#notifiedAt = performance.now();
+    super.changedNow();
   }
 
   /** Next time at which a session's state may change without an event; null if none will. */

@@ -8,7 +8,7 @@ import { FIRST_PAINT_ROWS } from './item-rows';
 import { FIRST_WEIGHT, itemWeight } from './row-weight';
 
 /** Elements of a transcript that the server renders: more than the tallest screen shows. */
-const MAX_WEIGHT = 3_500;
+const MAX_WEIGHT = 2_000;
 /** Elements of a turn without its items. */
 const TURN = 15;
 

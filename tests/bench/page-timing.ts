@@ -54,12 +54,26 @@ function threadOf({ pid, tid }: TraceEvent): string {
   return `${pid}:${tid}`;
 }
 
+/** Milliseconds from the start of a navigation. */
+export interface FirstPaints {
+  /** Any text or image. */
+  contentful: number;
+  /** The awaited element. */
+  shown: number;
+}
+
 /**
  * @param selector the awaited element: the first match that ends with `text`
- * @returns ms from the start of the navigation until it is painted
+ * @param options.isCold true to bypass the browser's cache
  */
-export async function firstPaint(context: BrowserContext, url: string, selector: string, text = ''): Promise<number> {
+export async function firstPaints(
+  context: BrowserContext,
+  url: string,
+  selector: string,
+  { text = '', isCold = false } = {},
+): Promise<FirstPaints> {
   const page = await context.newPage();
+  if (isCold) await (await context.newCDPSession(page)).send('Network.setCacheDisabled', { cacheDisabled: true });
   await page.addInitScript(
     ([selector, text]) => {
       const isThere = () => {
@@ -82,8 +96,36 @@ export async function firstPaint(context: BrowserContext, url: string, selector:
     [selector, text] as const,
   );
   await page.goto(url);
-  const painted = await page.waitForFunction(() => (window as { paintedAt?: number }).paintedAt);
-  const ms = (await painted.jsonValue()) as number;
+  const painted = await page.waitForFunction(() => {
+    const { paintedAt: shown } = window as { paintedAt?: number };
+    const contentful = performance.getEntriesByName('first-contentful-paint')[0]?.startTime;
+    return shown !== undefined && contentful !== undefined && { shown, contentful };
+  });
+  const paints = (await painted.jsonValue()) as FirstPaints;
   await page.close();
-  return ms;
+  return paints;
+}
+
+/**
+ * Event Timing: milliseconds from each key press or click to the next paint, in steps of 8. Interactions below 16 ms
+ * are reported as 8.
+ *
+ * @returns ends the observation
+ */
+export async function observeInteractions(page: Page): Promise<() => Promise<number[]>> {
+  await page.evaluate(() => {
+    const slowest = new Map<number, number>();
+    const before = performance.interactionCount;
+    const observer = new PerformanceObserver((list) => {
+      for (const { interactionId, duration } of list.getEntries() as PerformanceEventTiming[])
+        if (interactionId > 0) slowest.set(interactionId, Math.max(duration, slowest.get(interactionId) ?? 0));
+    });
+    observer.observe({ type: 'event', durationThreshold: 16 } as PerformanceObserverInit);
+    const interactions = () => {
+      const fast = Math.max(0, performance.interactionCount - before - slowest.size);
+      return [...slowest.values(), ...Array.from({ length: fast }, () => 8)];
+    };
+    Object.assign(window, { interactions });
+  });
+  return () => page.evaluate(() => (window as unknown as { interactions: () => number[] }).interactions());
 }

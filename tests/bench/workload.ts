@@ -1,5 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { LogLevel } from '@interlude/protocol/vocabulary';
+import type { EventWriter } from '../support/event-writer';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
 
 export interface WorkRecord {
@@ -237,4 +238,53 @@ function answer(turn: number): string {
   if (turn % 7 === 3) return `${words}\n\n\`\`\`ts\nexport const turn = ${turn};\nconst rest = turn * 2;\n\`\`\`\n`;
   if (turn % 5 === 2) return `**Answer ${turn}.** ${words}\n\n- first\n- \`second\`\n- [third](https://example.org)\n`;
   return `Answer ${turn}. ${words}`;
+}
+
+/** An agent with sessions that change. */
+export interface ChangingAgent {
+  writer: EventWriter;
+  sessionIds: readonly string[];
+}
+
+/**
+ * Starts and ends turns and requests in sessions of all agents in turn.
+ *
+ * @param agents a multiple of four
+ * @returns changes per second
+ */
+export async function changeSessions(agents: readonly ChangingAgent[], perSecond: number, ms: number): Promise<number> {
+  const startedAt = performance.now();
+  const elapsed = () => performance.now() - startedAt;
+  let sent = 0;
+  // Each writer belongs to one worker.
+  const worker = async (first: number) => {
+    for (let index = first; elapsed() < ms; index += 4) {
+      if (sent > (elapsed() * perSecond) / 1_000) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        index -= 4;
+        continue;
+      }
+      sent += 4;
+      const { writer, sessionIds } = agents[index % agents.length] as ChangingAgent;
+      const sessionId = sessionIds[Math.floor(index / agents.length) % sessionIds.length] ?? '';
+      const runId = `later-${index}`;
+      const ask = {
+        request_id: runId,
+        kind: 'permission',
+        tool_name: 'Bash',
+        title: `Later ${index}`,
+        input: { command: 'ls' },
+      };
+      await writer.write(sessionId, [
+        { type: 'RUN_STARTED', threadId: 's', runId },
+        { type: 'CUSTOM', name: 'request:opened', value: ask },
+      ]);
+      await writer.write(sessionId, [
+        { type: 'CUSTOM', name: 'request:resolved', value: { request_id: runId, outcome: 'allowed' } },
+        { type: 'RUN_FINISHED', threadId: 's', runId },
+      ]);
+    }
+  };
+  await Promise.all([0, 1, 2, 3].map(worker));
+  return (sent * 1_000) / elapsed();
 }

@@ -1,7 +1,7 @@
 import type { AgentSummary, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { needsAttention } from '@interlude/protocol/session-predicates';
 import { noSessions, SESSION_GROUPS, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ALL, FleetStore } from '@/components/live/fleet-store';
 import { describeState, sessionTitle } from '@/components/sessions/session-labels';
 import { groupSessions } from '@/components/sessions/session-nav';
@@ -200,6 +200,22 @@ describe('the session list', () => {
       ['c', 'idle'],
     ]);
     expect(now().sessions[0]).toBe(sessions[0]);
+  });
+
+  it('renders the first change at once, and further ones together', async () => {
+    vi.useFakeTimers();
+    const { fleet, news } = shown({ position: '1', sessions: [aSession({ id: 'a' })], next: null, counts: NONE });
+    await vi.advanceTimersByTimeAsync(200);
+    const render = vi.fn();
+    fleet.subscribe(render);
+    for (let change = 2; change < 40; change += 1) {
+      news(String(change), aSession({ id: 'a' }));
+      await vi.advanceTimersByTimeAsync(5);
+    }
+    expect(render).toHaveBeenCalledTimes(2);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(render).toHaveBeenCalledTimes(3);
+    vi.useRealTimers();
   });
 
   it('needs new counts after a change of a state, an item or an agent, and after a gap', () => {
