@@ -227,6 +227,26 @@ function sum(counts: Partial<Record<string, number>>): number {
   return Object.values(counts).reduce<number>((sum, count = 0) => sum + count, 0);
 }
 
+/**
+ * Keys for rows. A row that jumps ahead gets a new one, unless it has the focus: React would move every row that it
+ * passes, which in a list of three hundred takes longer than a frame.
+ */
+export function useRowKeys(ids: readonly string[]): (id: string) => string {
+  const [known] = useState(() => ({ ids, jumps: new Map<string, number>() }));
+  const { jumps } = known;
+  const places = new Map(known.ids.map((id, index) => [id, index]));
+  let first = known.ids.length;
+  const jumped = ids.toReversed().filter((id) => {
+    const place = places.get(id) ?? first;
+    first = Math.min(first, place);
+    return place > first && document.activeElement?.getAttribute('data-session-row') !== id;
+  });
+  // Else many rows have moved down.
+  if (jumped.length * 4 < ids.length) for (const id of jumped) jumps.set(id, (jumps.get(id) ?? 0) + 1);
+  known.ids = ids;
+  return (id) => `${jumps.get(id) ?? 0} ${id}`;
+}
+
 function GroupSection(props: {
   name: SessionGroup | typeof NEW_ROWS;
   /** The rows to show. While the order is held, these are the rows from when the hold began. */
@@ -241,6 +261,7 @@ function GroupSection(props: {
   const [chosen, choose] = useStored(`fold:${name}`);
   const isFolded = chosen === null ? QUIET.has(name) && rows.length > QUIET_SHOWN : chosen === 'folded';
   const open = unfolds || !isFolded;
+  const keyOf = useRowKeys(rows.map((session) => session.id));
   const id = `sessions-${name}`;
   const urgent = name === 'failed' || name === 'lost' || name === 'needs-input';
   const title = (
@@ -265,7 +286,7 @@ function GroupSection(props: {
       <ul>
         {(open ? rows : rows.filter(({ id }) => id === currentId)).map((session) => (
           <SessionItem
-            key={session.id}
+            key={keyOf(session.id)}
             session={session}
             current={session.id === currentId}
             isPreviewed={session.id === previewedId}
