@@ -28,6 +28,7 @@ import { toPlainText } from '@/components/ui/plain-text';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useTimeFormat } from '@/components/ui/time-format';
 import { useMedia } from '@/components/ui/use-media';
+import { useRowKeys } from './row-keys';
 import { matchesFilter, paramsOf, SessionFilter, searchQueryOf, UNFILTERED, useSessionQuery } from './session-filter';
 import { describeState, GROUP_WORD, marksOf, sessionTitle } from './session-labels';
 import { SessionRow } from './session-row';
@@ -225,26 +226,6 @@ export function SessionNav(props: {
 
 function sum(counts: Partial<Record<string, number>>): number {
   return Object.values(counts).reduce<number>((sum, count = 0) => sum + count, 0);
-}
-
-/**
- * Keys for rows. A row that jumps ahead gets a new one, unless it has the focus: React would move every row that it
- * passes, which in a list of three hundred takes longer than a frame.
- */
-export function useRowKeys(ids: readonly string[]): (id: string) => string {
-  const [known] = useState(() => ({ ids, jumps: new Map<string, number>() }));
-  const { jumps } = known;
-  const places = new Map(known.ids.map((id, index) => [id, index]));
-  let first = known.ids.length;
-  const jumped = ids.toReversed().filter((id) => {
-    const place = places.get(id) ?? first;
-    first = Math.min(first, place);
-    return place > first && document.activeElement?.getAttribute('data-session-row') !== id;
-  });
-  // Else many rows have moved down.
-  if (jumped.length * 4 < ids.length) for (const id of jumped) jumps.set(id, (jumps.get(id) ?? 0) + 1);
-  known.ids = ids;
-  return (id) => `${jumps.get(id) ?? 0} ${id}`;
 }
 
 function GroupSection(props: {
