@@ -28,7 +28,7 @@ export type ObligationRow = Pick<
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
 const AFTER_ORIGIN: Position = '1';
-const NOTIFY_EVERY_MS = 100;
+const NOTIFY_EVERY_MS = 50;
 
 /**
  * All fleet rows that this page knows, each once.
@@ -135,7 +135,7 @@ export class FleetStore extends Store {
     this.#changedByFrames();
   }
 
-  /** Notifies at once, then at most ten times a second: each time, lists sort and render their changed rows. */
+  /** Notifies at once, then at most twenty times a second: each time, lists sort and render their changed rows. */
   #changedByFrames(): void {
     const wait = this.#notifiedAt + NOTIFY_EVERY_MS - performance.now();
     if (wait <= 0) this.changed();

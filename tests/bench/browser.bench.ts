@@ -27,11 +27,11 @@ try {
     const paints: FirstPaints[] = [];
     for (let run = 0; run < PAINT_RUNS; run += 1) {
       const options = { isCold: cache === 'cold' };
-      empty.push(await firstPaints(site.context, `${site.server.url}/healthz`, 'pre', options));
+      empty.push(await firstPaints(site.context, `${site.server.url}/signed-out`, 'main', options));
       paints.push(await firstPaints(site.context, `${site.server.url}/sessions/long`, NEWEST_TURN, options));
     }
     const what = `browser: ${TURNS} turns, ${cache} cache`;
-    note('browser: first paint of a page without styles and scripts', median(empty.map(({ shown }) => shown)), 'ms');
+    note(`browser: first paint of a small page, ${cache} cache`, median(empty.map(({ shown }) => shown)), 'ms');
     report(`${what}: first contentful paint`, median(paints.map(({ contentful }) => contentful)), 'ms', {
       atMost: 400,
     });

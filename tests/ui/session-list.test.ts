@@ -212,9 +212,9 @@ describe('the session list', () => {
       news(String(change), aSession({ id: 'a' }));
       await vi.advanceTimersByTimeAsync(5);
     }
-    expect(render).toHaveBeenCalledTimes(2);
+    expect(render).toHaveBeenCalledTimes(4);
     await vi.advanceTimersByTimeAsync(200);
-    expect(render).toHaveBeenCalledTimes(3);
+    expect(render).toHaveBeenCalledTimes(5);
     vi.useRealTimers();
   });
 
