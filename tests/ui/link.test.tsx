@@ -1,7 +1,8 @@
 // @vitest-environment happy-dom
-import { cleanup, createEvent, fireEvent, render, screen } from '@testing-library/react';
+import { act, cleanup, createEvent, fireEvent, render, screen } from '@testing-library/react';
 import type { AppRouterInstance } from 'next/dist/shared/lib/app-router-context.shared-runtime';
 import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
+import { Suspense, use, useState } from 'react';
 import { afterEach, expect, it, vi } from 'vitest';
 import { Link } from '@/components/ui/link';
 
@@ -35,6 +36,40 @@ it('passes a plain click to the router and a modified one to the browser', () =>
   for (const key of ['metaKey', 'ctrlKey', 'shiftKey', 'altKey'])
     expect([key, click(link, { [key]: true })]).toEqual([key, true]);
   expect(push).toHaveBeenCalledOnce();
+});
+
+/** @param props.next the page that the link opens */
+function App({ first, next }: { first: Promise<string>; next: Promise<string> }) {
+  const [page, setPage] = useState(first);
+  const router = { push: () => setPage(next) } as unknown as AppRouterInstance;
+  return (
+    <AppRouterContext value={router}>
+      <Link href="/inbox">Open</Link> <p>{use(page)}</p>
+    </AppRouterContext>
+  );
+}
+
+it('is pending until the next page is there', async () => {
+  let arrive: (text: string) => void = () => undefined;
+  const next = new Promise<string>((resolve) => {
+    arrive = resolve;
+  });
+  const state = () => [
+    screen.getByRole('link').hasAttribute('data-pending'),
+    screen.getByRole('paragraph').textContent,
+  ];
+  await act(async () => {
+    render(
+      <Suspense>
+        <App first={Promise.resolve('Sessions')} next={next} />
+      </Suspense>,
+    );
+  });
+  expect(state()).toEqual([false, 'Sessions']);
+  await act(async () => void click(screen.getByRole('link')));
+  expect(state()).toEqual([true, 'Sessions']);
+  await act(async () => arrive('Inbox'));
+  expect(state()).toEqual([false, 'Inbox']);
 });
 
 it('does nothing when its own handler prevents the click', () => {
