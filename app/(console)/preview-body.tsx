@@ -57,9 +57,9 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
   const call = useSelected(store, ({ value }) => runningCall(value?.turns ?? []));
   const { requests, isRead } = useRequests(session);
   const hasTasks = useFleet(({ tasks }) => session.runningTaskCount === 0 || tasks.isRead(id));
-  const isReady = isRead && hasTasks && (query.isSuccess || query.isError);
+  const isReady = isRead && (query.isSuccess || query.isError);
   const queries = useQueryClient();
-  const isComplete = useIsFetching(OUTPUTS) === 0 && isReady;
+  const isComplete = useIsFetching(OUTPUTS) === 0 && isReady && hasTasks;
   const ready = useEffectEvent(onReady);
   useEffect(() => {
     if (!isComplete) return;

@@ -10,12 +10,13 @@ import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { SIDEBAR_KEY, VIEWS_KEY } from '@/components/ui/storage-key';
 import { ThemeToggle } from '@/components/ui/theme-toggle';
+import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 
 const viewsCode = new CodeOnDemand<object>(async () => (await import('@/components/agents/saved-views')).SavedViews);
 
 /** Theme, keyboard shortcuts, help, the button that collapses the sidebar, and the saved views under “Agents”. */
 export function SidebarTools() {
-  const [views] = useStored(VIEWS_KEY);
+  const [views] = useStoredAnywhere(VIEWS_KEY);
   const place = document.getElementById('saved-views');
   const hasViews = views !== null && views !== '[]';
   // The hidden child clears `:empty`, which reserves the height.

@@ -15,6 +15,7 @@ import { sessionTitle } from '@/components/sessions/session-labels';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
+import { quoted } from '@/components/ui/verbatim';
 
 const QUIET = 'min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 const LOOKS = [QUIET, 'min-h-6 font-medium text-failed underline underline-offset-2 aria-disabled:text-ink-3'] as const;
@@ -210,8 +211,7 @@ function sumOf(agents: readonly AgentSummary[], countOf: (agent: AgentSummary) =
 const interruptAll: AgentJob = async (agent) => {
   const open = (await sessionsOf(agent, IN_TURN)).filter(({ openTurnId }) => openTurnId !== null);
   if (open.length === 0) return 'no open turns';
-  const [sent, also] = await postEach(open, 'interrupt', ({ openTurnId }) => ({ turnId: openTurnId }));
-  return `interrupting ${sent}${also}`;
+  return await postEach(open, 'interrupt', 'interrupting', ({ openTurnId }) => ({ turnId: openTurnId }));
 };
 
 /** Ends the agent's sessions, with the processes of agent and runner. */
@@ -219,8 +219,7 @@ const endAll: AgentJob = async (agent) => {
   const states = SESSION_STATES.filter((state) => state !== 'exited');
   const open = await sessionsOf(agent, states);
   if (open.length === 0) return 'no open sessions';
-  const [sent, also] = await postEach(open, 'end', () => ({}));
-  return `ending ${sent}${also}`;
+  return await postEach(open, 'end', 'ending', () => ({}));
 };
 
 async function sessionsOf({ id }: AgentSummary, states: readonly SessionState[]): Promise<SessionSummary[]> {
@@ -230,33 +229,36 @@ async function sessionsOf({ id }: AgentSummary, states: readonly SessionState[])
   return found;
 }
 
-/** Maximum number of titles in a result. */
+/** Maximum titles in a result, and characters of each. */
 const NAMED = 5;
+const MAX_TITLE = 60;
 
 /**
  * Sends a command to each session.
  *
- * @returns the sessions that accepted it, and the refusals, in words
- * @throws the first refusal, if all are refused
+ * @returns the sessions that accepted it, in words
+ * @throws the refusals, before the sessions that accepted it
  */
 async function postEach(
   sessions: readonly SessionSummary[],
   command: 'interrupt' | 'end',
+  doing: string,
   bodyOf: (session: SessionSummary) => object,
-): Promise<[sent: string, also: string]> {
+): Promise<string> {
   const refused: string[] = [];
   const sent: string[] = [];
   for (const session of sessions) {
     const path = `/sessions/${encodeURIComponent(session.id)}/${command}`;
     await new IdempotentPost().post<CommandResponse>(path, bodyOf(session)).then(
-      () => sent.push(`“${sessionTitle(session)}”`),
+      () => sent.push(quoted(sessionTitle(session), MAX_TITLE)),
       (error: Error) => refused.push(error.message),
     );
   }
   if (sent.length === 0) throw new Error(refused[0]);
-  const also = refused.length === 0 ? '' : `; ${refused.length} refused: ${refused[0]}`;
   const more = sent.length > NAMED ? ` and ${sent.length - NAMED} more` : '';
-  return [`${plural(sent.length, 'session')}: ${sent.slice(0, NAMED).join(', ')}${more}`, also];
+  const done = `${doing} ${plural(sent.length, 'session')}: ${sent.slice(0, NAMED).join(', ')}${more}`;
+  if (refused.length > 0) throw new Error(`${refused.length} refused: ${refused[0]}; ${done}`);
+  return done;
 }
 
 /** Marks the agent's inbox items as seen, except those that wait for an answer. */

@@ -129,6 +129,16 @@ const REVERTED: Record<Exclude<MarkInbox['mark'], 'snoozed'>, { by: MarkInbox['m
 
 const SILENT = { text: '', isFailure: false };
 
+/** True if a mark changed an item, so that its reverse restores the item. */
+function canRevert(mark: MarkInbox['mark'], before: InboxItem, after: InboxItem): boolean {
+  if (before.doneAt !== null ? mark !== 'unseen' : after.doneAt !== null && !isReopenable(after.kind)) return false;
+  if (mark === 'claimed') return before.claim === null && after.claim !== null;
+  if (mark === 'released') return before.claim !== null && after.claim === null;
+  if (mark === 'snoozed') return (before.snoozedUntil ?? 0) <= Date.now();
+  const [was, is] = [before, after].map(({ seenAt, doneAt }) => seenAt !== null || doneAt !== null);
+  return was !== is;
+}
+
 /** True for kinds that `seen` completes and `unseen` reopens. */
 function isReopenable(kind: InboxItem['kind']): boolean {
   return kind === 'failure' || DONE_ONCE_SEEN.includes(kind);
@@ -161,16 +171,19 @@ export function useMarks() {
       const marked = await postJson<InboxMarked>('/inbox/marks', body);
       itemsOf(fleet).putMarked(marked);
       const changedCount = marked.changed.length;
+      const { by, words } =
+        body.mark === 'snoozed' ? { by: 'unsnoozed' as const, words: 'snoozed' } : REVERTED[body.mark];
+      const reverts = marked.items.filter((after) => {
+        const before = items.find(({ id }) => id === after.id);
+        return before !== undefined && canRevert(body.mark, before, after);
+      });
+      if (reverts.length > 0 && change !== 'taken-over' && by !== 'snoozed') setUndoable({ items: reverts, mark: by });
       if (changedCount > 0) {
         const isUndone = items.some(({ doneAt }) => doneAt !== null);
         const reason = `${plural(changedCount, 'item')} can’t be reopened after a later change.`;
         throw new Error(isUndone ? reason : changedText(changedCount));
       }
-      const { by, words } =
-        body.mark === 'snoozed' ? { by: 'unsnoozed' as const, words: 'snoozed' } : REVERTED[body.mark];
       setMessage({ text: `${plural(items.length, 'item')} ${words}.`, isFailure: false });
-      const open = marked.items.filter(({ doneAt, kind }) => doneAt === null || isReopenable(kind));
-      if (open.length > 0 && change !== 'taken-over' && by !== 'snoozed') setUndoable({ items: open, mark: by });
     } catch (error) {
       setMessage({ text: `Could not update the items: ${(error as Error).message}`, isFailure: true });
     }

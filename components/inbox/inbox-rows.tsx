@@ -92,7 +92,10 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const countOf = (name: string, listed: number) => {
     if (name === NEW_ROWS) return listed;
     if (isFiltered) return isWhole ? listed : undefined;
-    return counts && (name === 'needs-you' ? counts.needsYou : counts.inbox.all - counts.needsYou);
+    const { needsYou, inbox } = counts ?? {};
+    if (needsYou === undefined || inbox === undefined) return undefined;
+    // the counts follow the rows within a second
+    return Math.max(listed, name === 'needs-you' ? needsYou : inbox.all - needsYou);
   };
   const requestCount = isFiltered ? (isWhole ? requests.length : undefined) : counts?.inbox.requests;
   const list = isSearched || isPart ? search : state;
@@ -173,7 +176,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         <OnDemand
           code={reviewCode}
           name="The review"
-          props={{ items: requests, hasMore: hasMoreRequests, requestCode, onClose: () => setReviewing(false) }}
+          props={{
+            items: requests,
+            hasMore: hasMoreRequests,
+            error: list.error,
+            onRetry: list.load,
+            requestCode,
+            onClose: () => setReviewing(false),
+          }}
         />
       )}
       {chosen.length > 0 && (

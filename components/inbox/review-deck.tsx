@@ -33,10 +33,13 @@ export function ReviewDeck(props: {
   items: readonly RequestedItem[];
   /** True while open requests are missing from `items`. */
   hasMore: boolean;
+  /** The failure to load them, if any. */
+  error: Error | null;
+  onRetry: () => void;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
   onClose: () => void;
 }) {
-  const { items, hasMore, requestCode, onClose } = props;
+  const { items, hasMore, error, onRetry, requestCode, onClose } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const { fleet } = useFleetStores();
   const [ids, setIds] = useState(() => items.map(({ id }) => id));
@@ -123,8 +126,23 @@ export function ReviewDeck(props: {
         ) : (
           <div className="flex flex-wrap items-center gap-x-5 gap-y-3 py-6">
             <p className="flex-1">
-              {left.length === 0 ? 'No open requests left.' : `${plural(left.length, 'request')} left unanswered.`}
+              {left.length > 0
+                ? `${plural(left.length, 'request')} left unanswered.`
+                : !hasMore
+                  ? 'No open requests left.'
+                  : error === null
+                    ? 'Loading more requests…'
+                    : `More requests could not be loaded: ${error.message}`}
             </p>
+            {hasMore && error !== null && (
+              <button
+                type="button"
+                onClick={onRetry}
+                className="min-h-8 rounded border border-line-strong px-3 font-medium hover:bg-raised"
+              >
+                Retry
+              </button>
+            )}
             {left.length > 0 && (
               <button
                 type="button"

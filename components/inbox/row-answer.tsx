@@ -57,8 +57,15 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean; onUnfol
       {state?.kind === 'failed' && <span className="text-failed">{state.reason}</span>}
       {isOpen && isSeen && allow !== null && (
         <>
-          <Choice option={allow} about={about} isOff={!settled} onPress={() => choose(allow)} isPrimary />
-          <Choice option={deny} about={about} isOff={!settled} onPress={() => choose(deny)} />
+          <Choice
+            option={allow}
+            options={options}
+            about={about}
+            isOff={!settled}
+            onPress={() => choose(allow)}
+            isPrimary
+          />
+          <Choice option={deny} options={options} about={about} isOff={!settled} onPress={() => choose(deny)} />
           <button
             type="button"
             aria-label={`Answer: ${about}`}
@@ -80,13 +87,14 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean; onUnfol
 
 function Choice(props: {
   option: RequestOption;
+  options: readonly RequestOption[];
   about: string;
   isOff: boolean;
   isPrimary?: boolean;
   onPress: () => void;
 }) {
-  const { option, about, isOff, isPrimary = false, onPress } = props;
-  const { word, label } = optionText(option);
+  const { option, options, about, isOff, isPrimary = false, onPress } = props;
+  const { word, label } = optionText(option, options);
   const look = isPrimary ? 'bg-ink text-ground hover:bg-ink-2' : 'border border-line-strong hover:bg-raised';
   return (
     <button

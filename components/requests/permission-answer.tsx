@@ -52,6 +52,7 @@ export function PermissionAnswer(props: {
               <Choice
                 key={`${option.kind} ${option.id}`}
                 option={option}
+                options={options}
                 look={option === first ? 'primary' : isAllow || option.id === '' ? 'plain' : 'denying'}
                 keySign={option === first ? allowKey : option === deny ? denyKey : undefined}
                 onPress={() => onChoose(option)}
@@ -120,14 +121,15 @@ const OFF: Record<Look, string> = {
 /** An unavailable option keeps the focus and its place, because it becomes available soon. */
 function Choice(props: {
   option: RequestOption;
+  options?: readonly RequestOption[];
   look: Look;
   keySign?: string | undefined;
   onPress: () => void;
   isOff: boolean;
   describedBy?: string | undefined;
 }) {
-  const { option, look, keySign, onPress, isOff, describedBy } = props;
-  const { word, label } = optionText(option);
+  const { option, options, look, keySign, onPress, isOff, describedBy } = props;
+  const { word, label } = optionText(option, options);
   return (
     <button
       type="button"

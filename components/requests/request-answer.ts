@@ -50,15 +50,23 @@ export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>
 /**
  * Text of an option: our own word for its effect, and the agent's label. The label alone could mislead.
  *
- * @returns `label`: null if it only repeats the word
+ * @param others all options of the request
+ * @returns `label`: null if it only repeats the word, and no other option does
  */
-export function optionText({ kind, label, isLasting }: RequestOption): { word: string; label: string | null } {
+export function optionText(
+  { id, kind, label, isLasting }: RequestOption,
+  others: readonly RequestOption[] = [],
+): { word: string; label: string | null } {
   const verbs = kind === 'allow' ? ['Allow'] : ['Deny', 'Reject'];
   const word = `${verbs[0]}${isLasting ? ' from now on' : ''}`;
   const repeats = verbs.flatMap((verb) =>
     isLasting ? [`${verb} always`, `Always ${verb.toLowerCase()}`] : [verb, `${verb} once`],
   );
-  return { word, label: label === word || repeats.includes(label) ? null : label };
+  const isRepeated = (text: string) => text === word || repeats.includes(text);
+  const isAmbiguous = others.some(
+    (other) => other.id !== id && other.kind === kind && other.isLasting === isLasting && isRepeated(other.label),
+  );
+  return { word, label: isRepeated(label) && !isAmbiguous ? null : label };
 }
 
 /** The wire format of an option. */

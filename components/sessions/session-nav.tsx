@@ -148,9 +148,13 @@ export function SessionNav(props: {
           )}
         </div>
       )}
-      {counts !== undefined && sessions !== undefined && sessions.length > 0 && (
-        <SessionFilter query={query} counts={counts.sessions} hasWords={keysEverywhere} onQuery={setQuery} />
-      )}
+      {sessions !== undefined &&
+        sessions.length > 0 &&
+        (counts === undefined ? (
+          <div className="h-9 shrink-0" />
+        ) : (
+          <SessionFilter query={query} counts={counts.sessions} hasWords={keysEverywhere} onQuery={setQuery} />
+        ))}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
         {isEmpty && empty}
         {/* The head of the rows' last column. */}
@@ -181,7 +185,8 @@ export function SessionNav(props: {
                   ? rows.length
                   : isFiltered
                     ? isWhole && group?.sessions.length
-                    : counts?.groups[name as SessionGroup]
+                    : // the counts follow the rows within a second
+                      counts && Math.max(rows.length, counts.groups[name as SessionGroup])
               }
               currentId={currentId}
               previewedId={preview && previewedId}

@@ -15,7 +15,7 @@ export function useKeyboardRoom(): void {
     const root = document.documentElement;
     if (view == null) return;
     const fit = () => {
-      const isCovered = view.scale === 1 && root.clientHeight - view.height > LEAST_KEYBOARD_PX;
+      const isCovered = Math.abs(view.scale - 1) < 0.01 && root.clientHeight - view.height > LEAST_KEYBOARD_PX;
       root.style.setProperty('--view-height', isCovered ? `${view.height}px` : '');
       if (!isCovered) return;
       // Undoes Safari's scroll: the field fits above the keyboard now.

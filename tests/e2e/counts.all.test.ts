@@ -62,7 +62,7 @@ function expected({ needsYou, inbox, sessions, groups, agents, agentStates, reti
   return new Map(all.map(([name, count]) => [name, count.toLocaleString('en')]));
 }
 
-/** All numbers that are in sight. */
+/** The visible counts that `expected` names. */
 function numbersOn(page: Page): Promise<[name: string, text: string][]> {
   return page.evaluate(() => {
     const seen = (selector: string) =>
@@ -85,7 +85,7 @@ function numbersOn(page: Page): Promise<[name: string, text: string][]> {
       const spoken = link.getAttribute('aria-description') ?? /new: ([\d,]+)/.exec(textOf(link))?.[1];
       found.push([`Main: ${name}`, spoken ?? '0']);
     }
-    for (const chip of seen('fieldset label')) {
+    for (const chip of seen('fieldset label:has(.state-word)')) {
       const legend = textOf(chip.closest('fieldset')?.querySelector('legend'));
       found.push([`${legend}: ${textOf(chip.querySelector('.state-word'))}`, textOf(chip.querySelector('.tabular'))]);
     }
@@ -138,7 +138,7 @@ async function changed(of: (counts: FleetCounts) => number, change: () => Promis
   await expect.poll(async () => of(await counts()), { timeout: WAIT_MS }).not.toBe(before);
 }
 
-test('every page shows all numbers, and each is the server’s', async () => {
+test('the start, inbox, agents and session pages show the server’s counts', async () => {
   await allAgree();
   const shown = new Map<string, Set<string>>();
   for (const { name, page } of pages) shown.set(name, new Set((await numbersOn(page)).map(([what]) => what)));
@@ -159,7 +159,7 @@ test('every page shows all numbers, and each is the server’s', async () => {
   );
 });
 
-test('numbers of all pages follow an answer, an end, a crash, an archived session and a retired agent', async () => {
+test('all numbers follow an answer, an end, a crash, an archived session and a retired agent', async () => {
   const [asks, , , waits, works, idle] = fleet as [
     FleetAgent,
     FleetAgent,
@@ -197,7 +197,7 @@ test('numbers of all pages follow an answer, an end, a crash, an archived sessio
   await allAgree();
 });
 
-test('numbers of all pages follow the end of a snooze, which is no event', async () => {
+test('all numbers follow the end of a snooze', async () => {
   const { items } = await site.read<InboxList>('/inbox?kind=failure');
   const [failure] = items;
   const before = (await counts()).needsYou;

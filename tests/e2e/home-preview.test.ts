@@ -110,7 +110,7 @@ test('below 1280 px the list has the page to itself, and no code of the preview 
   const reads = readsOf(page);
   const scripts: Promise<string>[] = [];
   page.on('response', (response) => {
-    if (response.url().endsWith('.js')) scripts.push(response.text());
+    if (response.url().endsWith('.js')) scripts.push(response.text().catch(() => ''));
   });
   const hasCode = async () => (await Promise.all(scripts)).some((text) => text.includes('No session selected'));
   await page.goto(site.server.url);

@@ -114,8 +114,8 @@ export const ACCESS = [
   {
     name: 'counts pinned and archived sessions outside the scope',
     file: 'lib/server/queries/read-counts.ts',
-    find: ' AND ${listedSessionsIn(view.scope)} GROUP BY 1, 2',
-    replace: ' GROUP BY 1, 2',
+    find: ' AND ${listedSessionsIn(view.scope)} GROUP BY grouped_as',
+    replace: ' GROUP BY grouped_as',
     test: 'tests/unit/queries/inbox-by-owner.test.ts',
   },
   {

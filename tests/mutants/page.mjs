@@ -156,7 +156,7 @@ export const PAGE = [
   {
     name: 'shows an agent’s label instead of the effect',
     file: 'components/requests/request-answer.ts',
-    find: 'return { word, label: label === word || repeats.includes(label) ? null : label };',
+    find: 'return { word, label: isRepeated(label) && !isAmbiguous ? null : label };',
     replace: 'return { word: label, label: null };',
     test: 'tests/ui/offered-answers.test.tsx',
   },

@@ -119,6 +119,22 @@ it('reopens a failure that was done by being seen', async () => {
   expect(posted.at(-1)?.body).toEqual({ items: [{ id: 'f', updatedPosition: '20' }], mark: 'unseen' });
 });
 
+it('undoes only what the mark changed', async () => {
+  const [mine, other] = permissions as [InboxItem, InboxItem];
+  const theirs = { ...other, sessionId: mine.sessionId, claim: { by: { id: 'm2', name: 'Ada' }, at: 3 } };
+  const claimed = { ...mine, claim: { by: { id: 'local', name: 'Local admin' }, at: 9 }, updatedPosition: '20' };
+  answers['/inbox/marks'] = ({ mark }: MarkInbox): InboxMarked => ({
+    items: mark === 'claimed' ? [claimed, theirs] : [mine],
+    changed: [],
+    position: mark === 'claimed' ? '20' : '21',
+  });
+  open([mine, theirs]);
+  press('Claim: “Permission 0”');
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }));
+  await screen.findByText('1 item released.');
+  expect(posted.at(-1)?.body).toEqual({ items: [{ id: 'p0', updatedPosition: '20' }], mark: 'released' });
+});
+
 it('offers no undo for hook failures, which stay seen', async () => {
   const hook = anInboxItem({ id: 'h', kind: 'hook-failure', title: 'Stop: exit 3', sessionId: null });
   answers['/inbox/marks'] = { items: [{ ...hook, doneAt: 9, updatedPosition: '20' }], changed: [], position: '20' };

@@ -61,6 +61,11 @@ describe('a permission with options', () => {
       { id: '3', label: 'Reject', kind: 'deny' },
     ];
     expect(buttons({ options: standard })).toEqual(['Allow from now on', 'Allow (a)', 'Deny (d)']);
+    const alike: RequestOption[] = [
+      { id: '1', label: 'Allow', kind: 'allow' },
+      { id: '2', label: 'Allow once', kind: 'allow' },
+    ];
+    expect(buttons({ options: alike })).toEqual(['Allow: “Allow” (a)', 'Allow: “Allow once”', 'Deny (d)']);
   });
 
   it('has no key for lasting options, and can always be denied', () => {

@@ -21,7 +21,7 @@ afterEach(() => {
 });
 
 it('ends the open sessions of all selected agents after one confirmation, and shows progress and failures', async () => {
-  const agents = ['calm', 'stuck'].map((id) =>
+  const agents = ['calm', 'stuck', 'mixed'].map((id) =>
     anAgent({ id, sessionCount: 3, sessionStates: { ...noSessions(), idle: 2, exited: 1 } }),
   );
   const sent: string[] = [];
@@ -35,6 +35,7 @@ it('ends the open sessions of all selected agents after one confirmation, and sh
       return Response.json({ sessions, next: null });
     }
     sent.push(pathname);
+    if (pathname.includes('mixed-1')) return Response.json({ error: { code: 'x', message: 'Busy.' } }, { status: 409 });
     if (!pathname.includes('stuck')) return Response.json({});
     await new Promise<void>((resolve) => {
       answer = resolve;
@@ -45,7 +46,7 @@ it('ends the open sessions of all selected agents after one confirmation, and sh
     <NowProvider renderedAt={Date.now()}>
       <QueryClientProvider client={new QueryClient()}>
         <MayActProvider may why={null} answersHere>
-          <SelectionBar agents={agents} total={2} onAll={vi.fn()} onNone={vi.fn()} />
+          <SelectionBar agents={agents} total={3} onAll={vi.fn()} onNone={vi.fn()} />
         </MayActProvider>
       </QueryClientProvider>
     </NowProvider>,
@@ -55,14 +56,18 @@ it('ends the open sessions of all selected agents after one confirmation, and sh
   fireEvent.click(screen.getByRole('button', { name: 'End sessions' }));
   await act(settle);
   expect(sent).toEqual([]);
-  fireEvent.click(screen.getByRole('button', { name: 'Press again to end 4 sessions' }));
-  await vi.waitFor(() => screen.getByText('End sessions: 1 of 2 agents done'));
+  fireEvent.click(screen.getByRole('button', { name: 'Press again to end 6 sessions' }));
+  await vi.waitFor(() => screen.getByText('End sessions: 2 of 3 agents done'));
   for (let refusals = 0; refusals < 2; refusals += 1) {
     await vi.waitFor(() => expect(sent.filter((path) => path.includes('stuck'))).toHaveLength(refusals + 1));
     await act(async () => answer());
   }
-  await vi.waitFor(() => screen.getByText(', 1 failed'));
+  await vi.waitFor(() => screen.getByText(', 2 failed'));
   const results = screen.getAllByRole('listitem').map(({ textContent }) => textContent);
-  expect(results).toEqual(['stuckNo runner.', 'calmending 2 sessions: “Do it”, “Do it”']);
+  expect(results).toEqual([
+    'stuckNo runner.',
+    'mixed1 refused: Busy.; ending 1 session: “Do it”',
+    'calmending 2 sessions: “Do it”, “Do it”',
+  ]);
   expect(screen.getByRole('button', { name: 'Retry failed' })).toBeDefined();
 });

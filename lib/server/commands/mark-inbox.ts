@@ -1,6 +1,7 @@
 import type { MarkInbox, SeeInsights } from '@interlude/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks, InboxPerson } from '@interlude/protocol/inbox';
 import { HOOK_FATAL } from '@interlude/protocol/insight';
+import { WEBHOOK_SETTLE_MS } from '@interlude/protocol/limits';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
 import type { InsightsSeen, SessionSummary } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
@@ -78,6 +79,7 @@ async function markSome(
   const failures = new Map<string, number>();
   const facts: AgentFact[] = [];
   const marks = new Map<string, Map<string, InboxMarks>>();
+  const unseen: Position[] = [];
   const items = await readItems(transaction, shown.keys(), scope);
   const sessions = await readSessions(transaction, items);
   for (const item of items) {
@@ -98,12 +100,23 @@ async function markSome(
     if (item.kind === 'failure' && session !== undefined && (isSeen || isDone)) facts.push(arranged(session, isSeen));
     const after = marked(item, body, by, now);
     if (after === null) continue;
+    if (body.mark === 'unseen') unseen.push(item.openedPosition);
     const ofAgent = marks.get(item.agentId) ?? new Map();
     marks.set(item.agentId, ofAgent.set(item.id, after));
   }
   for (const [agentId, ofAgent] of marks) facts.push({ kind: 'inbox-marked', agentId, marks: ofAgent });
   await appendFacts(transaction, now, facts);
+  if (unseen.length > 0) await sendAgain(transaction, unseen, now);
   return { changed, failures };
+}
+
+/** Queues webhook deliveries again that were withdrawn because their items had been seen. */
+async function sendAgain(transaction: WriteTransaction, opened: readonly Position[], now: number): Promise<void> {
+  await transaction.execute({
+    sql: `UPDATE webhook_deliveries SET state = 'waiting', due_at = ?
+          WHERE state = 'withdrawn' AND position IN (SELECT value FROM json_each(?))`,
+    args: [now + WEBHOOK_SETTLE_MS, JSON.stringify(opened.map(positionToNumber))],
+  });
 }
 
 /** The items to mark, each with the position at which it was shown; undefined means the current one. */

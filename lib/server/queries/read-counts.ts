@@ -38,7 +38,7 @@ export async function readCounts(view: ReadScope, person: string, now = Date.now
   const { position, found } = await readSnapshot<[Row, AgentCount, RegroupedCount, ...ListedCount[]]>(view, [
     query(rawRow, open, now, columnText(person)),
     query(toAgentCount, `${AGENTS} WHERE ${agentsIn(view.scope, 'id')} GROUP BY is_retired, state`),
-    query(toRegroupedCount, `${REGROUPED} AND ${listedSessionsIn(view.scope)} GROUP BY 1, 2`),
+    query(toRegroupedCount, `${REGROUPED} AND ${listedSessionsIn(view.scope)} GROUP BY grouped_as, listed_as, state`),
     ...countsByListedState(view),
   ]);
   const [inbox, agents, regrouped, ...states] = found;
@@ -79,11 +79,11 @@ function toAgentCount({ is_retired, state, count }: Row): AgentCount {
   return [Number(is_retired) === 1, String(state) as AgentCount[1], Number(count)];
 }
 
-const REGROUPED = `SELECT ifnull(listed_as, state) AS listed, grouped_as, count(*) AS count
+const REGROUPED = `SELECT listed_as, state, grouped_as, count(*) AS count
   FROM sessions WHERE grouped_as IS NOT NULL`;
 
-function toRegroupedCount({ listed, grouped_as, count }: Row): RegroupedCount {
-  return [String(listed) as ListedState, String(grouped_as) as SessionGroup, Number(count)];
+function toRegroupedCount({ listed_as, state, grouped_as, count }: Row): RegroupedCount {
+  return [String(listed_as ?? state) as ListedState, String(grouped_as) as SessionGroup, Number(count)];
 }
 
 function zeros<Name extends string>(names: readonly Name[]): Record<Name, number> {

@@ -5,10 +5,12 @@ import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';
+import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readWebhookDeliveries } from '@/lib/server/queries/read-webhook';
 import { callWebhook, openedBody, testBody, webhookHeaders } from '@/lib/server/webhook/call-webhook';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { type WebhookSettings, webhookSetting } from '@/lib/server/webhook/webhook-settings';
+import { callRoute } from '../../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** A receiver on loopback, and a controlled clock. */
@@ -117,6 +119,23 @@ it('sends nothing for an item answered meanwhile', async () => {
   await passes(5_000);
   expect(called).toEqual([]);
   expect(await log()).toMatchObject([{ state: 'withdrawn', attempts: 0 }]);
+});
+
+it('sends an item that was seen by mistake, once it is unseen', async () => {
+  const mark = async (name: string) => {
+    const body = { ids: [...shown.items.map(({ id }) => id)], mark: name };
+    expect((await callRoute(target.context, 'POST', '/inbox/marks', { body })).status).toBe(200);
+  };
+  await asks('q1');
+  await passes(0);
+  const shown = await readInbox(unscoped(target.database), { after: null, limit: 50 });
+  await mark('seen');
+  await passes(5_000);
+  expect(await log()).toMatchObject([{ state: 'withdrawn', attempts: 0 }]);
+  await mark('unseen');
+  await passes(3_000);
+  expect(called).toHaveLength(1);
+  expect(await log()).toMatchObject([{ state: 'delivered', attempts: 1 }]);
 });
 
 it('retries with growing delays and the same id, and gives up after a day', async () => {
