@@ -57,7 +57,11 @@ export function useInboxOwners(box: RefObject<HTMLElement | null>) {
   const needing = useServerNow((now) =>
     JSON.stringify(rows.filter((item) => needsPerson(item, now, person)).map(({ id }) => id)),
   );
-  const owners = useMemo(() => ownersOf(rows, new Set(JSON.parse(needing)), shown), [rows, needing, shown]);
+  const [known] = useState<{ owners: ReadonlyMap<string, InboxOwner> }>(() => ({ owners: new Map() }));
+  const owners = useMemo(() => {
+    known.owners = ownersOf(rows, new Set(JSON.parse(needing)), shown, known.owners);
+    return known.owners;
+  }, [known, rows, needing, shown]);
   const order = useMemo(() => {
     const words = searchWords(query);
     const isFound = ({ open }: InboxOwner) =>
@@ -89,8 +93,18 @@ function ownerId({ agentId, sessionId }: InboxItem): string {
   return sessionId === null ? `agent ${agentId}` : `session ${sessionId}`;
 }
 
-/** @param kinds shown kinds, separated by blanks; items of other kinds follow */
-function ownersOf(items: readonly InboxItem[], needing: ReadonlySet<string>, kinds: string): Map<string, InboxOwner> {
+/**
+ * Groups items by owner.
+ *
+ * @param kinds shown kinds, separated by blanks; items of other kinds follow
+ * @param before former result. Unchanged owners stay the same objects, so that only changed rows render.
+ */
+export function ownersOf(
+  items: readonly InboxItem[],
+  needing: ReadonlySet<string>,
+  kinds: string,
+  before: ReadonlyMap<string, InboxOwner>,
+): Map<string, InboxOwner> {
   const byOwner = new Map<string, InboxItem[]>();
   for (const item of items) {
     const own = byOwner.get(ownerId(item));
@@ -105,9 +119,16 @@ function ownersOf(items: readonly InboxItem[], needing: ReadonlySet<string>, kin
     [...byOwner].map(([id, own]) => {
       const open = own.filter(({ doneAt }) => doneAt === null).sort(compare);
       const lead = (open[0] ?? own.toSorted((a, b) => (b.doneAt ?? 0) - (a.doneAt ?? 0))[0]) as InboxItem;
-      return [id, { id, lead, open, needsYou: open.some((item) => needing.has(item.id)) }];
+      const owner = { id, lead, open, needsYou: open.some((item) => needing.has(item.id)) };
+      const known = before.get(id);
+      return [id, known !== undefined && isSame(known, owner) ? known : owner];
     }),
   );
+}
+
+function isSame(one: InboxOwner, other: InboxOwner): boolean {
+  const isEqual = one.lead === other.lead && one.needsYou === other.needsYou && one.open.length === other.open.length;
+  return isEqual && one.open.every((item, at) => item === other.open[at]);
 }
 
 function rank({ kind }: InboxItem): number {

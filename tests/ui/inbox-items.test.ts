@@ -2,6 +2,7 @@ import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import { noItems } from '@interlude/protocol/vocabulary';
 import { expect, it } from 'vitest';
 import { itemsOf } from '@/components/inbox/inbox-items';
+import { ownersOf } from '@/components/inbox/use-inbox-owners';
 import { ALL, FleetStore } from '@/components/live/fleet-store';
 import type { ShownList } from '@/components/live/row-table';
 import { anInboxItem } from './rows';
@@ -47,4 +48,20 @@ it('ignores older reads of a dropped item, and restores it when it reopens', asy
   expect(now().rows).toEqual([]);
   news('21', { id: 'a' });
   expect(now().rows.map(({ id }) => id)).toEqual(['a']);
+});
+
+it('keeps the owners that a change leaves as they are', () => {
+  const [one, two, other] = ['a', 'b', 'c'].map((id) => anInboxItem({ id, sessionId: id === 'c' ? 's2' : 's1' })) as [
+    InboxItem,
+    InboxItem,
+    InboxItem,
+  ];
+  const needing = new Set(['a', 'b', 'c']);
+  const before = ownersOf([one, two, other], needing, '', new Map());
+  const after = ownersOf([one, { ...two, seenAt: 9 }, other], needing, '', before);
+  expect(after.get('session s2')).toBe(before.get('session s2'));
+  expect(after.get('session s1')).not.toBe(before.get('session s1'));
+  expect(ownersOf([one, two, other], new Set(['a', 'b']), '', before).get('session s2')).toMatchObject({
+    needsYou: false,
+  });
 });
