@@ -57,11 +57,8 @@ export function useInboxOwners(box: RefObject<HTMLElement | null>) {
   const needing = useServerNow((now) =>
     JSON.stringify(rows.filter((item) => needsPerson(item, now, person)).map(({ id }) => id)),
   );
-  const [known] = useState<{ owners: ReadonlyMap<string, InboxOwner> }>(() => ({ owners: new Map() }));
-  const owners = useMemo(() => {
-    known.owners = ownersOf(rows, new Set(JSON.parse(needing)), shown, known.owners);
-    return known.owners;
-  }, [known, rows, needing, shown]);
+  const [group] = useState(groupingByOwner);
+  const owners = useMemo(() => group(rows, new Set(JSON.parse(needing)), shown), [group, rows, needing, shown]);
   const order = useMemo(() => {
     const words = searchWords(query);
     const isFound = ({ open }: InboxOwner) =>
@@ -91,6 +88,15 @@ function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {
 
 function ownerId({ agentId, sessionId }: InboxItem): string {
   return sessionId === null ? `agent ${agentId}` : `session ${sessionId}`;
+}
+
+/** Returns `ownersOf` with its former result as `before`. */
+function groupingByOwner() {
+  let before: ReadonlyMap<string, InboxOwner> = new Map();
+  return (items: readonly InboxItem[], needing: ReadonlySet<string>, kinds: string) => {
+    before = ownersOf(items, needing, kinds, before);
+    return before;
+  };
 }
 
 /**
