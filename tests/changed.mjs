@@ -46,10 +46,11 @@ const PARTS = [
     ],
     'layout hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
   ],
+  [['preview-body', 'session-preview'].map(inConsole), 'home-preview'],
   [[...['page.tsx', 'welcome', 'help'].map(inConsole), 'app/provider-name'], 'board newcomer rows-stay keyboard'],
   [
     [...['sessions/', 'session-liveness'].map(inConsole), 'components/sessions/'],
-    'session-list session-state rows-stay keyboard runner-gone accessible-names failures',
+    'session-list home-preview session-state rows-stay keyboard runner-gone accessible-names failures',
   ],
   [
     ['components/transcript/', 'components/obligations/', inConsole('sessions/')],

@@ -17,8 +17,13 @@ const QUICK_MS = 150;
 /** The previous session stays for at most this time while the next one loads. */
 const LOAD_MS = 400;
 
-/** The session chosen in the list. The previous one stays until the next one is loaded, so that nothing flashes. */
-export function SessionPreview({ sessionId, list, onChoose }: PreviewProps) {
+/**
+ * The session chosen in the list. The previous one stays until the next one is loaded, so that nothing flashes.
+ *
+ * @param props.body content for a session; reports once it is loaded
+ */
+export function SessionPreview(props: PreviewProps & { body?: typeof PreviewBody }) {
+  const { sessionId, list, onChoose, body: Body = PreviewBody } = props;
   const pane = useRef<HTMLElement>(null);
   const next = useSettledId(sessionId);
   const [shownId, show] = useState<string>();
@@ -57,7 +62,7 @@ export function SessionPreview({ sessionId, list, onChoose }: PreviewProps) {
         <RequestBoardProvider>
           {[...new Set([session.id, next])].map((id) => (
             <div key={id} hidden={id !== shownId}>
-              <PreviewBody sessionId={id} onReady={() => id === next && show(id)} />
+              <Body sessionId={id} onReady={() => id === next && show(id)} />
             </div>
           ))}
         </RequestBoardProvider>

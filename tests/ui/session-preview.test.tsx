@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { SessionPreview } from '@/app/(console)/session-preview';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
-import { SessionNav } from '@/components/sessions/session-nav';
+import { type PreviewProps, SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { NextPage } from '../support/next-page';
@@ -17,24 +17,23 @@ import { scriptedFetch } from './scripted-stream';
 /** Previewed sessions, in order. */
 const loaded: string[] = [];
 
-vi.mock('@/app/(console)/preview-body', () => ({
-  PreviewBody({ sessionId, onReady }: { sessionId: string; onReady: () => void }) {
-    const ready = useEffectEvent(onReady);
-    useEffect(() => {
-      loaded.push(sessionId);
-      ready();
-    }, [sessionId]);
-    return (
-      <>
-        <textarea />
-        <button type="button">Allow {sessionId}</button>
-      </>
-    );
-  },
-}));
+/** Stands for a session's content: no request, loaded at once. */
+function Body({ sessionId, onReady }: { sessionId: string; onReady: () => void }) {
+  const ready = useEffectEvent(onReady);
+  useEffect(() => {
+    loaded.push(sessionId);
+    ready();
+  }, [sessionId]);
+  return (
+    <>
+      <textarea />
+      <button type="button">Allow {sessionId}</button>
+    </>
+  );
+}
 
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f'];
-const previewCode = new CodeOnDemand(async () => SessionPreview);
+const previewCode = new CodeOnDemand(async () => (props: PreviewProps) => <SessionPreview {...props} body={Body} />);
 
 function Page() {
   useInitialData((fleet) => {
