@@ -121,7 +121,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           )}
         </div>
       )}
-      <p className="flex min-h-[1lh] flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
+      <p className="flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
         <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
         <span role="status" className={message.isFailure ? 'text-failed' : 'text-ink-2'}>
           {message.text || notice}
@@ -182,7 +182,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
             error: list.error,
             onRetry: list.load,
             requestCode,
-            onClose: () => setReviewing(false),
+            onClose: () => {
+              setReviewing(false);
+              // the row that had the focus may be gone
+              setTimeout(() => {
+                if (document.activeElement === document.body)
+                  box.current?.querySelector<HTMLElement>('[data-inbox-row]')?.focus();
+              });
+            },
           }}
         />
       )}

@@ -100,7 +100,11 @@ function Notices() {
           ))}
         </fieldset>
       </Setting>
-      <Setting id="quiet" name="Quiet hours" about="No notifications during this time. The inbox still fills.">
+      <Setting
+        id="quiet"
+        name="Quiet hours"
+        about="No notifications during this time. Items still arrive in the inbox."
+      >
         <fieldset disabled={!isOn} aria-labelledby="quiet-name" className="flex flex-wrap items-center gap-x-4 gap-y-1">
           <label className={CHECK}>
             <input

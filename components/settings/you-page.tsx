@@ -138,11 +138,10 @@ function Since({ signIn }: { signIn: CredentialSummary }) {
   return (
     <p className="mt-1 text-ink-3 text-xs">
       Signed in since <Moment at={createdAt} />.{(isIdleShorter || expiresAt !== null) && ' Ends '}
-      {isIdleShorter && `after ${spanInWords(idleMs)} without use${expiresAt === null ? '.' : ', '}`}
+      {isIdleShorter && `after ${spanInWords(idleMs)} without use${expiresAt === null ? '.' : ', or '}`}
       {expiresAt !== null && (
         <>
-          <Until at={expiresAt} />
-          {isIdleShorter && ' at the latest'}.
+          <Until at={expiresAt} />.
         </>
       )}
     </p>
