@@ -6,7 +6,7 @@ interface Kind<Row> {
   listsOf: (row: Row) => string[];
   /** True to keep rows that are in no list. */
   keepsAll: boolean;
-  /** Called before a row changes. `known`: the row as last read. */
+  /** Called before a row changes. `known`: the row as last read since the last gap. */
   onChange?: (row: Row, known: Row | undefined) => void;
 }
 
@@ -38,7 +38,9 @@ interface List<Row> {
   isShown: boolean;
   next: string | null;
   count: number;
+  /** Null after a possible change. */
   shown: ShownList<Row> | null;
+  lastShown: ShownList<Row> | null;
 }
 
 /**
@@ -86,11 +88,13 @@ export class RowTable<Row extends object> {
   list(name: string): ShownList<Row> | undefined {
     const list = this.#lists.get(name);
     if (!list?.isShown) return undefined;
-    list.shown ??= {
-      rows: [...list.ids].flatMap((id) => this.get(id) ?? []),
-      next: list.next,
-      count: list.count,
-    };
+    if (list.shown === null) {
+      const rows = [...list.ids].flatMap((id) => this.get(id) ?? []);
+      const now = { rows, next: list.next, count: list.count };
+      // A new object would interrupt a page that is being rendered and reads the same rows again.
+      list.shown = list.lastShown !== null && isSameList(list.lastShown, now) ? list.lastShown : now;
+      list.lastShown = list.shown;
+    }
     return list.shown;
   }
 
@@ -147,7 +151,8 @@ export class RowTable<Row extends object> {
       known.at = at;
       return;
     }
-    this.#kind.onChange?.(row, known?.read);
+    // After a gap, the row may have changed and changed back.
+    this.#kind.onChange?.(row, known?.at === ORIGIN ? undefined : known?.read);
     this.#rows.set(id, { row, read: row, at });
     for (const list of this.#listsOf(row)) list.shown = null;
   }
@@ -188,10 +193,16 @@ export class RowTable<Row extends object> {
   #list(name: string, since: Position | null): List<Row> {
     const known = this.#lists.get(name);
     if (known !== undefined) return known;
-    const list = { ids: new Set<string>(), since, isRead: false, isShown: false, next: null, count: 0, shown: null };
+    const empty = { ids: new Set<string>(), since, isRead: false, isShown: false, next: null, count: 0 };
+    const list = { ...empty, shown: null, lastShown: null };
     this.#lists.set(name, list);
     return list;
   }
+}
+
+function isSameList<Row>(one: ShownList<Row>, other: ShownList<Row>): boolean {
+  if (one.next !== other.next || one.count !== other.count || one.rows.length !== other.rows.length) return false;
+  return one.rows.every((row, index) => row === other.rows[index]);
 }
 
 /** Rows with the same `updatedPosition` are equal. */

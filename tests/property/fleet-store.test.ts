@@ -283,6 +283,25 @@ it('the fleet store equals a reload with requests, frames and responses in any o
       numRuns: 2_000,
       examples: [
         [
+          // After a gap, the counts come from before the state that the page knows.
+          [
+            { do: 'ask', reading: 'counts' },
+            { do: 'read' },
+            { do: 'answer' },
+            { do: 'session', at: 0, to: 0 },
+            { do: 'session', at: 0, to: 1 },
+            { do: 'obligation', at: 0, to: 0 },
+            { do: 'stream' },
+            { do: 'gap' },
+            { do: 'read-behind' },
+            { do: 'stream' },
+            { do: 'ask', reading: 'agent-sessions' },
+            { do: 'obligation', at: 0, to: 0 },
+            { do: 'stream' },
+            { do: 'obligation', at: 0, to: 0 },
+          ],
+        ],
+        [
           // A session changed, was counted, and changed back before the stream reported it.
           [
             { do: 'session', at: 2, to: 0 },

@@ -50,6 +50,21 @@ it('ignores older reads of a dropped item, and restores it when it reopens', asy
   expect(now().rows.map(({ id }) => id)).toEqual(['a']);
 });
 
+it('keeps the list when the same rows are read again, as a page does that starts over to render', () => {
+  const items = [anInboxItem({ id: 'a' }), anInboxItem({ id: 'b' })];
+  const { fleet, now } = shown({ items });
+  const before = now();
+  itemsOf(fleet).putList({ position: '10', items, next: null, counts: noItems() });
+  expect(now()).toBe(before);
+  itemsOf(fleet).putList({
+    position: '11',
+    items: [...items, anInboxItem({ id: 'c' })],
+    next: null,
+    counts: noItems(),
+  });
+  expect(now().rows).toHaveLength(3);
+});
+
 it('keeps the owners that a change leaves as they are', () => {
   const [one, two, other] = ['a', 'b', 'c'].map((id) => anInboxItem({ id, sessionId: id === 'c' ? 's2' : 's1' })) as [
     InboxItem,
