@@ -56,6 +56,8 @@ test('follows its end, and stays in place and counts new lines while the reader 
   await page.mouse.wheel(0, -400);
   await expect.poll(() => followSwitch(page).getAttribute('aria-checked')).toBe('false');
   await page.getByRole('button', { name: 'Jump to the end' }).waitFor();
+  // Following ends with the wheel's event, before the log has scrolled.
+  await expect.poll(() => distanceFromEnd(page)).toBeGreaterThanOrEqual(400);
   const read = await firstSeen(page);
   await busy.numbered(30, 351);
   await page.getByRole('button', { name: '30 new lines' }).waitFor();
