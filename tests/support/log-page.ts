@@ -24,6 +24,14 @@ export function distanceFromEnd(page: Page): Promise<number> {
   return logOf(page).evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
 }
 
+/** Scrolls from the end with the wheel. Resolves once the log has scrolled: following ends before, with the event. */
+export async function scrollUp(page: Page, pixels: number): Promise<void> {
+  await logOf(page).hover();
+  await page.mouse.wheel(0, -pixels);
+  await expect.poll(() => distanceFromEnd(page)).toBeGreaterThanOrEqual(pixels);
+  await expect.poll(() => followSwitch(page).getAttribute('aria-checked')).toBe('false');
+}
+
 /** The first fully visible `line <number>` and its offset in pixels. */
 export function firstSeen(page: Page): Promise<{ text: string; top: number }> {
   return logOf(page).evaluate((log) => {
