@@ -17,8 +17,7 @@ import { Shell } from './shell';
 const MAY_READ = 'You have read access. To write, ask an admin for the operator role.';
 
 /**
- * A script that collapses the sidebar before the first paint, if the user has chosen that, and reserves the height of
- * the saved views.
+ * A script that, before the first paint, restores the collapsed sidebar and reserves the height of the saved views.
  */
 function arrangesSidebar(person: string): string {
   const stored = (key: string) => `localStorage.getItem(${JSON.stringify(storageKeyOf(person, key))})`;

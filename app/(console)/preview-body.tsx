@@ -42,7 +42,7 @@ const MAX_TASKS = 3;
 /** Requests for the outputs of tasks. */
 const OUTPUTS = { queryKey: ['task-output'] };
 
-/** What matters of a session: its state with evidence, an open request, the last message and running tasks. */
+/** A session's state with evidence, its open request, last message and running tasks. */
 export function PreviewBody({ sessionId, onReady }: { sessionId: string; onReady: () => void }) {
   const session = useFleet(({ sessions }) => sessions.get(sessionId));
   return session === undefined ? null : <Preview session={session} onReady={onReady} />;

@@ -121,7 +121,7 @@ function everywhere(attacks: string[]): AgUiEvent[] {
   ];
 }
 
-/** Expands everything in the transcript, except explanations of words, of which one is open at a time. */
+/** Expands everything in the transcript. Skips explanations of terms: only one can be open. */
 export async function unfoldAll(page: Page): Promise<void> {
   const folded = transcriptOf(page).locator('[aria-expanded=false]:not([aria-haspopup=dialog])');
   // expanding one may reveal further collapsed ones
