@@ -23,7 +23,7 @@ import { useTasks } from '@/components/tasks/use-tasks';
 import { messageAnchor } from '@/components/transcript/reply-link';
 import { ToolCallLine } from '@/components/transcript/tool-call-line';
 import { useTranscript } from '@/components/transcript/transcript-store';
-import { Ago } from '@/components/ui/clock';
+import { RecordAgo } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { OVERLAY } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';
@@ -100,7 +100,7 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
           {isReady ? (
             <>
               {requests}
-              <Part title="Last message" aside={message !== null && <Ago at={message.at} />}>
+              <Part title="Last message" aside={message !== null && <RecordAgo at={message.at} />}>
                 <LastMessage session={session} message={message} path={path} />
               </Part>
               {call !== null && (

@@ -4,6 +4,7 @@ import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-mode
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { awayLabel } from '@/components/sessions/session-labels';
+import { useIsSilent } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 
 /**
@@ -19,12 +20,15 @@ export function SessionLiveness(props: {
   const { session, agent, children } = props;
   const away = session?.away ?? null;
   // After an exit, calls without a result are no longer running.
+  const isSilent = useIsSilent(session?.lastHeardAt ?? null);
   const exitedAt = session?.state === 'exited' ? session.stateSince : null;
   return (
     <LivenessProvider
       stoppedAt={exitedAt ?? away?.lastHeardAt ?? null}
       why={exitedAt === null && away !== null ? awayLabel(away) : 'Exited'}
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
+      isSilent={isSilent}
+      skewMs={agent?.clockSkewMs}
       lastSignalAt={session?.lastHeardAt ?? null}
     >
       <RefusalsProvider status={agent?.status ?? null}>{children}</RefusalsProvider>

@@ -4,15 +4,15 @@ import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/a
 import type { AgentDetail, AgentSummary, ProducerSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { countedStateOf } from '@interlude/protocol/session-predicates';
 import { AGENT_STATES } from '@interlude/protocol/session-states';
-import { formatDuration } from '@interlude/protocol/time';
 import type { ReactNode } from 'react';
 import { List } from '@/components/live/list';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { SessionRow } from '@/components/sessions/session-row';
-import { Ago } from '@/components/ui/clock';
+import { Ago, RecordAgo } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
+import { LivenessProvider } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
 import { Term } from '@/components/ui/term';
@@ -35,107 +35,109 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
   const [limits, commands] = [limitsOf(agent.status), commandsOf(agent.status)];
   const ordered = [...sessions].sort((a, b) => urgency(a) - urgency(b) || b.lastEventAt - a.lastEventAt);
   return (
-    <div className="@container">
-      <div className="flex flex-wrap items-baseline gap-x-5 gap-y-1 pb-6 text-xs">
-        <AgentStateLine agent={agent} />
-        <span className="text-ink-3">
-          last seen <Ago at={agent.lastSeenAt} />
-        </span>
-        <Link
-          href={`/agents/${encodeURIComponent(agent.id)}/logs`}
-          className="hit text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
-          Log
-        </Link>
-      </div>
-      <div className="grid gap-x-12 gap-y-9 @7xl:grid-cols-[minmax(0,1fr)_340px]">
-        <div className="min-w-0 space-y-9">
-          {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'no response'}.`} />}
-          {trouble !== null && <TroubleLine trouble={trouble} />}
-          {failures.length > 0 && (
-            <Section
-              title="Failures"
-              id="failures"
-              count={agent.insightCount > 0 ? agent.insightCount : undefined}
-              // Once all are seen, count and button disappear together. The list follows when it is reloaded.
-              action={agent.insightCount > 0 && <MarkAsSeen agentId={agent.id} insights={failures} />}
-            >
-              <FailureList agent={agent} insights={failures} sessions={sessions} />
-            </Section>
-          )}
-          {parked.length > 0 && (
-            <Section title={<Term of="unassigned records">Unassigned</Term>} id="parked" count={agent.parkedCount}>
-              <ParkedList agent={agent} records={parked} sessions={ordered} />
-            </Section>
-          )}
-          <Section title="Sessions" count={Math.max(agent.sessionCount, sessions.length)}>
-            <List
-              rows={ordered}
-              count={agent.sessionCount}
-              what="sessions"
-              state={moreSessions}
-              empty={<p className="text-ink-3">No sessions yet. They appear here with their first event.</p>}
-            >
-              {() => (
-                <ul className="one-agent @container -mx-4">
-                  {ordered.map((session) => (
-                    <li key={session.id}>
-                      <SessionRow session={session} current={false} />
-                    </li>
-                  ))}
-                </ul>
-              )}
-            </List>
-          </Section>
-          {signals.length > 0 && (
-            <Section title="Signals">
-              <InsightList insights={signals} sessions={sessions} />
-            </Section>
-          )}
-          {quarantine.length > 0 && (
-            <Section title={<Term of="rejected records">Rejected records</Term>} count={agent.quarantinedCount}>
-              <QuarantineList records={quarantine} total={agent.quarantinedCount} />
-            </Section>
-          )}
+    <LivenessProvider skewMs={agent.clockSkewMs}>
+      <div className="@container">
+        <div className="flex flex-wrap items-baseline gap-x-5 gap-y-1 pb-6 text-xs">
+          <AgentStateLine agent={agent} />
+          <span className="text-ink-3">
+            last seen <Ago at={agent.lastSeenAt} inWords />
+          </span>
+          <Link
+            href={`/agents/${encodeURIComponent(agent.id)}/logs`}
+            className="hit text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+          >
+            Log
+          </Link>
         </div>
-        <div className="min-w-0 space-y-9">
-          <Section title={<Term of="runner">Runner</Term>}>
-            <RunnerFacts agent={agent} />
-            {commands.length > 0 && (
-              <div className="mt-3">
-                <CommandList commands={commands} />
-              </div>
+        <div className="grid gap-x-12 gap-y-9 @7xl:grid-cols-[minmax(0,1fr)_340px]">
+          <div className="min-w-0 space-y-9">
+            {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'no response'}.`} />}
+            {trouble !== null && <TroubleLine trouble={trouble} />}
+            {failures.length > 0 && (
+              <Section
+                title="Failures"
+                id="failures"
+                count={agent.insightCount > 0 ? agent.insightCount : undefined}
+                // Once all are seen, count and button disappear together. The list follows when it is reloaded.
+                action={agent.insightCount > 0 && <MarkAsSeen agentId={agent.id} insights={failures} />}
+              >
+                <FailureList agent={agent} insights={failures} sessions={sessions} />
+              </Section>
             )}
-            {limits.length > 0 && (
-              <>
-                <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">Limits</h3>
-                <SentenceList sentences={limits} />
-              </>
+            {parked.length > 0 && (
+              <Section title={<Term of="unassigned records">Unassigned</Term>} id="parked" count={agent.parkedCount}>
+                <ParkedList agent={agent} records={parked} sessions={ordered} />
+              </Section>
             )}
-            <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">Log level</h3>
-            <LevelSwitch agent={agent} />
-          </Section>
-          <Section title="Delivery">
-            <DeliveryLedger producers={producers} count={producerCount} />
-          </Section>
-          {agent.status !== null && (
-            <details>
-              <summary className="w-fit cursor-pointer font-medium text-ink-2 text-xs hover:text-ink">
-                Last status
-                {agent.statusAt !== null && (
-                  <span className="ml-1.5 font-normal text-ink-3">
-                    <Ago at={agent.statusAt} />
-                  </span>
+            <Section title="Sessions" count={Math.max(agent.sessionCount, sessions.length)}>
+              <List
+                rows={ordered}
+                count={agent.sessionCount}
+                what="sessions"
+                state={moreSessions}
+                empty={<p className="text-ink-3">No sessions yet. They appear here with their first event.</p>}
+              >
+                {() => (
+                  <ul className="one-agent @container -mx-4">
+                    {ordered.map((session) => (
+                      <li key={session.id}>
+                        <SessionRow session={session} current={false} />
+                      </li>
+                    ))}
+                  </ul>
                 )}
-              </summary>
-              <div className="mt-2">
-                <VerbatimText text={JSON.stringify(agent.status, null, 2)} label="status" className="text-ink-2" />
-              </div>
-            </details>
-          )}
+              </List>
+            </Section>
+            {signals.length > 0 && (
+              <Section title="Signals">
+                <InsightList insights={signals} sessions={sessions} />
+              </Section>
+            )}
+            {quarantine.length > 0 && (
+              <Section title={<Term of="rejected records">Rejected records</Term>} count={agent.quarantinedCount}>
+                <QuarantineList records={quarantine} total={agent.quarantinedCount} />
+              </Section>
+            )}
+          </div>
+          <div className="min-w-0 space-y-9">
+            <Section title={<Term of="runner">Runner</Term>}>
+              <RunnerFacts agent={agent} />
+              {commands.length > 0 && (
+                <div className="mt-3">
+                  <CommandList commands={commands} />
+                </div>
+              )}
+              {limits.length > 0 && (
+                <>
+                  <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">Limits</h3>
+                  <SentenceList sentences={limits} />
+                </>
+              )}
+              <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">Log level</h3>
+              <LevelSwitch agent={agent} />
+            </Section>
+            <Section title="Delivery">
+              <DeliveryLedger producers={producers} count={producerCount} />
+            </Section>
+            {agent.status !== null && (
+              <details>
+                <summary className="w-fit cursor-pointer font-medium text-ink-2 text-xs hover:text-ink">
+                  Last status
+                  {agent.statusAt !== null && (
+                    <span className="ml-1.5 font-normal text-ink-3">
+                      <RecordAgo at={agent.statusAt} />
+                    </span>
+                  )}
+                </summary>
+                <div className="mt-2">
+                  <VerbatimText text={JSON.stringify(agent.status, null, 2)} label="status" className="text-ink-2" />
+                </div>
+              </details>
+            )}
+          </div>
         </div>
       </div>
-    </div>
+    </LivenessProvider>
   );
 }
 
@@ -151,7 +153,7 @@ function AgentStateLine({ agent }: { agent: AgentSummary }) {
       <AgentStateCell agent={agent} />
       {isDisconnected(agent) && agent.connectedSince !== null && (
         <span className="text-waiting">
-          Disconnected <Ago at={agent.connectedSince} />
+          Disconnected <Ago at={agent.connectedSince} inWords />
         </span>
       )}
       {agent.retiredAt !== null && <span className="text-ink-3">Retired</span>}
@@ -199,7 +201,7 @@ function DeliveryLedger({ producers, count }: { producers: readonly ProducerSumm
               >
                 <Name text={producer.id} />
               </span>
-              <Ago at={producer.lastSeenAt} className="text-2xs text-ink-3" />
+              <Ago at={producer.lastSeenAt} inWords className="text-2xs text-ink-3" />
             </p>
             <Verdict producer={producer} />
           </li>
@@ -214,12 +216,11 @@ function DeliveryLedger({ producers, count }: { producers: readonly ProducerSumm
 
 /** Up to which record everything has arrived, and what went wrong. */
 function Verdict({ producer }: { producer: ProducerSummary }) {
-  const { lastSeq, lost, rejected, duplicates, gaps, clockSkewMs } = producer;
+  const { lastSeq, lost, rejected, duplicates, gaps } = producer;
   const last = `#${lastSeq.toLocaleString('en')}`;
   const problems = [
     lost > 0 && `${plural(lost, 'record')} lost`,
     rejected > 0 && `${rejected.toLocaleString('en')} rejected`,
-    clockSkewMs !== null && `clock ${formatDuration(Math.abs(clockSkewMs))} ${clockSkewMs > 0 ? 'ahead' : 'behind'}`,
   ];
   const repairs = [
     duplicates > 0 && `${plural(duplicates, 'duplicate')} dropped`,

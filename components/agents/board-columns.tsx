@@ -1,9 +1,10 @@
+import { SILENT_MS } from '@interlude/protocol/limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-states';
 import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import type { ReactNode } from 'react';
 import { GROUP_WORD, glyphOf } from '@/components/sessions/session-labels';
-import { Ago, useClock } from '@/components/ui/clock';
+import { Ago, useClock, useIsSilent } from '@/components/ui/clock';
 import { formatAgo, plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
@@ -71,7 +72,7 @@ export const COLUMNS: Record<Sort, Column> = {
     cell: ({ sessionCount }) => <Count of={sessionCount} />,
   },
   tasks: {
-    word: 'Tasks',
+    word: 'Running tasks',
     compare: (a, b) => b.runningTaskCount - a.runningTaskCount,
     isDescending: true,
     isCount: true,
@@ -221,12 +222,13 @@ const STATE_LENGTH = 34;
 /** The agent's state and since when, then its sessions by state. Small cards have room for the first number only. */
 export function AgentStateCell({ agent }: { agent: AgentSummary }) {
   const { state, stateSince } = agent;
+  const isSilent = useIsSilent(agent.lastSeenAt, SILENT_MS);
   if (state === null) return <span className="text-ink-3">No sessions</span>;
   const [sessions = '', ...others] = sessionsInWords(agent);
   return (
     <span className="flex flex-wrap items-baseline gap-x-1.5 @4xl:block">
       <span className="flex items-baseline gap-1.5">
-        <Glyph name={glyphOf(state)} className="relative top-[1.5px]" />
+        <Glyph name={glyphOf(state)} isStill={isSilent} className="relative top-[1.5px]" />
         {GROUP_WORD[state]}
         {IS_TIMED.has(state) && stateSince !== null && <StateAge since={stateSince} />}
       </span>

@@ -7,7 +7,7 @@ import { clsx } from 'clsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { sessionTitle } from '@/components/sessions/session-labels';
-import { Ago } from '@/components/ui/clock';
+import { RecordAgo } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { useVisibleRow } from '@/components/ui/visible-rows';
@@ -53,7 +53,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
         <span className="tabular text-2xs text-ink-3">
           {/* Stays in the layout once seen, so the text beside it doesn't rewrap. */}
           {isFailure && <span className={isNew ? 'text-failed' : 'invisible'}>new · </span>}
-          <Ago at={occurredAt} className="inline-block min-w-[4ch] text-right" />
+          <RecordAgo at={occurredAt} />
         </span>
       </p>
       <p className="flex flex-wrap gap-x-3 text-ink-3 text-xs">

@@ -69,8 +69,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           <Name text={summary} max={400} />
         </span>
         <span className="tabular text-2xs text-ink-3">
-          {plural(records.length, 'record')} ·{' '}
-          <Ago at={first.receivedAt} className="inline-block min-w-[4ch] text-right" />
+          {plural(records.length, 'record')} · <Ago at={first.receivedAt} inWords />
         </span>
       </p>
       <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1.5 text-ink-3 text-xs">
@@ -197,7 +196,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
                   <Name text={entry.message} />
                 </span>
                 <span className="tabular text-2xs text-ink-3">
-                  <Name text={entry.producerId} /> #{entry.seq} · <Ago at={entry.receivedAt} />
+                  <Name text={entry.producerId} /> #{entry.seq} · <Ago at={entry.receivedAt} inWords />
                 </span>
               </summary>
               <VerbatimText
@@ -212,7 +211,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
                 <p className="text-ink-2 text-xs">
                   {entry.parked.state === 'assigned' ? 'Assigned to ' : 'Discarded'}
                   {entry.parked.assignedSessionId !== null && <SessionLink id={entry.parked.assignedSessionId} />} by{' '}
-                  {entry.parked.settledBy}, <Ago at={entry.parked.settledAt} />
+                  {entry.parked.settledBy}, <Ago at={entry.parked.settledAt} inWords />
                   {entry.parked.reason !== null && (
                     <>
                       : <Name text={entry.parked.reason} max={2_000} />

@@ -30,8 +30,14 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
         </Fact>
       )}
       <Fact name="First seen">
-        <TimeOfDay at={agent.firstSeenAt} /> <Ago at={agent.firstSeenAt} className="ml-2 text-2xs text-ink-3" />
+        <TimeOfDay at={agent.firstSeenAt} /> <Ago at={agent.firstSeenAt} inWords className="ml-2 text-2xs text-ink-3" />
       </Fact>
+      {agent.clockSkewMs !== undefined && (
+        <Fact name="Clock">
+          {formatDuration(Math.abs(agent.clockSkewMs))} {agent.clockSkewMs > 0 ? 'ahead of' : 'behind'} the server’s.
+          Interlude corrects the ages that it shows.
+        </Fact>
+      )}
       {agent.kind !== null && (
         <Fact name="Kind">
           <Name text={agent.kind} />
@@ -118,7 +124,7 @@ function Connection({ agent }: { agent: AgentSummary }) {
   return (
     <>
       Disconnected since <TimeOfDay at={agent.connectedSince} />{' '}
-      <Ago at={agent.connectedSince} className="ml-2 text-2xs text-ink-3" />
+      <Ago at={agent.connectedSince} inWords className="ml-2 text-2xs text-ink-3" />
     </>
   );
 }

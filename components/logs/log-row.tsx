@@ -6,7 +6,7 @@ import { clsx } from 'clsx';
 import { ScanSearch } from 'lucide';
 import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState } from 'react';
 import { pageTransport } from '@/components/live/api-fetch';
-import { useNow } from '@/components/ui/clock';
+import { useNow, useServerTime } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatAgo, plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
@@ -285,7 +285,10 @@ const UNKNOWN = (
 function LineTime({ at, style }: { at: number; style: TimeStyle }) {
   const { isRelative, isUtc } = style;
   const format = useTimeFormat();
-  const text = useNow((now) => (isRelative ? formatAgo(now - at) : formatLogTime(at, isUtc, now, format?.is12Hour)));
+  const serverAt = useServerTime(at);
+  const text = useNow((now) =>
+    isRelative ? formatAgo(now - serverAt) : formatLogTime(at, isUtc, now, format?.is12Hour),
+  );
   // The server doesn't know the reader's time zone.
   if (format === null && !isUtc) return <time className="shrink-0 whitespace-pre @max-2xl:mr-[1ch]">{UNKNOWN}</time>;
   const millisAt = text.indexOf('.');

@@ -36,9 +36,9 @@ export function ObligationsButton({ session }: { session: SessionSummary }) {
   );
 }
 
-/** `1 reply pending`, `2 replies overdue`, `3 replies pending, 1 overdue`. */
+/** `1 pending reply`, `2 replies overdue`, `3 pending replies, 1 overdue`. */
 function pendingText({ owedCount, overdueCount }: SessionSummary): string {
-  const replies = plural(owedCount, 'reply', 'replies');
-  if (overdueCount === owedCount) return `${replies} overdue`;
-  return `${replies} pending${overdueCount > 0 ? `, ${overdueCount} overdue` : ''}`;
+  if (overdueCount === owedCount) return `${plural(owedCount, 'reply', 'replies')} overdue`;
+  const replies = plural(owedCount, 'pending reply', 'pending replies');
+  return overdueCount > 0 ? `${replies}, ${overdueCount} overdue` : replies;
 }

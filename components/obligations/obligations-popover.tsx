@@ -47,7 +47,7 @@ function OpenObligations({ session, onLeave }: { session: SessionSummary; onLeav
                 <Quoted text={from.id} />
               </span>
               {isOverdue === true && <span className="font-medium text-waiting">overdue</span>}
-              <Ago at={owedSince ?? sentAt} />
+              <Ago at={owedSince ?? sentAt} inWords />
             </span>
             <span dir="auto" className="block truncate text-xs">
               <Words text={toPlainText(text)} />
@@ -97,7 +97,7 @@ function SettledList({ session, onLeave }: { session: SessionSummary; onLeave: (
                   </>
                 )}
               </span>
-              {one.settledAt !== null && <Ago at={one.settledAt} />}
+              {one.settledAt !== null && <Ago at={one.settledAt} inWords />}
             </a>
           </li>
         ))}

@@ -3,6 +3,8 @@
 import type { EvidenceSource, Observations, StateRule } from '@interlude/protocol/agent-status';
 import { limitsOf, modeAndModelOf } from '@interlude/protocol/agent-status-view';
 import type { MissingRecords, ProducerSummary, SessionDelivery, SessionSummary } from '@interlude/protocol/read-models';
+import { describeExit } from '@interlude/protocol/session-predicates';
+import { withoutQuotes } from '@interlude/protocol/text';
 import { useQuery } from '@tanstack/react-query';
 import { clsx } from 'clsx';
 import type { ReactNode, RefObject } from 'react';
@@ -33,7 +35,7 @@ export function EvidencePopover(props: {
   );
 }
 
-/** The rule that decided a session's state, and each observation with its age. */
+/** The reason for a session's state, and each observation with its age. */
 export function StateEvidence({ session }: { session: SessionSummary }) {
   const status = useRunnerStatus();
   const [ways, limits] = [modeAndModelOf(status), limitsOf(status)];
@@ -64,16 +66,12 @@ export function StateEvidence({ session }: { session: SessionSummary }) {
   );
 }
 
-/** `Needs input because it waits for an answer. (rule 2)` */
+/** `Needs input because it waits for an answer.` */
 export function StateReason({ session }: { session: SessionSummary }) {
-  const { rule } = session.evidence;
   return (
     <p>
       <span className="font-medium">{describeState(session)}</span>{' '}
-      <span className="text-ink-2">{RULE_WORDS[rule]}</span>{' '}
-      <span className="whitespace-nowrap text-2xs text-ink-3">
-        (<Term of="evidence">rule {rule}</Term>)
-      </span>
+      <span className="text-ink-2">{RULE_WORDS[session.evidence.rule]}</span>
     </p>
   );
 }
@@ -89,7 +87,7 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
             Source
           </th>
           <th scope="col" className="w-full pr-3 font-normal">
-            Observation
+            <Term of="evidence">Evidence</Term>
           </th>
           <th scope="col" className="text-right font-normal">
             Age
@@ -100,10 +98,10 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
         {away !== null && (
           <Row source="connection" decided={evidence.source} at={away.lastHeardAt}>
             {away.isUnreachable
-              ? 'the runner can’t reach the agent'
+              ? 'The runner can’t reach the agent'
               : away.isSilent
-                ? 'no signal for too long'
-                : 'the runner is gone'}
+                ? 'The agent has sent no signal for too long'
+                : 'The runner has disconnected'}
           </Row>
         )}
         {SOURCES.map((source) => {
@@ -115,8 +113,8 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
             </Row>
           );
         })}
-        <Row source="last word" decided={null} at={session.lastHeardAt}>
-          last record from the agent
+        <Row source="last signal" decided={null} at={session.lastHeardAt}>
+          The newest record from the agent arrived
         </Row>
       </tbody>
     </table>
@@ -152,35 +150,49 @@ const SOURCE_WORDS: Record<string, string> = {
   agent: 'Runner',
   task: 'Tasks',
   session: 'Session',
-  'last word': 'Last word',
+  'last signal': 'Last signal',
+};
+
+const ACTIVITY_WORDS: Record<NonNullable<Observations['agent']>['value'], string> = {
+  running: 'at work',
+  still: 'at rest',
+  compacting: 'compacting',
+  restarting: 'restarting',
 };
 
 function Observed({ of, source }: { of: Observations; source: keyof Observations }) {
   switch (source) {
     case 'process': {
-      const { code, signal, reason } = of.process?.value ?? { code: null, signal: null, reason: null };
-      const how = [reason, code === null ? null : `exit code ${code}`, signal].filter((part) => part !== null);
+      const how = of.process === undefined ? null : describeExit(of.process.value);
       return (
         <>
-          ended{how.length > 0 && ': '}
-          <Words text={how.join(', ')} />
+          The process ended
+          {how !== null && (
+            <>
+              : <Words text={how} />
+            </>
+          )}
         </>
       );
     }
     case 'request':
-      return <Words text={of.request?.value ?? ''} />;
+      return (
+        <>
+          The agent waits for an answer: <Words text={of.request?.value ?? ''} />
+        </>
+      );
     case 'message':
-      return 'being delivered to the agent';
+      return 'A message is on its way to the agent';
     case 'report': {
       const { report } = of;
       if (report === undefined) return null;
       const { state, summary, link } = report.value;
       return (
         <>
-          {state}
+          The agent reports: {state}
           {summary !== null && (
             <>
-              : <Words text={summary} />
+              , “<Words text={withoutQuotes(summary)} />”
             </>
           )}
           {link !== null && /^https?:/i.test(link) && (
@@ -191,7 +203,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
               </a>
             </>
           )}
-          {report.isOutdated && ' (superseded by a newer message)'}
+          {report.isOutdated && ' (before a newer message)'}
         </>
       );
     }
@@ -201,8 +213,8 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
       const { state, message, isSilent } = turn.value;
       return (
         <>
-          {state === 'running' ? 'open' : state}
-          {isSilent && ', without output'}
+          {state === 'running' ? 'A turn is open' : `The last turn ${state === 'interrupted' ? 'was ' : ''}${state}`}
+          {isSilent && ' without output'}
           {message && (
             <>
               : <Words text={message} />
@@ -212,11 +224,13 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
       );
     }
     case 'agent':
-      return `reports ${of.agent?.value}`;
-    case 'task':
-      return `${of.task?.value} running`;
+      return of.agent && `The agent is ${ACTIVITY_WORDS[of.agent.value]}`;
+    case 'task': {
+      const count = of.task?.value ?? 0;
+      return `${plural(count, 'task')} ${count === 1 ? 'is' : 'are'} running`;
+    }
     case 'session':
-      return 'known';
+      return 'The first record of the session arrived';
   }
 }
 
@@ -225,18 +239,18 @@ const RULE_WORDS: Record<StateRule, string> = {
   1: 'because its process has ended.',
   2: 'because it waits for an answer.',
   3: 'because it has stopped sending signals.',
-  4: 'because a message is newer than the agent’s last record.',
+  4: 'because a message is on its way to the agent.',
   5: 'because the agent or its last turn failed.',
-  6: 'because the agent reports it and is idle.',
-  7: 'because the agent reported it and has not run long enough since to count as resumed.',
+  6: 'because the agent reported it and has not worked since.',
+  7: 'because the agent reported it moments ago.',
   8: 'because it is running, although it reported that it was done.',
   9: 'because it is running, although it reported that it was idle.',
   10: 'because it is idle while its tasks run.',
-  11: 'because the agent reports it and is idle.',
+  11: 'because the agent reported it and has not worked since.',
   12: 'because the agent reports it and was active until recently.',
   13: 'because it is idle, although it reported that it was working.',
-  14: 'because its records show it.',
-  15: 'because there are no observations yet.',
+  14: 'because its newest records show it.',
+  15: 'because it has reported no activity yet.',
   16: 'because it is working but has made no progress for an unusually long time.',
 };
 
@@ -285,7 +299,7 @@ function DeliveryVerdict({ session }: { session: SessionSummary }) {
       )}
       {waiting !== null && waiting.count > 0 && (
         <p className="pl-[18px] text-ink-3">
-          {plural(waiting.count, 'record')} not sent yet (reported <Ago at={waiting.at} />)
+          {plural(waiting.count, 'record')} not sent yet (reported <Ago at={waiting.at} inWords />)
         </p>
       )}
       {missing.length > 0 && (

@@ -86,7 +86,7 @@ export function StateChips<State extends AgentState>(props: {
               className="sr-only"
             />
             <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-2 text-ink-2 group-hover/state:text-ink group-has-checked/state:border-ink group-has-checked/state:bg-raised group-has-focus-visible/state:outline-2">
-              <Glyph name={glyphOf(state)} />
+              <Glyph name={glyphOf(state)} isStill />
               <span className="state-word">{GROUP_WORD[state]}</span>
               {hasNumbers && <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>}
             </span>

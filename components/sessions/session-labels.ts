@@ -161,7 +161,8 @@ export function marksOf(session: SessionSummary): SessionMark[] {
         : plural(owedCount, 'pending reply', 'pending replies');
     marks.push({ kind: 'obligations', text, title: `${plural(owedCount, 'message')} without a reply` });
   }
-  if (runningTaskCount > 0 && away === null) marks.push({ kind: 'tasks', text: plural(runningTaskCount, 'task') });
+  if (runningTaskCount > 0 && away === null)
+    marks.push({ kind: 'tasks', text: `${plural(runningTaskCount, 'task')} running` });
   return marks;
 }
 

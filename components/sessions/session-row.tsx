@@ -38,7 +38,11 @@ export const SessionRow = memo(function SessionRow(props: {
         isPreviewed && 'xl:bg-raised!',
       )}
     >
-      <Glyph name={glyphOf(listedStateOf(session))} className={clsx('relative top-[1.5px]', isUrgent && 'scale-110')} />
+      <Glyph
+        name={glyphOf(listedStateOf(session))}
+        isStill={silence !== ''}
+        className={clsx('relative top-[1.5px]', isUrgent && 'scale-110')}
+      />
       <span
         dir="auto"
         className={clsx(
@@ -55,7 +59,7 @@ export const SessionRow = memo(function SessionRow(props: {
           <Name text={session.agentId} />
         </span>
         <span className="sr-only">, {describeState(session)}</span>
-        {!isAlone && <Marks marks={marks} lastSignal={lastSignal} />}
+        {!isAlone && <Marks marks={marks} lastSignal={lastSignal} isSilent={silence !== ''} />}
       </span>
       {/* The height stays when the first text arrives: rows below must not move under the pointer. */}
       <span
@@ -69,7 +73,8 @@ export const SessionRow = memo(function SessionRow(props: {
 });
 
 /** The marks in one line; the title has them in full. */
-function Marks({ marks, lastSignal }: { marks: readonly SessionMark[]; lastSignal: string }) {
+function Marks(props: { marks: readonly SessionMark[]; lastSignal: string; isSilent: boolean }) {
+  const { marks, lastSignal, isSilent } = props;
   return (
     <span
       className="min-w-0 flex-1 truncate"
@@ -80,7 +85,11 @@ function Marks({ marks, lastSignal }: { marks: readonly SessionMark[]; lastSigna
           {/* Screen readers read the tasks as part of the state. */}
           <span className={clsx('mr-1', COLOUR[kind])} title={title} aria-hidden={kind === 'tasks'}>
             {GLYPH[kind] && (
-              <Glyph name={GLYPH[kind]} className="relative top-[1.5px] mr-1 inline-block scale-90 align-baseline" />
+              <Glyph
+                name={GLYPH[kind]}
+                isStill={isSilent}
+                className="relative top-[1.5px] mr-1 inline-block scale-90 align-baseline"
+              />
             )}
             {kind === 'woken' ? <span className="sr-only">{text}</span> : text}
             {since !== undefined && (

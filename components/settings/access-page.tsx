@@ -130,7 +130,7 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
                 `${memberId === null ? 'on this machine' : 'with the provider'}${id === ownId ? ', this browser' : ''}`,
             },
             { name: 'Since', before: 'since', cell: ({ createdAt }) => <Moment at={createdAt} /> },
-            { name: 'Last used', before: 'used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} /> },
+            { name: 'Last used', before: 'used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} inWords /> },
             {
               name: 'Ends',
               before: 'ends',
@@ -225,7 +225,7 @@ const LAST_USED: Column<CredentialSummary> = {
   name: 'Last used',
   before: 'used',
   // The server records creation as the first use.
-  cell: ({ createdAt, lastUsedAt }) => (lastUsedAt <= createdAt ? 'never' : <Ago at={lastUsedAt} />),
+  cell: ({ createdAt, lastUsedAt }) => (lastUsedAt <= createdAt ? 'never' : <Ago at={lastUsedAt} inWords />),
 };
 
 const TOKEN_FACTS: Column<CredentialSummary>[] = [

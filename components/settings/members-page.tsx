@@ -59,7 +59,7 @@ export function MembersPage(props: { initial: MemberList; ownId: string; provide
               {
                 name: 'Last sign-in',
                 before: 'last sign-in',
-                cell: ({ lastSignInAt }) => <Ago at={lastSignInAt} />,
+                cell: ({ lastSignInAt }) => <Ago at={lastSignInAt} inWords />,
               },
               {
                 name: 'Block',

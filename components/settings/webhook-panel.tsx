@@ -118,7 +118,7 @@ function Delivery({ delivery }: { delivery: WebhookDelivery }) {
         {attempts > 1 && `, ${attempts} attempts`}
         {error !== null && `: ${error}`}
       </span>
-      <Ago at={createdAt} className="ml-auto text-ink-3" />
+      <Ago at={createdAt} inWords className="ml-auto text-ink-3" />
     </li>
   );
 }

@@ -79,7 +79,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
                     since <Moment at={createdAt} />
                   </span>
                   <span className="text-ink-3">
-                    last used <Ago at={lastUsedAt} />
+                    last used <Ago at={lastUsedAt} inWords />
                   </span>
                 </li>
               ))}

@@ -8,9 +8,9 @@ import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
 import { useFolded, useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
-import { useClock } from '@/components/ui/clock';
+import { RecordAgo } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { formatAgoLong, plural } from '@/components/ui/duration';
+import { plural } from '@/components/ui/duration';
 import { formatBinaryBytes } from '@/components/ui/format-size';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { UnfoldButton } from '@/components/ui/unfold';
@@ -87,15 +87,11 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
       {redacted > 0 && <span>{plural(redacted, 'secret')} removed</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
-          last output <LastWritten at={lastAt} />
+          last output <RecordAgo at={lastAt} />
         </span>
       )}
     </>
   );
-}
-
-function LastWritten({ at }: { at: number }) {
-  return useClock((now) => formatAgoLong(now - at));
 }
 
 /** The output without control characters, with a line for each hole. */

@@ -179,7 +179,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   return (
     <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
       <Glyph name={request === undefined ? 'working' : 'waiting'} />
-      {request === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={since} />
+      {request === undefined ? 'Turn' : 'Waiting for an answer'} <RunningClock since={since} />
       {request === undefined && lastSignalAt !== null && <LastSignal at={lastSignalAt} />}
       {inLog}
     </p>

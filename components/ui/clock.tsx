@@ -1,7 +1,7 @@
 'use client';
 
 import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
-import { formatAgo, formatClock } from './duration';
+import { formatAgo, formatAgoLong, formatClock } from './duration';
 import { useLiveness } from './liveness';
 import { useTimeFormat } from './time-format';
 
@@ -125,17 +125,32 @@ export function useHydrated(): boolean {
 }
 
 /**
- * Running time since `since`. Stops when the activity's liveness does.
+ * A time of the agent's records, on the server's clock: every age on a page then counts by one clock. The time of receipt
+ * would be wrong for records that waited in the outbox: what they report went on meanwhile.
+ */
+export function useServerTime(occurredAt: number): number {
+  return occurredAt - useLiveness().skewMs;
+}
+
+/**
+ * Running time since `since`, a time of the agent's records. Stops when the activity's liveness does.
  *
+ * @param isServerTime true if `since` is on the server's clock
  * @param alwaysRuns ignores the liveness, for waits on a person
  */
-export function RunningClock(props: { since: number; alwaysRuns?: boolean; className?: string }) {
-  const { since, alwaysRuns = false, className } = props;
+export function RunningClock(props: {
+  since: number;
+  isServerTime?: boolean;
+  alwaysRuns?: boolean;
+  className?: string;
+}) {
+  const { since, isServerTime = false, alwaysRuns = false, className } = props;
   const liveness = useLiveness();
+  const startedAt = isServerTime ? since : since - liveness.skewMs;
   const stopped = alwaysRuns ? null : liveness.stopped;
-  const text = useClock((now) => formatClock(Math.min(now, stopped?.at ?? now) - since));
+  const text = useClock((now) => formatClock(Math.min(now, stopped?.at ?? now) - startedAt));
   return (
-    <time className={className} dateTime={isoTime(since)} title={stopped?.why}>
+    <time className={className} dateTime={isoTime(startedAt)} title={stopped?.why}>
       {text}
     </time>
   );
@@ -167,17 +182,27 @@ export function Time(props: {
   );
 }
 
-/** Time since `at`, such as `4m`; the time itself, or the date, for readers who prefer that. */
-export function Ago({ at, className }: { at: number; className?: string }) {
+/**
+ * Time since `at`; the time itself, or the date, for readers who prefer that.
+ *
+ * @param inWords `4 min ago`, instead of `4m` for columns and places that are labelled as an age
+ */
+export function Ago({ at, inWords = false, className }: { at: number; inWords?: boolean; className?: string }) {
   const format = useTimeFormat();
+  const ago = inWords ? formatAgoLong : formatAgo;
   const text = useClock((now) =>
-    format?.settings.isAbsolute ? format.date(at, now) || format.time(at) : formatAgo(now - at),
+    format?.settings.isAbsolute ? format.date(at, now) || format.time(at) : ago(now - at),
   );
   return (
     <Time at={at} className={className}>
       {text}
     </Time>
   );
+}
+
+/** `Ago` in words for a time of the agent's records. */
+export function RecordAgo({ at, className }: { at: number; className?: string }) {
+  return <Ago at={useServerTime(at)} inWords {...(className !== undefined && { className })} />;
 }
 
 /** Local time of day: `14:03`, or `14:03:21`. */
@@ -202,6 +227,11 @@ const NOTABLE_MS = 60_000;
 /** `last signal 4m ago`, or empty while that is recent: an agent that is shown as working may be gone. */
 export function useLastSignal(at: number): string {
   return useClock((now) => (now - at < NOTABLE_MS ? '' : `last signal ${formatAgo(now - at)} ago`));
+}
+
+/** True while nothing has been heard for so long that work may be over; false if `at` is unknown. */
+export function useIsSilent(at: number | null, afterMs = NOTABLE_MS): boolean {
+  return useClock((now) => at !== null && now - at >= afterMs);
 }
 
 export function LastSignal({ at, className }: { at: number; className?: string }) {

@@ -16,9 +16,12 @@ const COLOUR: Partial<Record<GlyphName, string>> = {
 /**
  * Icon of a state, 12 px. Each state has its own shape, not only its own colour. Hidden from screen readers, which read
  * the word beside it.
+ *
+ * @param isStill stops the animation, for work without a recent signal
  */
-export function Glyph({ name: given, className }: { name: GlyphName; className?: string }) {
-  const { stopped } = useLiveness();
+export function Glyph(props: { name: GlyphName; isStill?: boolean; className?: string }) {
+  const { name: given, isStill = false, className } = props;
+  const { stopped, isSilent } = useLiveness();
   // An animation would suggest that work continues.
   const name = stopped !== null && (given === 'working' || given === 'running') ? 'lost' : given;
   return (
@@ -32,6 +35,7 @@ export function Glyph({ name: given, className }: { name: GlyphName; className?:
       strokeLinecap="round"
       strokeLinejoin="round"
       aria-hidden="true"
+      data-still={isStill || isSilent ? '' : undefined}
       className={clsx('shrink-0', COLOUR[name] ?? 'text-ink-3', className)}
     >
       {SHAPE[name]}

@@ -11,23 +11,37 @@ interface Liveness {
   stopped: { at: number; why: string } | null;
   /** True if the agent is offline, so that commands to it are queued. */
   isAway: boolean;
+  /** True after a longer silence: the activity may be over. */
+  isSilent: boolean;
+  /** Milliseconds that the clock of the agent's runner is ahead of the server's. */
+  skewMs: number;
 }
 
-const LivenessContext = createContext<Liveness>({ stopped: null, isAway: false });
+const LivenessContext = createContext<Liveness>({ stopped: null, isAway: false, isSilent: false, skewMs: 0 });
 const LastSignalContext = createContext<number | null>(null);
 
 export function LivenessProvider(props: {
-  stoppedAt: number | null;
-  why: string;
-  isAway: boolean;
+  stoppedAt?: number | null;
+  why?: string;
+  isAway?: boolean;
+  isSilent?: boolean;
+  skewMs?: number | undefined;
   /** Time of the last record, epoch milliseconds. */
-  lastSignalAt: number | null;
+  lastSignalAt?: number | null;
   children: ReactNode;
 }) {
-  const { stoppedAt, why, isAway, lastSignalAt, children } = props;
+  const {
+    stoppedAt = null,
+    why = '',
+    isAway = false,
+    isSilent = false,
+    skewMs = 0,
+    lastSignalAt = null,
+    children,
+  } = props;
   const liveness = useMemo(
-    () => ({ stopped: stoppedAt === null ? null : { at: stoppedAt, why }, isAway }),
-    [stoppedAt, why, isAway],
+    () => ({ stopped: stoppedAt === null ? null : { at: stoppedAt, why }, isAway, isSilent, skewMs }),
+    [stoppedAt, why, isAway, isSilent, skewMs],
   );
   return (
     <LivenessContext value={liveness}>

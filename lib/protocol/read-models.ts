@@ -553,6 +553,12 @@ export const AgentSummary = z.object({
   kind: z.string().nullable().describe('The runner’s kind (`claude`, `acp`, …), if it reported one.'),
   status: z.record(z.string(), z.unknown()).nullable().describe('The runner’s newest status record, unchanged.'),
   statusAt: z.number().nullable(),
+  clockSkewMs: z
+    .number()
+    .optional()
+    .describe(
+      'How far the runner’s clock is ahead of the server’s, by its newest status record; absent up to a minute.',
+    ),
   sessionCount: z.number(),
   sessionStates: z.record(SessionState, z.number()).describe('Sessions by state.'),
   brokenOffCount: z.number().describe('Exited sessions whose process failed.'),

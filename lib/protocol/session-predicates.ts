@@ -38,6 +38,25 @@ export function hasCrashed({ state, observations }: Pick<SessionSummary, 'state'
   return state === 'exited' && exit !== undefined && (exit.signal !== null || (exit.code ?? 0) !== 0);
 }
 
+/** Reasons that add nothing to the state `exited`. */
+const BARE_REASONS: ReadonlySet<string> = new Set(['exit', 'exited', 'other']);
+
+/** The reason that an agent gave for its end; null if it says nothing more than that it ended. */
+export function statedReason(reason: string | null): string | null {
+  return reason === null || BARE_REASONS.has(reason) ? null : reason;
+}
+
+/** How a process ended: `exit code 137`, `killed by SIGKILL: out of memory`, `the terminal was closed`; null if unknown. */
+export function describeExit({ code, signal, reason }: ProcessExit): string | null {
+  const how = signal !== null ? `killed by ${signal}` : code === null ? null : `exit code ${code}`;
+  const why = statedReason(reason);
+  if (how === null || why === null || how.includes(why)) return how ?? why;
+  const isClear = (signal === null && code === 0) || why.includes(signal ?? `code ${code}`);
+  return isClear ? why : `${how}: ${why}`;
+}
+
+type ProcessExit = NonNullable<SessionSummary['observations']['process']>['value'];
+
 /** The state under which people find a session. */
 export function listedStateOf(session: Pick<SessionSummary, 'state' | 'evidence' | 'observations'>): ListedState {
   if (wentSilent(session)) return 'lost';

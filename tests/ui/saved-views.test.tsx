@@ -101,12 +101,12 @@ it('keeps views and columns for one person', async () => {
 
 it('shows the chosen columns, keeps them, and resets them', async () => {
   await open();
-  expect(headers()).toEqual(['', 'Agent', 'State ↑', 'Host', 'Sessions', 'Tasks', 'Last seen']);
+  expect(headers()).toEqual(['', 'Agent', 'State ↑', 'Host', 'Sessions', 'Running tasks', 'Last seen']);
   press('Columns');
   const chooser = await screen.findByRole('dialog', { name: 'Columns' });
   fireEvent.click(within(chooser).getByRole('checkbox', { name: 'Missing records' }));
   fireEvent.click(within(chooser).getByRole('checkbox', { name: 'Host' }));
-  const chosen = ['', 'Agent', 'State ↑', 'Sessions', 'Tasks', 'Missing records', 'Last seen'];
+  const chosen = ['', 'Agent', 'State ↑', 'Sessions', 'Running tasks', 'Missing records', 'Last seen'];
   expect(headers()).toEqual(chosen);
   cleanup();
   await open();

@@ -136,20 +136,22 @@ describe('why a session is in its state', () => {
       NOW,
     );
 
-  it('shows its rule and each observation with its age on a press', async () => {
+  it('shows its reason and each observation with its age on a press', async () => {
     vi.setSystemTime(NOW);
     renderWhy(shown());
     fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));
     const dialog = await screen.findByRole('dialog', { name: 'Why this state' });
     expect(dialog.textContent).toContain('Unknown (last: working)');
-    expect(dialog.textContent).toContain('it has stopped sending signals. (rule 3)');
+    expect(dialog.textContent).toContain('because it has stopped sending signals.');
     const rows = within(dialog).getAllByRole('row').slice(1);
     expect(rows.map((row) => row.textContent)).toEqual([
-      expect.stringMatching(/^Connection \(decided\)the runner is gone4m/),
-      expect.stringMatching(/^Self-reportcomplete: All \*\*green\*\* https:\/\/example.org\/pr\/79m/),
-      expect.stringMatching(/^Turnopen5m/),
-      expect.stringMatching(/^Sessionknown1m/),
-      expect.stringMatching(/^Last word.*4m/),
+      expect.stringMatching(/^Connection \(decided\)The runner has disconnected4m/),
+      expect.stringMatching(
+        /^Self-reportThe agent reports: complete, “All \*\*green\*\*” https:\/\/example.org\/pr\/79m/,
+      ),
+      expect.stringMatching(/^TurnA turn is open5m/),
+      expect.stringMatching(/^SessionThe first record of the session arrived1m/),
+      expect.stringMatching(/^Last signal.*4m/),
     ]);
   });
 

@@ -2,13 +2,18 @@ import type { Task, Turn } from '@interlude/protocol/read-models';
 import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
+import { SessionLiveness } from '@/app/(console)/session-liveness';
+import { SessionFacts } from '@/app/(console)/sessions/[sessionId]/session-facts';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
+import { RequestHead } from '@/components/requests/request-head';
+import { TaskOutcome } from '@/components/tasks/task-outcome';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
 import { countItemsAfter } from '@/components/transcript/use-tail';
 import { NowProvider } from '@/components/ui/clock';
+import { Glyph } from '@/components/ui/glyph';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { aCall, aMessage, aRequest, aTask, aTaskMoment, aTurn } from './rows';
+import { aCall, aMessage, anAgent, aRequest, aSession, aTask, aTaskMoment, aTurn } from './rows';
 
 interface Seen {
   stoppedAt?: number;
@@ -20,13 +25,19 @@ function Page({ turns, tasks, seen }: { turns: Turn[]; tasks: Task[]; seen: Seen
   return (
     <NowProvider renderedAt={63_000}>
       <LivenessProvider stoppedAt={stoppedAt} lastSignalAt={lastSignalAt} why="Runner gone" isAway={stoppedAt !== null}>
-        <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
-          {turns.map((turn) => (
-            <TurnArticle key={turn.id} turn={turn} flash={false} />
-          ))}
-        </TranscriptSlotsProvider>
+        <Turns turns={turns} tasks={tasks} />
       </LivenessProvider>
     </NowProvider>
+  );
+}
+
+function Turns({ turns, tasks }: { turns: Turn[]; tasks: Task[] }): ReactElement {
+  return (
+    <TranscriptSlotsProvider value={useTaskSlots(tasks, turns)}>
+      {turns.map((turn) => (
+        <TurnArticle key={turn.id} turn={turn} flash={false} />
+      ))}
+    </TranscriptSlotsProvider>
   );
 }
 
@@ -207,8 +218,8 @@ describe('a turn', () => {
 describe('an open turn', () => {
   const open = aTurn({ state: 'open', startedAt: 1_000, endedAt: null, items: [aTaskMoment()] });
 
-  it('is working with a running clock', () => {
-    expect(render([open])).toMatch(/Working <time[^>]*>1:02</);
+  it('shows how long it has run', () => {
+    expect(render([open])).toMatch(/Turn <time[^>]*>1:02</);
   });
 
   it('shows the age of its last signal after a minute', () => {
@@ -220,7 +231,36 @@ describe('an open turn', () => {
     const markup = render([open], [aTask({ startedAt: 1_000 })], { stoppedAt: 21_000 });
     expect(markup).toMatch(/Runner gone, worked <time[^>]*>0:20</);
     expect(markup).toContain('no signal');
-    expect(markup).not.toMatch(/Working|animate-|>running</);
+    expect(markup).not.toMatch(/Turn <|animate-|>running</);
+  });
+
+  it.each([420_000, -420_000])('has the age of its state and request by a clock %i ms ahead', (skewMs) => {
+    const at = 1_000 + skewMs;
+    const session = aSession({ state: 'working', stateSince: 1_000, lastHeardAt: 60_000 });
+    const markup = renderToStaticMarkup(
+      <NowProvider renderedAt={63_000}>
+        <SessionLiveness session={session} agent={anAgent({ clockSkewMs: skewMs })}>
+          <SessionFacts session={session} agent={null} hasLinks={false} />
+          <Turns turns={[{ ...open, startedAt: at, items: [aCall({ at, status: 'running' })] }]} tasks={[]} />
+          <TaskOutcome task={aTask({ startedAt: at })} />
+          <RequestHead item={aRequest({ at, expiresAt: null })} isOpen isAll={false} />
+        </SessionLiveness>
+      </NowProvider>,
+    );
+    expect([...markup.matchAll(/>(\d+:\d\d)</g)].map(([, age]) => age)).toEqual(Array(5).fill('1:02'));
+  });
+
+  it('pulses only after a recent signal', () => {
+    const marks = (lastHeardAt: number) =>
+      renderToStaticMarkup(
+        <NowProvider renderedAt={63_000}>
+          <SessionLiveness session={aSession({ state: 'working', lastHeardAt })} agent={null}>
+            <Glyph name="working" />
+          </SessionLiveness>
+        </NowProvider>,
+      );
+    expect(marks(4_000)).not.toContain('data-still');
+    expect(marks(3_000)).toContain('data-still');
   });
 });
 

@@ -21,6 +21,7 @@ import {
 import { type Fields, fieldsOf, textOf } from '../fields';
 import { readInterlude } from '../interlude-metadata';
 import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '../read-models';
+import { statedReason } from '../session-predicates';
 import { formatSpan } from '../time';
 import { PARKING_CODES, type RejectionCode } from '../vocabulary';
 import { foldCommand, foldDelivery, foldOpened, foldResolved } from './command-items';
@@ -307,7 +308,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.requestResolved]: foldResolved,
   [CUSTOM.sessionEnded]: notice((value) => {
     const code = pickNumber(value, 'exitCode', 'exit_code');
-    const reason = pickText(value, 'reason')?.replace(/\.$/, '') ?? null;
+    const reason = statedReason(pickText(value, 'reason')?.replace(/\.$/, '') ?? null);
     const hasCode = reason?.includes(`code ${code}`) === true;
     const how = code === null || hasCode ? '' : ` with exit code ${code}`;
     const ended = `The agent's process ended${how}${reason === null ? '' : `: ${reason}`}.`;

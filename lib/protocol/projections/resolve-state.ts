@@ -1,7 +1,7 @@
 import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, StateRule } from '../agent-status';
 import { DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS, WORK_REPORT_MS } from '../limits';
 import type { SessionAway, SessionSummary } from '../read-models';
-import { hasCrashed, lastFailure } from '../session-predicates';
+import { describeExit, hasCrashed, lastFailure } from '../session-predicates';
 import type { SessionState } from '../session-states';
 
 /** The inputs of a session's state, besides the time. */
@@ -104,13 +104,12 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   1: ({ seen, report }) => {
     const { process, turn } = seen;
     if (process === undefined) return null;
-    const { code, signal, reason } = process.value;
+    const { code, signal } = process.value;
     const isOfLastTurn = report !== undefined && (turn === undefined || report.turnId === turn.turnId);
     if (report?.value.state === 'complete' && isOfLastTurn && code === 0 && signal === null) {
       return { state: 'complete', source: 'report', reason: report.value.summary };
     }
-    const how = signal !== null ? `killed by ${signal}` : code === null ? null : `exit code ${code}`;
-    return { state: 'exited', source: 'process', reason: reason ?? how };
+    return { state: 'exited', source: 'process', reason: describeExit(process.value) };
   },
   2: ({ seen: { request }, facts: { away } }) =>
     // The server has resolved the open requests of an absent runner, although uncounted ones may be left.

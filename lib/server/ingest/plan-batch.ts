@@ -15,12 +15,12 @@ import { timeSchema } from '@interlude/protocol/field-schemas';
 import { readInsight } from '@interlude/protocol/insight';
 import { readInterlude, withInterlude, withoutServerMarks } from '@interlude/protocol/interlude-metadata';
 import { endsSession, startsSession } from '@interlude/protocol/lifecycle/event-inputs';
-import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FAN_OUT, MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
+import { AHEAD_MS, CLOCK_SKEW_MS, MAX_DERIVED, MAX_FAN_OUT, MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { outdatesLists, type ReportedStatus, updateLogLevel } from '@interlude/protocol/projections/reported-status';
 import { isReportDue } from '@interlude/protocol/projections/session-summary';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
-import type { ProducerSummary } from '@interlude/protocol/read-models';
+import type { AgentSummary, ProducerSummary } from '@interlude/protocol/read-models';
 import { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/server/event-log/batch-rows';
 import { partKey } from '@/lib/server/event-log/batch-scope';
@@ -310,6 +310,7 @@ class BatchDraft {
     const agent = this.#readModels.agents.get(agentId);
     if (!this.#readModels.agents.repeatsStatus(agentId, status)) agent.status = status;
     agent.statusAt = occurredAt;
+    updateClockSkew(agent, occurredAt - this.#receivedAt);
     const report = readAgentStatus(status);
     if (report.kind !== undefined) agent.kind = report.kind;
     if (report.runner !== undefined && report.everyMs !== undefined) this.#readModels.agents.markReporting(agentId);
@@ -348,6 +349,15 @@ class BatchDraft {
     const skewMs = occurredAt - this.#receivedAt;
     if (Math.abs(skewMs) > CLOCK_SKEW_MS) this.#producer.clockSkewMs = skewMs;
   }
+}
+
+/**
+ * Updates an agent's clock skew from a status record. An event may have waited in the outbox, which looks like a slow
+ * clock; a status record is sent when it is made. Delivery times change nothing, so the agent's row stays.
+ */
+function updateClockSkew(agent: AgentSummary, skewMs: number): void {
+  if (Math.abs(skewMs) <= CLOCK_SKEW_MS) delete agent.clockSkewMs;
+  else if (Math.abs(skewMs - (agent.clockSkewMs ?? 0)) > AHEAD_MS) agent.clockSkewMs = skewMs;
 }
 
 /** The record that caused an event. */

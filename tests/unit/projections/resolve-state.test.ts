@@ -292,6 +292,17 @@ describe('the state of a session where', () => {
     });
   });
 
+  it.each([
+    [{ code: 137, signal: null, reason: 'exit' }, 'exit code 137'],
+    [{ code: null, signal: 'SIGKILL', reason: 'exited' }, 'killed by SIGKILL'],
+    [{ code: 1, signal: null, reason: 'out of memory' }, 'exit code 1: out of memory'],
+    [{ code: 1, signal: null, reason: 'it ended with code 1' }, 'it ended with code 1'],
+    [{ code: 0, signal: null, reason: 'the terminal was closed' }, 'the terminal was closed'],
+    [{ code: null, signal: null, reason: 'other' }, null],
+  ])('it exited names its code or signal first: %o', (value, reason) => {
+    expect(at(NOW, { process: { observedAt: ago(1), turnId: null, value } })).toMatchObject({ reason });
+  });
+
   it('its runner has gone and the agent continues explains that', () => {
     const { reason } = at(NOW, { away: { ...away, agentGoesOn: true }, turn: still(300) });
     expect(reason).toBe('its runner has gone and the agent continues unseen: start the runner again');

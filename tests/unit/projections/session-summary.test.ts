@@ -62,7 +62,7 @@ describe('a session', () => {
       [runStarts('r1'), custom('session:ended', { reason: 'killed', exitCode: 137, signal: 'SIGKILL' })],
       {
         state: 'exited',
-        stateReason: 'killed',
+        stateReason: 'killed by SIGKILL',
         openTurnId: null,
         observations: { process: { value: { code: 137, signal: 'SIGKILL', reason: 'killed' } } },
       },
@@ -70,7 +70,7 @@ describe('a session', () => {
     [
       'has exited when its agent ends well after a failed turn',
       [runStarts('r1'), [{ type: 'RUN_ERROR', message: 'No credit' }], custom('session:ended', { reason: 'exit' })],
-      { state: 'exited', stateReason: 'exit' },
+      { state: 'exited', stateReason: null },
     ],
     ['knows when the agent woke by itself', [runStarts('r1', wokenBy('b1'))], { lastTurnKind: 'between-run' }],
     ['counts what was lost', [custom('interlude:lost', { count: 3, reason: 'x' })], { lostCount: 3 }],
@@ -100,7 +100,7 @@ describe('a session', () => {
     [
       'keeps what the agent said of its own end',
       [runStarts('r1'), gone(), custom('session:ended', { reason: 'killed', exitCode: 137 })],
-      { state: 'exited', stateReason: 'killed', away: null },
+      { state: 'exited', stateReason: 'exit code 137: killed', away: null },
     ],
     [
       'says that its last turn had failed, though a task ran',

@@ -52,7 +52,8 @@ export function SessionDetails() {
               <Moment at={session.startedAt} />
             </Fact>
             <Fact name="Last event">
-              <Moment at={session.lastEventAt} seconds /> <Ago at={session.lastEventAt} className="ml-2 text-ink-3" />
+              <Moment at={session.lastEventAt} seconds />{' '}
+              <Ago at={session.lastEventAt} inWords className="ml-2 text-ink-3" />
             </Fact>
             <Fact name="Turns">{session.turnCount.toLocaleString('en')}</Fact>
             <Fact name="Tasks">

@@ -48,7 +48,7 @@ export function SessionFacts(props: {
             <Evidence away={session.away} />
           </span>
         ) : isTimed(session) ? (
-          <RunningClock since={session.stateSince} className="text-ink-3" />
+          <RunningClock since={session.stateSince} isServerTime className="text-ink-3" />
         ) : (
           // A fixed width, so that the ticking clock moves nothing after it.
           <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />

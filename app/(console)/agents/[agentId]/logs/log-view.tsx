@@ -8,6 +8,7 @@ import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import type { FirstLog } from '@/components/logs/log-query';
+import { LivenessProvider } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 
@@ -30,7 +31,9 @@ export function LogView({ initial, first }: { initial: AgentDetail; first: First
         </div>
       </header>
       <SeenWhileShown agent={agent} insights={detail.insights}>
-        <AgentLog agentId={agent.id} first={first} />
+        <LivenessProvider skewMs={agent.clockSkewMs}>
+          <AgentLog agentId={agent.id} first={first} />
+        </LivenessProvider>
       </SeenWhileShown>
     </main>
   );
