@@ -82,9 +82,18 @@ export function itemTitle({ kind, title, count, sessionId }: InboxItem): string 
     case 'lost-contact':
       // the server's words for a session, the runner's words for an agent
       return (sessionId === null ? quoted : words) || DEFAULT_TITLE[kind];
+    case 'failure':
+      return exitTitle(words) ?? (quoted || DEFAULT_TITLE[kind]);
     default:
       return quoted || DEFAULT_TITLE[kind];
   }
+}
+
+/** `Exit code 137`, `Killed by SIGKILL: “out of memory”`: only the agent's reason is quoted. Null for other failures. */
+function exitTitle(words: string): string | null {
+  const [, how, why] = /^(exit code -?\d+|killed by \w+)(?:: (.+))?$/s.exec(words) ?? [];
+  if (how === undefined) return null;
+  return `${how[0]?.toUpperCase()}${how.slice(1)}${why === undefined ? '' : `: ${inQuotes(why)}`}`;
 }
 
 const DEFAULT_TITLE = {

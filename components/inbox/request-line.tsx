@@ -52,9 +52,12 @@ export function RequestLine(props: {
         {fields.map(({ name, text }) => (
           <span key={name} className="text-2xs text-ink-3">
             {' \u2002'}
-            <Verbatim text={name} />{' '}
+            {/* The agent's description is quoted and needs no name. */}
+            {name !== 'description' && <Verbatim text={name} />}{' '}
             <span className="text-ink-2">
+              {name === 'description' && '“'}
               <Verbatim text={text} />
+              {name === 'description' && '”'}
             </span>
           </span>
         ))}

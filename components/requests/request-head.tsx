@@ -48,7 +48,7 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
       {isOpen && (
         <span className="tabular flex shrink-0 gap-2 text-2xs text-waiting max-sm:pl-5">
           <span>
-            waiting <RunningClock since={item.at} alwaysRuns />
+            waiting <RunningClock since={item.receivedAt} isServerTime alwaysRuns />
           </span>
           {item.expiresAt !== null && stopped === null && <TimeLimit at={item.expiresAt} />}
         </span>

@@ -155,14 +155,13 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   const { stopped } = useLiveness();
   const lastSignalAt = useLastSignalAt();
   const request = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
-  const since = request?.at ?? turn.startedAt;
+  const since = { since: request?.receivedAt ?? turn.startedAt, isServerTime: request !== undefined };
   const isOver = useHasPassed(request?.expiresAt ?? null);
   if (stopped !== null) {
     return (
       <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-waiting">
         <Glyph name="lost" />
-        {stopped.why}, {request === undefined ? 'worked' : 'waited'} <RunningClock since={since} /> until the last
-        signal
+        {stopped.why}, {request === undefined ? 'worked' : 'waited'} <RunningClock {...since} /> until the last signal
         {inLog}
       </p>
     );
@@ -179,7 +178,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   return (
     <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
       <Glyph name={request === undefined ? 'working' : 'waiting'} />
-      {request === undefined ? 'Turn' : 'Waiting for an answer'} <RunningClock since={since} />
+      {request === undefined ? 'Turn' : 'Waiting for an answer'} <RunningClock {...since} />
       {request === undefined && lastSignalAt !== null && <LastSignal at={lastSignalAt} />}
       {inLog}
     </p>

@@ -125,8 +125,9 @@ export function useHydrated(): boolean {
 }
 
 /**
- * A time of the agent's records, on the server's clock: every age on a page then counts by one clock. The time of receipt
- * would be wrong for records that waited in the outbox: what they report went on meanwhile.
+ * A time of the agent's records, on the server's clock, so that all ages on a page count by one clock. Work counts from
+ * when it started: it went on while its records waited in the outbox. States and requests count from when the server
+ * received them: before that, no one could see or answer them.
  */
 export function useServerTime(occurredAt: number): number {
   return occurredAt - useLiveness().skewMs;

@@ -90,6 +90,7 @@ export type RequestAnswer = z.infer<typeof RequestAnswer>;
 export const RequestItem = z.object({
   ...itemBase,
   kind: z.literal('request'),
+  receivedAt: z.number().describe('When the server received it, by its clock: since then, a person could answer.'),
   requestKind: z.enum(['permission', 'question']),
   toolCallId: z.string().nullable(),
   toolName: z.string().nullable(),

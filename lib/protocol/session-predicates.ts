@@ -46,13 +46,12 @@ export function statedReason(reason: string | null): string | null {
   return reason === null || BARE_REASONS.has(reason) ? null : reason;
 }
 
-/** How a process ended: `exit code 137`, `killed by SIGKILL: out of memory`, `the terminal was closed`; null if unknown. */
+/** How a process ended: `exit code 137`, `killed by SIGKILL: out of memory`, `the terminal was closed`; null if there is nothing to say. */
 export function describeExit({ code, signal, reason }: ProcessExit): string | null {
-  const how = signal !== null ? `killed by ${signal}` : code === null ? null : `exit code ${code}`;
+  const how = signal !== null ? `killed by ${signal}` : code === null || code === 0 ? null : `exit code ${code}`;
   const why = statedReason(reason);
   if (how === null || why === null || how.includes(why)) return how ?? why;
-  const isClear = (signal === null && code === 0) || why.includes(signal ?? `code ${code}`);
-  return isClear ? why : `${how}: ${why}`;
+  return why.includes(signal ?? `code ${code}`) ? why : `${how}: ${why}`;
 }
 
 type ProcessExit = NonNullable<SessionSummary['observations']['process']>['value'];

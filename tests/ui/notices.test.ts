@@ -17,6 +17,14 @@ const anItem = (fields: Partial<InboxItem>) => anInboxItem({ since: NOW, ...fiel
 const bodies = (item: Partial<InboxItem>, settings = ON) =>
   currentNotices({ items: [anItem(item)], sessions: [] }, settings, NOW).map(({ body }) => body);
 
+it.each([
+  ['exit code 137', 'Exit code 137'],
+  ['killed by SIGKILL: out of memory', 'Killed by SIGKILL: “out of memory”'],
+  ['API Error: 529', '“API Error: 529”'],
+])('quote only the agent’s words about a failure: %s', (title, body) => {
+  expect(bodies({ kind: 'failure', title, since: NOW - 3_000 })).toEqual([body]);
+});
+
 it('include requests at once, and failures after settling', () => {
   expect(bodies({})).toEqual(['“Run make?”']);
   expect(bodies({ kind: 'failure', since: NOW - 2_999 })).toEqual([]);

@@ -216,6 +216,7 @@ export function aRequest(fields: Partial<RequestItem> = {}): RequestItem {
     id: 'a',
     position: '1',
     at: 1,
+    receivedAt: 1,
     requestKind: 'permission',
     toolCallId: null,
     toolName: 'Bash',

@@ -243,7 +243,7 @@ describe('an open turn', () => {
           <SessionFacts session={session} agent={null} hasLinks={false} />
           <Turns turns={[{ ...open, startedAt: at, items: [aCall({ at, status: 'running' })] }]} tasks={[]} />
           <TaskOutcome task={aTask({ startedAt: at })} />
-          <RequestHead item={aRequest({ at, expiresAt: null })} isOpen isAll={false} />
+          <RequestHead item={aRequest({ at: at - 600_000, receivedAt: 1_000 })} isOpen isAll={false} />
         </SessionLiveness>
       </NowProvider>,
     );

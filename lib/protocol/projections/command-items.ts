@@ -138,7 +138,10 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
   if (known !== undefined && known !== replaced) draft.replace(known, superseded(known, entry));
   const request = requestItem(id, entry);
   if (replaced === undefined) draft.put(request);
-  else draft.replace(replaced, { ...request, position: replaced.position, at: replaced.at });
+  else {
+    const { position, at, receivedAt } = replaced;
+    draft.replace(replaced, { ...request, position, at, receivedAt });
+  }
 }
 
 /** The item of a newly opened request. */
@@ -150,6 +153,7 @@ export function requestItem(id: string, entry: EventEntry): RequestItem {
     id,
     position: entry.position,
     at: entry.occurredAt,
+    receivedAt: entry.receivedAt,
     kind: 'request',
     requestKind: value.kind === 'question' ? 'question' : 'permission',
     toolCallId: pickId(value, 'tool_use_id', 'toolCallId'),

@@ -298,7 +298,7 @@ describe('the state of a session where', () => {
     [{ code: 1, signal: null, reason: 'out of memory' }, 'exit code 1: out of memory'],
     [{ code: 1, signal: null, reason: 'it ended with code 1' }, 'it ended with code 1'],
     [{ code: 0, signal: null, reason: 'the terminal was closed' }, 'the terminal was closed'],
-    [{ code: null, signal: null, reason: 'other' }, null],
+    [{ code: 0, signal: null, reason: 'other' }, null],
   ])('it exited names its code or signal first: %o', (value, reason) => {
     expect(at(NOW, { process: { observedAt: ago(1), turnId: null, value } })).toMatchObject({ reason });
   });

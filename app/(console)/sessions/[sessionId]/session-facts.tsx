@@ -1,7 +1,7 @@
 'use client';
 
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
-import { listedStateOf } from '@interlude/protocol/session-predicates';
+import { listedStateOf, statedReason } from '@interlude/protocol/session-predicates';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { ObligationsButton } from '@/components/obligations/obligations-button';
 import { describeState, failuresInWords, glyphOf, isTimed, sessionTitle } from '@/components/sessions/session-labels';
@@ -35,6 +35,9 @@ export function SessionFacts(props: {
   hasLinks: boolean;
 }) {
   const { session, agent, hasLinks } = props;
+  const exit = session.state === 'exited' ? session.observations.process?.value : undefined;
+  // The state already names the exit code.
+  const reason = exit === undefined ? session.stateReason : statedReason(exit.reason);
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
       {/* Where it is narrow, long words give way first, and the state last. */}
@@ -55,9 +58,9 @@ export function SessionFacts(props: {
         )}
         {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3 max-md:hidden" />}
       </span>
-      {session.away === null && session.stateReason !== null && (
+      {session.away === null && reason !== null && (
         <span dir="auto" className="min-w-0 truncate text-ink-3 max-lg:hidden">
-          “<Words text={withoutQuotes(toPlainText(session.stateReason))} />”
+          “<Words text={withoutQuotes(toPlainText(reason))} />”
         </span>
       )}
       <SessionPlace session={session} agent={agent} hasLinks={hasLinks} />
