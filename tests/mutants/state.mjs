@@ -56,6 +56,20 @@ export const STATE = [
     test: 'tests/unit/projections/resolve-state.test.ts',
   },
   {
+    name: 'counts ages by the clock of the runner',
+    file: 'components/ui/clock.tsx',
+    find: 'isServerTime ? since : since - liveness.skewMs',
+    replace: 'since',
+    test: 'tests/ui/turn-article.test.tsx',
+  },
+  {
+    name: 'takes the delivery time of a status for clock skew',
+    file: 'lib/server/ingest/plan-batch.ts',
+    find: 'else if (Math.abs(skewMs - (agent.clockSkewMs ?? 0)) > AHEAD_MS) agent',
+    replace: 'else agent',
+    test: 'tests/unit/ingest/fleet.test.ts',
+  },
+  {
     name: 'never reports a silent agent',
     file: 'lib/server/commands/runner-absence.ts',
     find: 'if (agent === undefined) return 0;',

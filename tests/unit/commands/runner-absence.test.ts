@@ -225,7 +225,7 @@ describe('a runner killed in mid-turn', () => {
     await sweepAt(now + RUNNER_GRACE_MS);
     expect(await session('s1')).toMatchObject({ state: 'unknown', away: { since: T0 } });
     expect(await notices()).toEqual([]);
-    expect(await session('s2')).toMatchObject({ state: 'exited', stateReason: 'killed', away: null });
+    expect(await session('s2')).toMatchObject({ state: 'exited', stateReason: 'exit code 137: killed', away: null });
     expect(await session('s3')).toMatchObject({
       state: 'unknown',
       stateReason: 'its runner has gone',
@@ -508,7 +508,7 @@ describe('a runner that comes back', () => {
     await sweepAt(now + RUNNER_GRACE_MS);
     await says({ type: 'CUSTOM', name: 'session:ended', value: { reason: 'killed', exitCode: 137 } });
     await connect(RUNNER, 'two');
-    expect(await session()).toMatchObject({ state: 'exited', stateReason: 'killed', away: null });
+    expect(await session()).toMatchObject({ state: 'exited', stateReason: 'exit code 137: killed', away: null });
   });
 });
 

@@ -68,8 +68,8 @@ it('sessions from before observations keep their states, by the current rules', 
     idle: ['idle', null, 14],
     background: ['waiting-on-background', null, 10],
     asks: ['needs-input', 'Run rm?', 2],
-    ended: ['exited', 'exit', 1],
-    died: ['exited', 'killed', 1],
+    ended: ['exited', null, 1],
+    died: ['exited', 'exit code 1: killed', 1],
     fresh: ['starting', null, 15],
   });
   const { agents } = await readAgents(unscoped(database), { after: null, limit: 5, words: [] });
@@ -94,7 +94,7 @@ it('sessions from before observations keep their states, by the current rules', 
   const inbox = await readInbox(unscoped(database), { after: null, limit: 10 });
   expect(inbox.items.map(({ kind, sessionId, title }) => [kind, sessionId, title])).toEqual([
     ['permission', 'asks', 'Run rm?'],
-    ['failure', 'died', 'killed'],
+    ['failure', 'died', 'exit code 1: killed'],
     ['failure', 'failed', 'No credit'],
   ]);
   await database.close();
