@@ -161,8 +161,10 @@ export function marksOf(session: SessionSummary): SessionMark[] {
         : plural(owedCount, 'pending reply', 'pending replies');
     marks.push({ kind: 'obligations', text, title: `${plural(owedCount, 'message')} without a reply` });
   }
-  if (runningTaskCount > 0 && away === null)
-    marks.push({ kind: 'tasks', text: `${plural(runningTaskCount, 'task')} running` });
+  if (runningTaskCount > 0 && away === null) {
+    const text = plural(runningTaskCount, 'task');
+    marks.push({ kind: 'tasks', text, title: `${text} running` });
+  }
   return marks;
 }
 

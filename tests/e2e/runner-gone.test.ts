@@ -91,12 +91,12 @@ test('a pending reply of a failed turn is waived at its message or in the list, 
   await confirm.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByText('The reply to “First?” was waived by operator.').waitFor();
 
-  await page.getByRole('button', { name: /^1 reply/ }).click();
+  await page.getByRole('button', { name: /^1 pending reply/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Pending replies' });
   await press(dialog.getByRole('button', { name: 'No reply needed', exact: true }));
   await press(dialog.getByRole('button', { name: 'Press again: no reply needed' }));
   await transcriptOf(page).getByText('The reply to “Second?” was waived by operator.').waitFor();
-  await page.getByRole('button', { name: /^1 reply/ }).waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: /^1 pending reply/ }).waitFor({ state: 'hidden' });
   await page.reload();
   await transcriptOf(page).getByText('The reply to “Second?” was waived by operator.').waitFor();
   expect(await page.getByRole('button', { name: 'No reply needed' }).count()).toBe(0);

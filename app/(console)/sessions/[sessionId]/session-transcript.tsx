@@ -159,7 +159,7 @@ function SessionSlots({ children }: { children: ReactNode }) {
       renderObligation: (item) =>
         unanswered.has(item.id) && (
           <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-2xs text-ink-3">
-            Reply pending <WaiveReply sessionId={sessionId} messageId={item.id} />
+            Pending reply <WaiveReply sessionId={sessionId} messageId={item.id} />
           </p>
         ),
       // Looked up lazily: new slots on every delta would render every turn again.
