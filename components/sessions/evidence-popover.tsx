@@ -251,7 +251,7 @@ const RULE_WORDS: Record<StateRule, string> = {
   13: 'because it is idle, although it reported that it was working.',
   14: 'because its newest records show it.',
   15: 'because it has reported no activity yet.',
-  16: 'because it is working but has made no progress for an unusually long time.',
+  16: 'because no event or output has arrived for an unusually long time.',
 };
 
 /** Maximum number of losses listed; the agent's page lists all. */

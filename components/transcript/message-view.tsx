@@ -10,6 +10,7 @@ import { CopyButton } from '@/components/ui/copy-button';
 import { formatBytes } from '@/components/ui/format-size';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
+import { useLiveness } from '@/components/ui/liveness';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Quoted, Words } from '@/components/ui/name';
 import { LongText } from '@/components/ui/prose';
@@ -75,6 +76,8 @@ function isFromTerminal({ role, delivery }: MessageItem): boolean {
 
 function Answer({ item, answers }: { item: MessageItem; answers: string }) {
   const { replyTo } = useTranscriptSlots();
+  const { stopped, isSilent } = useLiveness();
+  const grows = item.streaming && stopped === null && !isSilent;
   if (item.text === '' && !item.streaming) return null;
   return (
     <div id={messageAnchor(item.id)} tabIndex={-1} className="group/message relative my-2 outline-none first:mt-0">
@@ -84,7 +87,7 @@ function Answer({ item, answers }: { item: MessageItem; answers: string }) {
           <Sender name={item.name} />
         </p>
       )}
-      <Markdown text={item.text} streaming={item.streaming} className={item.streaming ? CARET : undefined} />
+      <Markdown text={item.text} streaming={item.streaming} className={grows ? CARET : undefined} />
       {replyTo !== null && !item.streaming && (
         <button
           type="button"

@@ -63,6 +63,11 @@ describe('the caret of a growing text', () => {
   const text = aMessage({ id: 'm1', position: '11', text: '200 passed.', streaming: true });
   const open = (...after: Turn['items']) => render([aTurn({ state: 'open', endedAt: null, items: [text, ...after] })]);
 
+  it('is gone without a runner', () => {
+    const turn = aTurn({ state: 'open', endedAt: null, items: [text] });
+    expect(carets(render([turn], [], { stoppedAt: 21_000 }))).toBe(0);
+  });
+
   it('is behind the last text, whatever people send and tasks do meanwhile', () => {
     expect(carets(open())).toBe(1);
     expect(carets(open(aMessage({ id: 'u2', position: '12', role: 'user', text: 'And?' })))).toBe(1);
