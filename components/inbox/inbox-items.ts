@@ -129,14 +129,15 @@ const REVERTED: Record<Exclude<MarkInbox['mark'], 'snoozed'>, { by: MarkInbox['m
 
 const SILENT = { text: '', isFailure: false };
 
-/** True if a mark changed an item, so that its reverse restores the item. */
+/** True if the reverse of a mark restores an item that the mark changed. */
 function canRevert(mark: MarkInbox['mark'], before: InboxItem, after: InboxItem): boolean {
-  if (before.doneAt !== null ? mark !== 'unseen' : after.doneAt !== null && !isReopenable(after.kind)) return false;
-  if (mark === 'claimed') return before.claim === null && after.claim !== null;
-  if (mark === 'released') return before.claim !== null && after.claim === null;
-  if (mark === 'snoozed') return (before.snoozedUntil ?? 0) <= Date.now();
-  const [was, is] = [before, after].map(({ seenAt, doneAt }) => seenAt !== null || doneAt !== null);
-  return was !== is;
+  if (after.doneAt !== null && !isReopenable(after.kind)) return false;
+  if (mark === 'claimed') return before.claim === null;
+  return mark !== 'snoozed' || (before.snoozedUntil ?? 0) <= Date.now();
+}
+
+function hasChangedSince(item: InboxItem, now: InboxItem | undefined): boolean {
+  return now !== undefined && comparePositions(now.updatedPosition, item.updatedPosition) > 0;
 }
 
 /** True for kinds that `seen` completes and `unseen` reopens. */
@@ -144,7 +145,10 @@ function isReopenable(kind: InboxItem['kind']): boolean {
   return kind === 'failure' || DONE_ONCE_SEEN.includes(kind);
 }
 
-/** Marks items as shown, reports the result, and offers undo, except for take-overs, unsnoozes and hook failures. */
+/**
+ * Marks items as shown, reports the result, and offers undo for those that the mark changed, until they change again.
+ * Take-overs, unsnoozes and hook failures can't be undone.
+ */
 export function useMarks() {
   const { fleet } = useFleetStores();
   const [message, setMessage] = useState(SILENT);
@@ -175,7 +179,7 @@ export function useMarks() {
         body.mark === 'snoozed' ? { by: 'unsnoozed' as const, words: 'snoozed' } : REVERTED[body.mark];
       const reverts = marked.items.filter((after) => {
         const before = items.find(({ id }) => id === after.id);
-        return before !== undefined && canRevert(body.mark, before, after);
+        return before !== undefined && marked.applied.includes(after.id) && canRevert(body.mark, before, after);
       });
       if (reverts.length > 0 && change !== 'taken-over' && by !== 'snoozed') setUndoable({ items: reverts, mark: by });
       if (changedCount > 0) {
@@ -183,11 +187,16 @@ export function useMarks() {
         const reason = `${plural(changedCount, 'item')} can’t be reopened after a later change.`;
         throw new Error(isUndone ? reason : changedText(changedCount));
       }
-      setMessage({ text: `${plural(items.length, 'item')} ${words}.`, isFailure: false });
+      const count = marked.applied.length;
+      setMessage({ text: count === 0 ? 'Nothing changed.' : `${plural(count, 'item')} ${words}.`, isFailure: false });
     } catch (error) {
       setMessage({ text: `Could not update the items: ${(error as Error).message}`, isFailure: true });
     }
   };
-  const undo = undoable === null ? null : () => void mark(undoable.items, undoable.mark as Mark);
+  const left = useFleet(({ inbox }) =>
+    JSON.stringify(undoable?.items.filter((item) => !hasChangedSince(item, inbox.get(item.id))).map(({ id }) => id) ?? []),
+  );
+  const items = undoable?.items.filter(({ id }) => (JSON.parse(left) as string[]).includes(id)) ?? [];
+  const undo = undoable === null || items.length === 0 ? null : () => void mark(items, undoable.mark as Mark);
   return { mark, undo, message };
 }

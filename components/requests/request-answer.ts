@@ -10,6 +10,25 @@ export function isAnswering({ answer }: RequestItem, action: ActionState | null)
   return answer !== null && answer.state !== 'failed';
 }
 
+/**
+ * The agent's title without the name of its tool; null if the name and the input already say all of it.
+ *
+ * @example `Bash: rm -rf build && …`, for the command `rm -rf build && npm test`
+ */
+export function ownTitle(title: string, tool: string | null, input: unknown): string | null {
+  const hasTool = tool !== null && title.startsWith(tool) && !/^[\p{L}\p{N}_]/u.test(title.slice(tool.length));
+  const rest = hasTool ? title.slice(tool.length).replace(/^[:\s]+/, '') : title;
+  const start = flat(rest.replace(/\s*(?:…|\.{3})$/, ''));
+  const isRepeated = (typeof input === 'string' ? [input] : Object.values(Object(input ?? {}))).some(
+    (value) => typeof value === 'string' && flat(value.slice(0, 2 * title.length)).startsWith(start),
+  );
+  return isRepeated || rest === '' ? null : rest;
+}
+
+function flat(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
 export function answerText(item: RequestItem): string {
   const chosen = chosenOption(item);
   const { behavior } = item.answer ?? {};

@@ -6,6 +6,7 @@ import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Quoted, Words } from '@/components/ui/name';
+import { ownTitle } from './request-answer';
 import type { InputGate } from './request-input';
 
 /**
@@ -15,7 +16,8 @@ import type { InputGate } from './request-input';
  */
 export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen: boolean; isAll: boolean }) {
   const { stopped } = useLiveness();
-  const { toolName: tool } = item;
+  const { toolName: tool, title: all, input } = item;
+  const title = isAll || item.requestKind === 'question' ? all : ownTitle(all, tool, input);
   return (
     <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
       <Glyph name={isOpen ? 'waiting' : 'lost'} className="relative top-[1.5px]" />
@@ -26,24 +28,26 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
             <Name text={tool} max={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} layout="tool" />
           </code>
         )}
-        <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
-          {isAll && item.requestKind === 'permission' ? (
-            <Quoted text={item.title} max={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
-          ) : (
-            <>
-              “
-              <bdi>
-                <Words
-                  text={withoutQuotes(item.title)}
-                  max={TITLE_CHARACTERS}
-                  {...(isAll && { signs: Number.POSITIVE_INFINITY })}
-                  strict
-                />
-              </bdi>
-              ”
-            </>
-          )}
-        </span>
+        {title !== null && (
+          <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
+            {isAll && item.requestKind === 'permission' ? (
+              <Quoted text={title} max={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
+            ) : (
+              <>
+                “
+                <bdi>
+                  <Words
+                    text={withoutQuotes(title)}
+                    max={TITLE_CHARACTERS}
+                    {...(isAll && { signs: Number.POSITIVE_INFINITY })}
+                    strict
+                  />
+                </bdi>
+                ”
+              </>
+            )}
+          </span>
+        )}
       </span>
       {isOpen && (
         <span className="tabular flex shrink-0 gap-2 text-2xs text-waiting max-sm:pl-5">

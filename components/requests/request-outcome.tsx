@@ -6,10 +6,11 @@ import { formatDuration } from '@interlude/protocol/time';
 import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { SettledButton } from '@/components/ui/misclick-guard';
-import { Name, Quoted, Words } from '@/components/ui/name';
+import { Name, Quoted, ToolLine, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { quoted } from '@/components/ui/verbatim';
-import { answerText, chosenOption, optionText } from './request-answer';
+import { inputParts } from './input-parts';
+import { answerText, chosenOption, optionText, ownTitle } from './request-answer';
 
 const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   allowed: 'Allowed',
@@ -30,6 +31,8 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
   const chosen = chosenOption(item);
   // A request decided by its title alone shows the title verbatim.
   const isAll = item.requestKind === 'permission' && Object.keys(Object(item.input ?? {})).length === 0;
+  const own = isAll || item.requestKind === 'question' ? item.title : ownTitle(item.title, tool, item.input);
+  const [main] = own === null ? inputParts({ args: item.input, argsText: '' }) : [];
   const decided = outcome === 'allowed' || outcome === 'denied' || outcome === 'answered';
   // Any other decision was made in the agent's own interface.
   const by = !decided ? '' : item.answer?.state === 'done' || item.answer?.state === 'queued' ? ' by operator' : '';
@@ -48,13 +51,15 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
           {isAll ? (
             <Quoted text={item.title} />
+          ) : own === null ? (
+            <ToolLine tool={tool} line={main?.text ?? ''} />
           ) : (
             <>
-              “<Words text={withoutQuotes(toPlainText(item.title))} />”
+              “<Words text={withoutQuotes(toPlainText(own))} />”
             </>
           )}
         </span>
-        {tool !== null && !item.title.includes(tool) && (
+        {tool !== null && own !== null && !own.includes(tool) && (
           <code className="text-ink-3">
             <Name text={tool} layout="tool" />
           </code>

@@ -14,7 +14,7 @@ import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
-import { Name, Words } from '@/components/ui/name';
+import { Name, ToolLine, Words } from '@/components/ui/name';
 import { ButtonPopover } from '@/components/ui/popover';
 import { SentenceList } from '@/components/ui/sentence-list';
 import { Term } from '@/components/ui/term';
@@ -77,7 +77,7 @@ export function StateReason({ session }: { session: SessionSummary }) {
 }
 
 export function ObservationTable({ session }: { session: SessionSummary }) {
-  const { evidence, observations, away } = session;
+  const { evidence, observations, away, request } = session;
   return (
     <table className="mt-2 w-full text-left align-baseline">
       <caption className="sr-only">Observations</caption>
@@ -109,7 +109,11 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
           if (observed === undefined) return null;
           return (
             <Row key={source} source={source} decided={evidence.source} at={observed.observedAt}>
-              <Observed of={observations} source={source} />
+              {source === 'request' && request?.kind === 'permission' ? (
+                <ToolLine {...request} />
+              ) : (
+                <Observed of={observations} source={source} />
+              )}
             </Row>
           );
         })}

@@ -334,6 +334,7 @@ function textOf(session: SessionSummary): string {
     GROUP_WORD[groupOf(session)],
     ...marksOf(session).map((mark) => mark.text),
     toPlainText(session.stateReason ?? ''),
+    session.request?.line ?? '',
     toPlainText(session.lastText ?? ''),
   ]
     .join('\n')

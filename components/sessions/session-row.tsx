@@ -7,7 +7,7 @@ import { Fragment, memo } from 'react';
 import { Ago, TimeOfDay, useLastSignal } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
-import { Name, Words } from '@/components/ui/name';
+import { Name, ToolLine, Words } from '@/components/ui/name';
 import { describeState, glyphOf, lastLine, marksOf, type SessionMark, sessionTitle } from './session-labels';
 
 /**
@@ -66,7 +66,11 @@ export const SessionRow = memo(function SessionRow(props: {
         dir="auto"
         className="min-h-[1lh] max-w-full justify-self-start truncate text-ink-2 text-xs [grid-area:text]"
       >
-        <Words text={lastLine(session, isUrgent)} />
+        {session.state === 'needs-input' && session.request?.kind === 'permission' ? (
+          <ToolLine {...session.request} />
+        ) : (
+          <Words text={lastLine(session, isUrgent)} />
+        )}
       </span>
     </Link>
   );

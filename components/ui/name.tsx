@@ -40,6 +40,22 @@ export function Words({ strict = false, ...props }: NameProps & { strict?: boole
   return <Line {...props} layout={strict ? 'name' : 'words'} isReadingOrder />;
 }
 
+/** The name of a tool, and what it is called with. */
+export function ToolLine({ tool, line }: { tool: string | null; line: string }): ReactNode {
+  return (
+    <>
+      {tool !== null && (
+        <span className="font-medium">
+          <Name text={tool} layout="tool" />{' '}
+        </span>
+      )}
+      <bdi className="font-mono text-[0.94em]">
+        <Words strict text={line} />
+      </bdi>
+    </>
+  );
+}
+
 /** @param isReadingOrder right-to-left letters follow the direction around them instead of being isolated */
 function Line(props: NameProps & { layout: VerbatimLayout; isReadingOrder?: boolean }): ReactNode {
   const { text, max = NAME_CHARACTERS, signs = NAME_SIGNS, layout, isReadingOrder = false } = props;

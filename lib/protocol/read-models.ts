@@ -378,6 +378,10 @@ export const SessionSummary = z.object({
     .number()
     .optional()
     .describe('Expiry of the first pending request, on the server’s clock. Absent if none expires.'),
+  request: z
+    .object({ kind: z.enum(['permission', 'question']), tool: z.string().nullable(), line: z.string() })
+    .optional()
+    .describe('The first pending request: its tool, and the start of its command, file or question on one line.'),
   lostCount: z.number(),
   quarantinedCount: z.number().describe('Rejected records that are not settled, including any from before it started.'),
   ...replyCounts,

@@ -239,7 +239,17 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(reopened.items).toEqual(unmarked);
       expect(await inbox()).toEqual(unmarked);
       expect((await session()).arrangement.seenState).toBeNull();
-      expect(await mark({ items, mark: 'unseen' })).toMatchObject({ changed: [], items: reopened.items });
+      expect(reopened.applied).toEqual(before.map((item) => item.id));
+      const again = await mark({ items, mark: 'unseen' });
+      expect(again).toMatchObject({ changed: [], applied: [], items: reopened.items });
+    });
+
+    test('reports no item as changed by a mark that is done already', async () => {
+      await send(starts(), fails());
+      const { id: item } = await only();
+      expect((await mark({ ids: [item], mark: 'seen' })).applied).toEqual([item]);
+      expect((await mark({ ids: [item], mark: 'seen' })).applied).toEqual([]);
+      expect((await mark({ ids: [item], mark: 'claimed' })).applied).toEqual([]);
     });
 
     test('keeps items done whose cause has ended, or that someone has seen again, when they are marked unseen', async () => {

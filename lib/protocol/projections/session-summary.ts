@@ -176,9 +176,14 @@ export class SessionLedger {
     const next = this.#next;
     next.pendingRequests = this.#open.list();
     next.hasMorePending = this.#open.hasMore;
-    const { answerBy } = this.#open;
+    const { answerBy, first } = this.#open;
     if (answerBy === undefined) delete next.summary.answerBy;
     else next.summary.answerBy = answerBy;
+    const { tool = null, line = null } = first?.preview ?? {};
+    const request = first === undefined || line === null ? undefined : { kind: first.kind, tool, line };
+    if (request === undefined) delete next.summary.request;
+    // An equal object would announce the session again.
+    else if (JSON.stringify(request) !== JSON.stringify(next.summary.request)) next.summary.request = request;
     next.summary.owedCount += openDelta(obligations);
     next.summary.overdueCount += overdueDelta(obligations);
     const at = now ?? this.#last?.entry.receivedAt ?? this.#receivedAt ?? next.summary.stateSince;

@@ -49,10 +49,12 @@ export async function postMarks(
   const by = inboxPerson(principal);
   const shown = [...shownItems(body)];
   const changed: string[] = [];
+  const applied: string[] = [];
   for (let index = 0; index < shown.length; index += AT_ONCE) {
     const some = new Map(shown.slice(index, index + AT_ONCE));
     const result = await writes.run((transaction) => markSome(transaction, some, body, by, scope, now));
     changed.push(...result.changed);
+    applied.push(...result.applied);
     await markFailuresSeen(writes, result.failures, now);
   }
   return writes.run(async (transaction) => {
@@ -62,11 +64,14 @@ export async function postMarks(
       shown.map(([id]) => id),
       scope,
     );
-    return { items, changed, position: String(rows[0]?.position) };
+    return { items, changed, applied, position: String(rows[0]?.position) };
   });
 }
 
-/** @returns `changed`: items that have changed since they were shown; `failures`: the last seen position, by agent */
+/**
+ * @returns `changed`: items that have changed since they were shown; `applied`: items that the mark changes; `failures`:
+ *   the last seen position, by agent
+ */
 async function markSome(
   transaction: WriteTransaction,
   shown: ReadonlyMap<string, Position | undefined>,
@@ -74,8 +79,9 @@ async function markSome(
   by: InboxPerson,
   scope: Scope,
   now: number,
-): Promise<{ changed: string[]; failures: Map<string, number> }> {
+): Promise<{ changed: string[]; applied: string[]; failures: Map<string, number> }> {
   const changed: string[] = [];
+  const applied: string[] = [];
   const failures = new Map<string, number>();
   const facts: AgentFact[] = [];
   const marks = new Map<string, Map<string, InboxMarks>>();
@@ -95,10 +101,13 @@ async function markSome(
     // The item changes with each failure that it counts, so its position is an upper bound of the failures that were
     // shown.
     const isSeen = body.mark === 'seen';
-    if (isSeen && item.kind === 'hook-failure') failures.set(columnText(item.agentId), positionToNumber(upTo));
+    const isHook = isSeen && item.kind === 'hook-failure';
+    if (isHook) failures.set(columnText(item.agentId), positionToNumber(upTo));
     if (isChanged) continue;
-    if (item.kind === 'failure' && session !== undefined && (isSeen || isDone)) facts.push(arranged(session, isSeen));
+    const isArranged = item.kind === 'failure' && session !== undefined && (isSeen || isDone);
+    if (isArranged) facts.push(arranged(session, isSeen));
     const after = marked(item, body, by, now);
+    if (isArranged || isHook || after !== null) applied.push(item.id);
     if (after === null) continue;
     if (body.mark === 'unseen') unseen.push(item.openedPosition);
     const ofAgent = marks.get(item.agentId) ?? new Map();
@@ -107,7 +116,7 @@ async function markSome(
   for (const [agentId, ofAgent] of marks) facts.push({ kind: 'inbox-marked', agentId, marks: ofAgent });
   await appendFacts(transaction, now, facts);
   if (unseen.length > 0) await sendAgain(transaction, unseen, now);
-  return { changed, failures };
+  return { changed, applied, failures };
 }
 
 /** Queues webhook deliveries again that were withdrawn because their items had been seen. */

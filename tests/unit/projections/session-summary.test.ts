@@ -250,6 +250,19 @@ describe('a session', () => {
     expect([differsForReaders(before, after), differsForReaders(after, before)]).toEqual([true, true]);
   });
 
+  it('has the first pending request on one line, and does not differ for readers while it stays', () => {
+    const asks = (id: string, command: string) =>
+      custom('request:opened', { request_id: id, title: 'Bash: ls && …', tool_name: 'Bash', input: { command } });
+    const before = summaryOf(runStarts('r1'), asks('q', 'ls &&\n pwd'));
+    expect(before.summary.request).toEqual({ kind: 'permission', tool: 'Bash', line: 'ls && pwd' });
+    const placed = placeEvents(NO_PLACES, [
+      { position: '9', occurredAt: 9, receivedAt: 9, event: asks('q2', 'rm')[0] as AgUiEvent },
+    ]);
+    expect(foldSession(before, placed.placements, []).summary.request).toBe(before.summary.request);
+    const after = summaryOf(runStarts('r1'), asks('q', 'ls'), custom('request:resolved', { request_id: 'q' }));
+    expect(after.summary.request).toBeUndefined();
+  });
+
   it('does not differ for readers while text grows', () => {
     const before = summaryOf(runStarts('r1'), says('m1', 'a'));
     const { placements } = placeEvents(NO_PLACES, [
