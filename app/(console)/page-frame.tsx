@@ -14,7 +14,8 @@ export function PageFrame(props: {
 }) {
   const { title, back, wide = false, children } = props;
   return (
-    <main className="h-full overflow-y-auto">
+    // rows that get the focus stay clear of the sticky heads, and of the bar below
+    <main className="h-full scroll-pt-14 scroll-pb-14 overflow-y-auto has-[.sticky[role=rowgroup]]:scroll-pt-24">
       <PageHeader title={title} back={back && <BackLink {...back} />} className="sm:px-6" />
       <div className={clsx('px-4 py-5 sm:px-6', wide ? 'max-w-[1560px]' : 'max-w-[1080px]')}>{children}</div>
     </main>

@@ -194,7 +194,9 @@ export function useMarks() {
     }
   };
   const left = useFleet(({ inbox }) =>
-    JSON.stringify(undoable?.items.filter((item) => !hasChangedSince(item, inbox.get(item.id))).map(({ id }) => id) ?? []),
+    JSON.stringify(
+      undoable?.items.filter((item) => !hasChangedSince(item, inbox.get(item.id))).map(({ id }) => id) ?? [],
+    ),
   );
   const items = undoable?.items.filter(({ id }) => (JSON.parse(left) as string[]).includes(id)) ?? [];
   const undo = undoable === null || items.length === 0 ? null : () => void mark(items, undoable.mark as Mark);

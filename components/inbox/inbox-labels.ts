@@ -96,6 +96,18 @@ function exitTitle(words: string): string | null {
   return `${how[0]?.toUpperCase()}${how.slice(1)}${why === undefined ? '' : `: ${inQuotes(why)}`}`;
 }
 
+/** The items, with equal ones in one entry. Each request is its own. */
+export function foldEqual(items: readonly InboxItem[]): { item: InboxItem; count: number }[] {
+  const folded = new Map<string, { item: InboxItem; count: number }>();
+  for (const item of items) {
+    const key = item.request === null && item.messageId === null ? `${item.kind} ${itemTitle(item)}` : item.id;
+    const known = folded.get(key);
+    if (known === undefined) folded.set(key, { item, count: 1 });
+    else known.count += 1;
+  }
+  return [...folded.values()];
+}
+
 const DEFAULT_TITLE = {
   permission: 'The agent asks for permission',
   question: 'The agent asks a question',

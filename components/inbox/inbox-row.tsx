@@ -13,7 +13,7 @@ import { Link } from '@/components/ui/link';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { nameText } from '@/components/ui/verbatim';
-import { itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
+import { foldEqual, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
 import { ActionButton, ItemActions, type Mark } from './item-actions';
 import { ItemDetails, unfoldLabel } from './item-details';
 import { hasRequest, type RequestedItem } from './item-request';
@@ -44,9 +44,10 @@ export const InboxRow = memo(function InboxRow(props: {
   const { kind } = lead;
   const isDone = open.length === 0;
   const about = itemTitle(lead);
+  const count = foldEqual(open)[0]?.count ?? 1;
   const { row, handlers } = useRowFocus();
   const line = useRef<HTMLSpanElement>(null);
-  const [isSeen, setSeen] = useState(false);
+  const [isSeen, setSeen] = useState<boolean | null>(null);
   const mayAct = useMayAct();
   const unfolds = isDone ? null : unfoldLabel(open, mayAct);
   const isAnswered = !isDone && mayAct && kind === 'permission' && hasRequest(lead);
@@ -87,6 +88,7 @@ export const InboxRow = memo(function InboxRow(props: {
               ) : (
                 <span dir="auto" className="wrap-break-word line-clamp-2 min-w-0 flex-1 font-medium">
                   <Words text={about} />
+                  {count > 1 && `, ${count.toLocaleString('en')} times`}
                 </span>
               )}
             </Link>
@@ -108,7 +110,8 @@ export const InboxRow = memo(function InboxRow(props: {
                 unfolds !== null && (
                   <ActionButton
                     about={nameText(about)}
-                    label={unfolds}
+                    label={isUnfolded ? 'Close' : unfolds}
+                    isMain={!isUnfolded && mayAct}
                     isExpanded={isUnfolded}
                     onPress={() => actions.unfold(id, !isUnfolded)}
                   />
@@ -128,7 +131,7 @@ function RowOwner({ owner: { lead, open }, person }: { owner: InboxOwner; person
   const { agentId, sessionId, from, claim } = lead;
   const session = useFleet(({ sessions }) => (sessionId === null ? undefined : sessions.get(sessionId)));
   const title = ownerTitle(lead, session);
-  const [more] = open.slice(1);
+  const [more, ...others] = foldEqual(open).slice(1);
   return (
     <span className="flex min-w-0 flex-[1_1_16rem] items-baseline gap-x-2 whitespace-nowrap text-ink-3">
       {title !== null && sessionId !== null && (
@@ -150,7 +153,7 @@ function RowOwner({ owner: { lead, open }, person }: { owner: InboxOwner; person
       )}
       {more !== undefined && (
         <span className="tabular shrink-0 text-ink-2">
-          {open.length === 2 ? `also ${REASON_WORD[more.kind]}` : plural(open.length - 1, 'more reason')}
+          {others.length === 0 ? `also ${REASON_WORD[more.item.kind]}` : plural(others.length + 1, 'more reason')}
         </span>
       )}
       {claim !== null && (

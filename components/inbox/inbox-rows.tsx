@@ -9,25 +9,26 @@ import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
 import { List, useFurtherPages } from '@/components/live/list';
 import { useCounts } from '@/components/live/use-counts';
-import { pressCard } from '@/components/requests/request-board';
+import { pressCard, SELECTION } from '@/components/requests/request-board';
 import { useStored } from '@/components/ui/browser-storage';
 import { useServerNow } from '@/components/ui/clock';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { useKeyLabels } from '@/components/ui/shortcuts/use-shortcuts';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
+import { KeyHint } from '@/components/ui/shortcuts/key-hint';
 import { useLatest } from '@/components/ui/use-latest';
 import { useSelection } from '@/components/ui/use-selection';
 import { useMarks } from './inbox-items';
 import { KIND_WORD } from './inbox-labels';
 import { InboxRow, type RowActions } from './inbox-row';
-import { InboxBulk, type Mark, snoozeForAnHour } from './item-actions';
+import { type Mark, snoozeForAnHour } from './item-actions';
 import { hasRequest, type RequestedItem } from './item-request';
 import { useInboxKeys } from './use-inbox-keys';
 import { type InboxOwner, useInboxOwners } from './use-inbox-owners';
 
+const bulkCode = new CodeOnDemand(async () => (await import('./inbox-bulk')).InboxBulk);
 const reviewCode = new CodeOnDemand(async () => (await import('./review-deck')).ReviewDeck);
 
 /** The inbox: one row per session or agent, most urgent first. */
@@ -47,6 +48,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const requests = groups.flatMap(({ owners }) => owners.flatMap(({ open }) => open.filter(hasRequest)));
   const minute = useServerNow((now) => now - (now % 60_000));
   const chosen = [...owners.values()].filter(({ id, open }) => open.length > 0 && selected.has(id));
+  const chosenItems = chosen.flatMap(({ open }) => open);
+  usePreload(bulkCode);
   // also called by keys, which don't check permission
   const markItems = (items: readonly InboxItem[], change: Mark) => void (mayAct && mark(items, change));
   const newest = useLatest({ select, unfold: unfolded.select, mark: markItems });
@@ -63,6 +66,21 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     open: ({ id }) => unfolded.select(id, true),
     review: () => mayAct && requests.length > 0 && setReviewing(true),
     answer: ({ lead: { request } }, key) => request !== null && pressCard(request.digest, key),
+    selection:
+      chosen.length === 0
+        ? null
+        : {
+            unfold: () =>
+              unfolded.selectAll(
+                chosen.map(({ id }) => id),
+                true,
+              ),
+            seen: () => markItems(chosenItems, 'seen'),
+            claim: () => markItems(chosenItems, 'claimed'),
+            snooze: () => markItems(chosenItems, snoozeForAnHour(minute)),
+            allow: () => pressCard(SELECTION, 'allow'),
+            deny: () => pressCard(SELECTION, 'deny'),
+          },
     actions: {
       unfold: ({ id }) => unfolded.select(id, !unfolded.selected.has(id)),
       select: ({ id }) => select(id, !selected.has(id)),
@@ -123,7 +141,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       )}
       <p className="flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
         <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
-        <span role="status" className={message.isFailure ? 'text-failed' : 'text-ink-2'}>
+        <span role="status" className={clsx('empty:contents', message.isFailure ? 'text-failed' : 'text-ink-2')}>
           {message.text || notice}
         </span>
         {undo !== null && (
@@ -194,17 +212,17 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         />
       )}
       {chosen.length > 0 && (
-        <InboxBulk
-          items={chosen.flatMap(({ open }) => open)}
-          isUnfolded={(item) => unfolded.selected.has(idOf(item))}
-          onUnfold={(items) => unfolded.selectAll(items.map(idOf), true)}
-          onMark={(change) =>
-            markItems(
-              chosen.flatMap(({ open }) => open),
-              change,
-            )
-          }
-          onNone={() => selectOnly([])}
+        <OnDemand
+          code={bulkCode}
+          name="The actions"
+          props={{
+            items: chosenItems,
+            isUnfolded: (item) => unfolded.selected.has(idOf(item)),
+            onUnfold: (items) => unfolded.selectAll(items.map(idOf), true),
+            onMark: (change) => markItems(chosenItems, change),
+            onNone: () => selectOnly([]),
+            notify: setNotice,
+          }}
         />
       )}
     </div>
@@ -214,6 +232,9 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
 const ROW_KEYS = {
   'inbox.next': 'next',
   'inbox.previous': 'previous',
+  'inbox.open': 'open',
+  'request.allow': 'allow',
+  'request.deny': 'deny',
   'inbox.unfold': 'answer, retry or wake',
   'inbox.seen': 'seen',
   'inbox.claim': 'claim',
@@ -226,18 +247,8 @@ function KeysOfRows() {
   return (
     <span className="key hidden flex-wrap gap-x-3 text-ink-3 group-has-[[data-inbox-row]:focus-visible]/inbox:flex">
       {Object.entries(ROW_KEYS).map(([id, what]) => (
-        <KeyOfRows key={id} id={id as keyof typeof ROW_KEYS} what={what} />
+        <KeyHint key={id} id={id as keyof typeof ROW_KEYS} what={what} />
       ))}
-    </span>
-  );
-}
-
-function KeyOfRows({ id, what }: { id: keyof typeof ROW_KEYS; what: string }) {
-  const [key] = useKeyLabels(id);
-  if (key === undefined) return null;
-  return (
-    <span>
-      <kbd className="text-ink-2">{key}</kbd> {what}
     </span>
   );
 }
@@ -330,6 +341,8 @@ function KindLink(props: { href: string; label: string; count?: number; isCurren
       aria-current={isCurrent ? 'page' : undefined}
       className={clsx(
         'inline-flex min-h-6 items-center gap-1 rounded-sm',
+        // its target is wider than its word
+        count === undefined && 'pointer-coarse:-mr-6',
         isCurrent ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',
       )}
     >

@@ -11,7 +11,7 @@ import { Link } from '@/components/ui/link';
 import { Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { quoted } from '@/components/ui/verbatim';
-import { itemTitle, KIND_GLYPH } from './inbox-labels';
+import { foldEqual, itemTitle, KIND_GLYPH } from './inbox-labels';
 import { hasRequest, type RequestedItem } from './item-request';
 
 const obligationCode = new CodeOnDemand(async () => (await import('./retry-here')).ObligationHere);
@@ -29,26 +29,28 @@ interface DetailsProps {
 /** All items of a row, each with what a person can do about it. */
 export function ItemDetails({ items, ...props }: DetailsProps & { items: readonly InboxItem[] }) {
   const [count, setCount] = useState(FIRST);
-  if (items.length === 1) return <ItemDetail item={items[0] as InboxItem} {...props} />;
+  const folded = foldEqual(items);
+  if (folded.length === 1) return <ItemDetail item={items[0] as InboxItem} {...props} />;
   return (
     <ul className="pl-7">
-      {items.slice(0, count).map((item) => (
+      {folded.slice(0, count).map(({ item, count }) => (
         <li key={item.id} className="pt-2 text-xs">
           {!hasRequest(item) && (
             <Link href={inboxItemPath(item)} className="flex items-baseline gap-2 text-ink-2 hover:text-ink">
               <Glyph name={KIND_GLYPH[item.kind]} className="relative top-[1.5px]" />
               <span dir="auto" className="wrap-break-word min-w-0 flex-1">
                 <Words text={itemTitle(item)} />
+                {count > 1 && `, ${count.toLocaleString('en')} times`}
               </span>
             </Link>
           )}
           <ItemDetail item={item} {...props} isNested />
         </li>
       ))}
-      {items.length > count && (
+      {folded.length > count && (
         <li className="pt-2 text-xs">
-          <button type="button" onClick={() => setCount(items.length)} className="underline hover:text-ink">
-            Show {(items.length - count).toLocaleString('en')} more
+          <button type="button" onClick={() => setCount(folded.length)} className="underline hover:text-ink">
+            Show {(folded.length - count).toLocaleString('en')} more
           </button>
         </li>
       )}

@@ -10,12 +10,12 @@ import type { RequestedItem } from './item-request';
 /**
  * A request on one line (three on phones), with its command in monospace, as the agent will run it.
  *
- * @param onSeen called with true once the whole input has been in sight
+ * @param onSeen called with true once the whole input has been in sight, false while the line cuts it, and null otherwise
  */
 export function RequestLine(props: {
   item: RequestedItem;
   line: RefObject<HTMLSpanElement | null>;
-  onSeen: (isSeen: boolean) => void;
+  onSeen: (isSeen: boolean | null) => void;
 }) {
   const { item, line, onSeen } = props;
   const { preview } = item.request;
@@ -24,7 +24,7 @@ export function RequestLine(props: {
     (isAllSeen: boolean) => {
       const { scrollHeight = 1, clientHeight = 0, scrollWidth = 1, clientWidth = 0 } = line.current ?? {};
       const isCut = scrollHeight > clientHeight + 1 || scrollWidth > clientWidth + 1;
-      onSeen(isAllSeen && parts !== null && !isCut);
+      onSeen(isCut || parts === null ? false : isAllSeen || null);
     },
     [line, parts, onSeen],
   );

@@ -5,14 +5,17 @@ import type { Position } from '@interlude/protocol/position';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
+import { forEachLimited } from '@/components/live/for-each-limited';
+import { IdempotentPost } from '@/components/live/idempotent-post';
 import { AcceptReply, WaiveReply } from '@/components/obligations/settle-reply';
 import { useSessionObligations } from '@/components/obligations/use-obligations';
 import { SendHere } from '@/components/sessions/send-here';
+import { plural } from '@/components/ui/duration';
 import { Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 
-const NOT_KNOWN = 'The last message is not in the newest turns. Write a new one:';
-const TOO_LONG = 'The last message is too long to show here. Write a new one:';
+const NOT_KNOWN = 'The last message is not in the newest turns.';
+const TOO_LONG = 'The last message is too long to show here.';
 
 /** Number of turns searched for the last user message. */
 const TURNS = 20;
@@ -25,10 +28,7 @@ const TURNS = 20;
 export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (sending: Sending) => void }) {
   const { data, error, isPending } = useQuery({
     queryKey: ['last-user-message', sessionId],
-    queryFn: async ({ signal }) =>
-      lastUserMessage(
-        await fetchJson<TranscriptPage>(`/sessions/${encodeURIComponent(sessionId)}/transcript?limit=${TURNS}`, signal),
-      ),
+    queryFn: ({ signal }) => readLastMessage(sessionId, signal),
     gcTime: 0,
   });
   if (isPending) {
@@ -41,11 +41,38 @@ export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (s
   return (
     <SendHere
       sessionId={sessionId}
-      label={data == null || error !== null ? NOT_KNOWN : data.isCut ? TOO_LONG : 'Send again:'}
+      label={
+        data == null || error !== null || data.isCut
+          ? `${data?.isCut ? TOO_LONG : NOT_KNOWN} Write a new one:`
+          : 'Send again:'
+      }
       text={data == null || data.isCut ? '' : data.text}
       onSent={onSent}
     />
   );
+}
+
+/** Sends the last message of each session again. @returns the result in words */
+export async function retryAll(sessionIds: readonly string[]): Promise<string> {
+  let sent = 0;
+  let failure = '';
+  await forEachLimited(sessionIds, async (sessionId) => {
+    try {
+      const message = await readLastMessage(sessionId);
+      if (message === null || message.isCut) throw new Error(message === null ? NOT_KNOWN : TOO_LONG);
+      await new IdempotentPost().post(`/sessions/${encodeURIComponent(sessionId)}/messages`, { text: message.text });
+      sent += 1;
+    } catch (error) {
+      failure = (error as Error).message;
+    }
+  });
+  const left = sessionIds.length - sent;
+  return `${plural(sent, 'message')} sent again.${left === 0 ? '' : ` ${left.toLocaleString('en')} not sent: ${failure}`}`;
+}
+
+async function readLastMessage(sessionId: string, signal?: AbortSignal) {
+  const path = `/sessions/${encodeURIComponent(sessionId)}/transcript?limit=${TURNS}`;
+  return lastUserMessage(await fetchJson<TranscriptPage>(path, signal));
 }
 
 /** The newest user message; null if the turns have none. */

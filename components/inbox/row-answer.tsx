@@ -5,7 +5,7 @@ import { defaultOption } from '@interlude/protocol/event-fields';
 import { ChevronDown } from 'lucide';
 import { useRef } from 'react';
 import { DENY, decisionOf, offeredOptions, optionText } from '@/components/requests/request-answer';
-import { useCardKeys, useOfferAllow } from '@/components/requests/request-board';
+import { useCardKeys, useOfferAnswers } from '@/components/requests/request-board';
 import { useHasPassed } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { useSettled } from '@/components/ui/misclick-guard';
@@ -19,16 +19,16 @@ import { wholeInput } from './request-line';
 /**
  * Allows or denies a permission from its row, if the whole input is in sight there. Otherwise the row unfolds.
  *
- * @param isSeen the whole input has been in sight
+ * @param isSeen true if the whole input has been in sight; false if the row cuts it; null before all of it was in sight
  */
-export function RowAnswer(props: { item: RequestedItem; isSeen: boolean; onUnfold: () => void }) {
+export function RowAnswer(props: { item: RequestedItem; isSeen: boolean | null; onUnfold: () => void }) {
   const { item, isSeen, onUnfold } = props;
   const { id, digest, answerBy, preview } = item.request;
   const { actions, key, state, isSent } = useAnswer(item);
   const box = useRef<HTMLSpanElement>(null);
   const isOver = useHasPassed(answerBy);
   const isWhole = wholeInput(item) !== null;
-  const isOpen = isWhole && digest !== null && !isOver && !isSent;
+  const isOpen = isWhole && isSeen !== false && digest !== null && !isOver && !isSent;
   const { settled, isIntended } = useSettled(box, isOpen ? key : null);
   const options = offeredOptions({ options: preview?.options });
   const allow = defaultOption(options, 'allow');
@@ -36,14 +36,14 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean; onUnfol
   const give = (option: RequestOption) =>
     void actions.request(key, `/requests/${encodeURIComponent(id)}`, { ...decisionOf(option), digest });
   const choose = (option: RequestOption | null) => {
-    if (option === null || (option.kind === 'allow' && !isSeen)) return onUnfold();
-    if (isOpen && isIntended()) give(option);
+    if (!isOpen || option === null) return onUnfold();
+    if (isIntended() && (option.kind === 'deny' || isSeen === true)) give(option);
   };
-  useCardKeys(isSent ? null : digest, {
-    allow: () => (isOpen ? choose(allow) : onUnfold()),
-    deny: () => (isOpen ? choose(deny) : onUnfold()),
+  useCardKeys(isSent ? null : digest, { allow: () => choose(allow), deny: () => choose(deny) });
+  useOfferAnswers(isOpen && allow !== null ? digest : null, isSeen === true, {
+    allow: () => allow !== null && give(allow),
+    deny: () => give(deny),
   });
-  useOfferAllow(isOpen && isSeen && allow !== null ? digest : null, () => allow !== null && give(allow));
   if (isSent) {
     return (
       <span role="status" className="text-ink-2">
@@ -55,13 +55,13 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean; onUnfol
   return (
     <span ref={box} className="flex flex-wrap items-center gap-2">
       {state?.kind === 'failed' && <span className="text-failed">{state.reason}</span>}
-      {isOpen && isSeen && allow !== null && (
+      {isOpen && allow !== null ? (
         <>
           <Choice
             option={allow}
             options={options}
             about={about}
-            isOff={!settled}
+            isOff={!settled || isSeen !== true}
             onPress={() => choose(allow)}
             isPrimary
           />
@@ -77,9 +77,8 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean; onUnfol
             <Icon of={ChevronDown} size={14} />
           </button>
         </>
-      )}
-      {(!isOpen || !isSeen || allow === null) && (
-        <ActionButton about={about} label="Answer" isExpanded={false} onPress={onUnfold} />
+      ) : (
+        <ActionButton about={about} label="Answer" isMain isExpanded={false} onPress={onUnfold} />
       )}
     </span>
   );
@@ -103,7 +102,7 @@ function Choice(props: {
       aria-disabled={isOff}
       aria-keyshortcuts={isPrimary ? 'a' : 'd'}
       onClick={onPress}
-      className={`min-h-7 rounded px-2.5 font-medium transition-colors duration-300 ${isOff ? 'bg-raised text-ink-3' : look}`}
+      className={`min-h-7 rounded px-2.5 font-medium ${look}`}
     >
       {word}
       {label !== null && (

@@ -17,12 +17,14 @@ interface KeyActions {
 }
 
 /**
- * j/k and the arrows move through the inbox, and letters act on the focused row. "r" cycles through the requests.
+ * j/k and the arrows move through the inbox. Letters act on the selected rows, else on the focused one. "r" cycles through the requests.
  */
 export function useInboxKeys(options: {
   list: RefObject<HTMLElement | null>;
   find: (id: string) => InboxOwner | undefined;
   actions: KeyActions;
+  /** Actions on the selected rows, which take the place of those on the focused row; null if none is selected. */
+  selection: Record<keyof Omit<KeyActions, 'select'> | keyof CardKeys, () => unknown> | null;
   /** Unfolds the row. */
   open: (owner: InboxOwner) => void;
   /** Opens the review of all requests. @returns false if there is none */
@@ -30,7 +32,7 @@ export function useInboxKeys(options: {
   /** Presses a button of the row's first request. @returns false if there is none */
   answer: (owner: InboxOwner, key: keyof CardKeys) => boolean;
 }): void {
-  const { list, find, actions, open, review, answer } = options;
+  const { list, find, actions, selection, open, review, answer } = options;
   const rows = () => [...(list.current?.querySelectorAll<HTMLElement>(ROW) ?? [])];
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
   const go = (row: HTMLElement | undefined) => {
@@ -44,11 +46,13 @@ export function useInboxKeys(options: {
     return go(index < 0 ? (step > 0 ? all[0] : all.at(-1)) : all[Math.min(all.length - 1, Math.max(0, index + step))]);
   };
   const act = (what: keyof KeyActions) => () => {
+    if (selection !== null && what !== 'select') return selection[what]();
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');
     if (owner === undefined || owner.open.length === 0) return false;
     actions[what](owner);
   };
   const answerWith = (key: keyof CardKeys) => () => {
+    if (selection !== null) return selection[key]();
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');
     return owner !== undefined && owner.open.length > 0 && answer(owner, key);
   };
@@ -66,6 +70,11 @@ export function useInboxKeys(options: {
     {
       'inbox.next': () => move(1),
       'inbox.previous': () => move(-1),
+      'inbox.open': () => {
+        const row = document.activeElement;
+        if (!row?.matches(ROW)) return false;
+        row.querySelector('a')?.click();
+      },
       'inbox.unfold': act('unfold'),
       'inbox.select': act('select'),
       'inbox.seen': act('seen'),

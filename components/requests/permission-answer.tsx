@@ -6,6 +6,7 @@ import { clsx } from 'clsx';
 import { type Ref, useEffect, useId, useState } from 'react';
 import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { Quoted } from '@/components/ui/name';
+import { KeyHint } from '@/components/ui/shortcuts/key-hint';
 import { useKeyLabels } from '@/components/ui/shortcuts/use-shortcuts';
 import { optionText } from './request-answer';
 
@@ -57,6 +58,7 @@ export function PermissionAnswer(props: {
                 keySign={option === first ? allowKey : option === deny ? denyKey : undefined}
                 onPress={() => onChoose(option)}
                 isOff={!settled || (isAllow && unseen !== null)}
+                isUnseen={isAllow && isHinted && unseen !== null}
                 describedBy={isAllow && isHinted && unseen !== null ? whyId : undefined}
               />
             );
@@ -69,6 +71,14 @@ export function PermissionAnswer(props: {
           >
             Deny with a reason
           </button>
+          {/* Visible only where the keys work. */}
+          <span
+            aria-hidden="true"
+            className="key invisible flex gap-x-3 text-2xs text-ink-3 group-focus-within/answer:visible in-[dialog]:visible max-sm:hidden"
+          >
+            {first !== null && <KeyHint id="request.allow" what="allow" />}
+            <KeyHint id="request.deny" what="deny" />
+          </span>
           {isHinted && (
             <span id={whyId} className="basis-full text-ink-2">
               {unseen ?? 'You have seen the whole input.'}
@@ -118,7 +128,10 @@ const OFF: Record<Look, string> = {
   denying: 'border border-line',
 };
 
-/** An unavailable option keeps the focus and its place, because it becomes available soon. */
+/**
+ * An unavailable option keeps the focus and its place, because it becomes available soon. It looks unavailable only while
+ * its input is unseen: settling takes less than a second.
+ */
 function Choice(props: {
   option: RequestOption;
   options?: readonly RequestOption[];
@@ -126,9 +139,10 @@ function Choice(props: {
   keySign?: string | undefined;
   onPress: () => void;
   isOff: boolean;
+  isUnseen?: boolean;
   describedBy?: string | undefined;
 }) {
-  const { option, options, look, keySign, onPress, isOff, describedBy } = props;
+  const { option, options, look, keySign, onPress, isOff, isUnseen = false, describedBy } = props;
   const { word, label } = optionText(option, options);
   return (
     <button
@@ -138,28 +152,19 @@ function Choice(props: {
       aria-describedby={describedBy}
       aria-keyshortcuts={keySign}
       className={clsx(
-        'flex min-h-7 min-w-0 items-center gap-2 rounded px-3 py-0.5 text-left font-medium transition-colors duration-300',
-        isOff ? OFF[look] : ON[look],
-        isOff && 'cursor-default text-ink-3',
+        'flex min-h-7 min-w-0 items-center rounded px-3 py-0.5 text-left font-medium transition-colors duration-300',
+        isUnseen ? OFF[look] : ON[look],
+        isUnseen && 'cursor-default text-ink-3',
       )}
     >
       <span className="min-w-0 [overflow-wrap:anywhere]">
         {label === null ? word : `${word}: `}
         {label !== null && (
-          <span className={clsx('font-normal', !isOff && QUOTED[look])}>
+          <span className={clsx('font-normal', !isUnseen && QUOTED[look])}>
             <Quoted text={label} max={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
           </span>
         )}
       </span>
-      {keySign !== undefined && (
-        // Visible only with the focus in the card, where the key works. Keeps its space.
-        <span
-          aria-hidden="true"
-          className="key invisible font-mono text-2xs group-focus-within/answer:visible max-sm:hidden"
-        >
-          {keySign}
-        </span>
-      )}
     </button>
   );
 }

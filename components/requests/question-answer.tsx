@@ -77,7 +77,7 @@ export function QuestionAnswer(props: {
           type="submit"
           aria-disabled={isOff}
           disabled={answers === null || isTooLong}
-          className="mt-1.5 flex h-7 items-center rounded bg-ink px-3 font-medium text-ground text-xs transition-colors duration-300 hover:bg-ink-2 aria-disabled:cursor-default aria-disabled:bg-raised aria-disabled:text-ink-3"
+          className="mt-1.5 flex h-7 items-center rounded bg-ink px-3 font-medium text-ground text-xs transition-colors duration-300 hover:bg-ink-2 disabled:cursor-default disabled:bg-raised disabled:text-ink-3"
         >
           Answer
         </button>

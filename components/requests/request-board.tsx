@@ -28,7 +28,7 @@ export class RequestBoard extends Store {
   readonly #drafts = new Map<string, RequestDraft>();
   #visible: ReadonlySet<string> = new Set();
   #read: ReadonlySet<string> = new Set();
-  #allowable: ReadonlyMap<string, () => void> = new Map();
+  #answerable: ReadonlyMap<string, CardAnswers> = new Map();
 
   get visible(): ReadonlySet<string> {
     return this.#visible;
@@ -56,20 +56,20 @@ export class RequestBoard extends Store {
     };
   };
 
-  /** Permissions that can be allowed now, by digest, with the function that allows them. */
-  get allowable(): ReadonlyMap<string, () => void> {
-    return this.#allowable;
+  /** Permissions that can be answered now, by digest. */
+  get answerable(): ReadonlyMap<string, CardAnswers> {
+    return this.#answerable;
   }
 
-  /** Registers a permission that was seen in full. @returns a function that unregisters it */
-  readonly offer = (digest: string, allow: () => void): (() => void) => {
-    this.#allowable = new Map(this.#allowable).set(digest, allow);
+  /** Registers a permission. @returns a function that unregisters it */
+  readonly offer = (digest: string, answers: CardAnswers): (() => void) => {
+    this.#answerable = new Map(this.#answerable).set(digest, answers);
     this.changed();
     return () => {
-      if (this.#allowable.get(digest) !== allow) return;
-      const others = new Map(this.#allowable);
+      if (this.#answerable.get(digest) !== answers) return;
+      const others = new Map(this.#answerable);
       others.delete(digest);
-      this.#allowable = others;
+      this.#answerable = others;
       this.changed();
     };
   };
@@ -104,10 +104,26 @@ export class RequestBoard extends Store {
 }
 
 const BoardContext = createContext<RequestBoard | null>(null);
+const ClosedContext = createContext<(() => void) | null>(null);
 
-export function RequestBoardProvider({ children }: { children: ReactNode }) {
+/** @param onClosed moves the focus on from a request that was answered */
+export function RequestBoardProvider({
+  onClosed = null,
+  children,
+}: {
+  onClosed?: (() => void) | null;
+  children: ReactNode;
+}) {
   const [board] = useState(() => new RequestBoard());
-  return <BoardContext value={board}>{children}</BoardContext>;
+  return (
+    <BoardContext value={board}>
+      <ClosedContext value={onClosed}>{children}</ClosedContext>
+    </BoardContext>
+  );
+}
+
+export function useOnClosed(): (() => void) | null {
+  return useContext(ClosedContext);
 }
 
 /** The page's board, or a private one. */
@@ -124,16 +140,24 @@ export function useVisibleRequests(): ReadonlySet<string> {
   return useSelected(useBoard(), ({ visible }) => visible);
 }
 
-/** Permissions on the page that can be allowed together. */
-export function useAllowable(): ReadonlyMap<string, () => void> {
-  return useSelected(useBoard(), ({ allowable }) => allowable);
+/** Permissions on the page that can be answered together. */
+export function useAnswerable(): ReadonlyMap<string, CardAnswers> {
+  return useSelected(useBoard(), ({ answerable }) => answerable);
 }
 
-/** Registers a card's permission for bulk approval. Null while it can't be allowed. */
-export function useOfferAllow(digest: string | null, allow: () => void): void {
+/**
+ * Registers a permission for answers to several.
+ *
+ * @param digest null while it can't be answered
+ * @param canAllow true once its whole input was in sight
+ */
+export function useOfferAnswers(digest: string | null, canAllow: boolean, answers: CardKeys): void {
   const { offer } = useBoard();
-  const give = useEffectEvent(allow);
-  useEffect(() => (digest === null ? undefined : offer(digest, () => give())), [offer, digest]);
+  const give = useEffectEvent((key: keyof CardKeys) => answers[key]());
+  useEffect(() => {
+    if (digest === null) return;
+    return offer(digest, { allow: canAllow ? () => give('allow') : null, deny: () => give('deny') });
+  }, [offer, digest, canAllow]);
 }
 
 /** Read state of a request's input. */
@@ -154,6 +178,15 @@ export interface CardKeys {
   allow: () => void;
   deny: () => void;
 }
+
+/** Answers of a permission without those guards. `allow` is null until its whole input was in sight. */
+interface CardAnswers {
+  allow: (() => void) | null;
+  deny: () => void;
+}
+
+/** Takes the place of a digest, for the keys of all selected permissions. */
+export const SELECTION = 'selection';
 
 /** Cards that accept keys, by the digest of their request. */
 const cards = new Map<string, CardKeys>();

@@ -26,7 +26,14 @@ import { quoted } from '@/components/ui/verbatim';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
 import { closedText, DENY, decisionOf, isAnswering, offeredOptions, requestKey, withExpiry } from './request-answer';
-import { useCardKeys, useOfferAllow, useReadState, useRequestDraft, useWatchedRequests } from './request-board';
+import {
+  useCardKeys,
+  useOfferAnswers,
+  useOnClosed,
+  useReadState,
+  useRequestDraft,
+  useWatchedRequests,
+} from './request-board';
 import { RequestHead, unseenReason } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
 import { AnswerElsewhere, AnswerStatus, CannotAnswer, ClosedNotice, RequestOutcome } from './request-outcome';
@@ -92,8 +99,10 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
   const options = offeredOptions(item);
   const first = defaultOption(options, 'allow');
   const deny = defaultOption(options, 'deny') ?? DENY;
-  const isFree = !isQuestion && canAnswer && unseen === null && first !== null;
-  useOfferAllow(isFree ? item.digest : null, () => first !== null && give(decisionOf(first)));
+  useOfferAnswers(!isQuestion && canAnswer ? item.digest : null, unseen === null && first !== null, {
+    allow: () => first !== null && give(decisionOf(first)),
+    deny: () => give(decisionOf(deny)),
+  });
   const choose = (option: RequestOption | null, reason: string | null = null) => {
     if (option === null || (option.kind === 'allow' && unseen !== null)) return;
     const message = option.kind === 'deny' ? reason?.trim() : '';
@@ -102,9 +111,10 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
   const keys = { allow: () => choose(first), deny: () => choose(deny) };
   useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, keys);
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);
-  useKeptFocus(isNotice && hasFocus, box);
+  const isClosed = !open && !isNotice;
+  useKeptFocus(!hasFocus ? null : isClosed ? 'closed' : isNotice || isBusy ? 'open' : null, box);
 
-  if (!open && !isNotice) return <RequestOutcome item={item} />;
+  if (isClosed) return <RequestOutcome item={item} box={box} />;
   const onKeyDown = (event: KeyboardEvent) => {
     if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
     if (isPress('request.allow', event)) keys.allow();
@@ -198,9 +208,15 @@ function useWatchedWhile(
   }, [watch, isWatched, key, box]);
 }
 
-/** Moves the focus to the card when the focused button disappears. */
-function useKeptFocus(isOurs: boolean, box: RefObject<HTMLElement | null>): void {
+/** Moves the focus when the focused button disappears: to the card, and on once the request has closed. */
+function useKeptFocus(phase: 'open' | 'closed' | null, box: RefObject<HTMLElement | null>): void {
+  const onClosed = useOnClosed();
+  const goOn = useEffectEvent(() => (onClosed === null ? box.current?.focus({ preventScroll: true }) : onClosed()));
   useLayoutEffect(() => {
-    if (isOurs && box.current?.contains(document.activeElement) === false) box.current.focus({ preventScroll: true });
-  }, [isOurs, box]);
+    const { activeElement } = document;
+    const isLost = activeElement === document.body || activeElement === null;
+    if (phase === null || !(isLost || (phase === 'open' && box.current?.contains(activeElement) === false))) return;
+    if (phase === 'closed') goOn();
+    else box.current?.focus({ preventScroll: true });
+  }, [phase, box]);
 }

@@ -3,6 +3,7 @@ import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { formatDuration } from '@interlude/protocol/time';
+import type { Ref } from 'react';
 import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { SettledButton } from '@/components/ui/misclick-guard';
@@ -25,7 +26,7 @@ const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
 const MAX_CHARACTERS = 4_000;
 
 /** A closed request: outcome, author and time. */
-export function RequestOutcome({ item }: { item: RequestItem }) {
+export function RequestOutcome({ item, box = null }: { item: RequestItem; box?: Ref<HTMLElement> }) {
   const { toolName: tool } = item;
   const outcome = item.outcome ?? 'unknown';
   const chosen = chosenOption(item);
@@ -38,6 +39,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
   const by = !decided ? '' : item.answer?.state === 'done' || item.answer?.state === 'queued' ? ' by operator' : '';
   return (
     <section
+      ref={box}
       id={`request-${item.id}`}
       tabIndex={-1}
       aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${quoted(item.title)}`}

@@ -12,6 +12,7 @@ import {
   type RefObject,
   useDeferredValue,
   useEffect,
+  useEffectEvent,
   useMemo,
   useRef,
   useState,
@@ -94,18 +95,22 @@ export function SessionNav(props: {
   const current = useFleet(({ sessions }) => (currentId === null ? undefined : sessions.get(currentId)));
   const allIds = order.flatMap(({ ids }) => ids);
   const isListed = currentId === null || allIds.includes(currentId);
+  const [lastId, setLastId] = useState(currentId);
+  if (currentId !== null && currentId !== lastId) setLastId(currentId);
+  const onCurrent = useEffectEvent(() => {
+    const row = box.current?.querySelector<HTMLElement>(`[data-session-row="${CSS.escape(lastId ?? '')}"]`);
+    if (currentId !== null) row?.scrollIntoView({ block: 'nearest' });
+    // The focused element of the session that was left is gone.
+    else if (document.activeElement === document.body) row?.focus();
+  });
   useEffect(() => {
-    if (currentId === null) return;
-    const row = box.current?.querySelector(`[data-session-row="${CSS.escape(currentId)}"]`);
-    row?.scrollIntoView({ block: 'nearest' });
+    onCurrent();
   }, [currentId]);
   /** The server’s number of matching sessions. */
   const count = sum((isFiltered ? search.found?.counts : counts?.groups) ?? {});
   // The server searches less text than the browser, so a search is complete only once all sessions are loaded.
   const isWhole = list?.next === null || (query.text.trim() === '' && search.found !== undefined && !search.hasMore);
   const end = isFiltered ? search : state;
-  const [lastId, setLastId] = useState(currentId);
-  if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
   const isEmpty =
     sessions?.every(({ arrangement }) => arrangement.archivedAt !== null) &&

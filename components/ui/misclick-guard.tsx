@@ -47,11 +47,10 @@ export function SettledButton(props: {
     <button
       ref={button}
       type="button"
-      disabled={disabled}
       aria-label={label}
-      // `aria-disabled`, because `disabled` would drop the focus while the button settles.
+      // `disabled` would drop the focus.
       aria-disabled={disabled || !settled}
-      onClick={() => isIntended() && onPress()}
+      onClick={() => !disabled && isIntended() && onPress()}
       onBlur={onBlur}
       className={clsx('transition-colors duration-300 aria-disabled:cursor-default', className)}
     >

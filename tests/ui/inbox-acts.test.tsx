@@ -73,11 +73,12 @@ it('marks all selected items as shown', async () => {
       .filter(({ id }) => items.some((one) => one.id === id))
       .map((item) => ({ ...item, seenAt: 9, updatedPosition: '20' })),
     changed: [],
+    applied: ['p0', 'p1', 'p2'],
     position: '20',
   });
   open([...permissions, failure]);
   for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
-  press('Seen: 3 items selected');
+  fireEvent.click(await screen.findByRole('button', { name: 'Seen: 3 items selected' }));
   fireEvent.click(await screen.findByRole('button', { name: 'Seen, snoozed or claimed' }));
   expect(screen.getAllByRole('button', { name: /^Unseen: / })).toHaveLength(3);
   const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
@@ -92,6 +93,7 @@ it('undoes a mark', async () => {
     return {
       items: [{ ...item, seenAt: mark === 'seen' ? 9 : null, updatedPosition: position }],
       changed: [],
+      applied: ['p0'],
       position,
     };
   };
@@ -109,7 +111,7 @@ it('undoes a mark', async () => {
 it('reopens a failure that was done by being seen', async () => {
   answers['/inbox/marks'] = ({ mark }: MarkInbox): InboxMarked => {
     const [doneAt, position] = mark === 'seen' ? [9, '20'] : [null, '21'];
-    return { items: [{ ...failure, doneAt, updatedPosition: position }], changed: [], position };
+    return { items: [{ ...failure, doneAt, updatedPosition: position }], changed: [], applied: ['f'], position };
   };
   open([failure]);
   press('Seen: “Out of credit”');
@@ -126,6 +128,7 @@ it('undoes only what the mark changed', async () => {
   answers['/inbox/marks'] = ({ mark }: MarkInbox): InboxMarked => ({
     items: mark === 'claimed' ? [claimed, theirs] : [mine],
     changed: [],
+    applied: ['p0'],
     position: mark === 'claimed' ? '20' : '21',
   });
   open([mine, theirs]);
@@ -135,9 +138,82 @@ it('undoes only what the mark changed', async () => {
   expect(posted.at(-1)?.body).toEqual({ items: [{ id: 'p0', updatedPosition: '20' }], mark: 'released' });
 });
 
+it('offers no undo for an item that another person has closed meanwhile', async () => {
+  const closed = { ...failure, doneAt: 8, updatedPosition: '19' };
+  answers['/inbox/marks'] = { items: [closed], changed: [], applied: [], position: '20' } satisfies InboxMarked;
+  open([failure]);
+  press('Seen: “Out of credit”');
+  expect(await screen.findByText('Nothing changed.')).toBeDefined();
+  expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull();
+});
+
+it('offers no undo once another person has changed the item', async () => {
+  const [item] = permissions as [InboxItem];
+  const seen = { ...item, seenAt: 9, updatedPosition: '20' };
+  answers['/inbox/marks'] = { items: [seen], changed: [], applied: ['p0'], position: '20' } satisfies InboxMarked;
+  open([item]);
+  press('Seen: “Permission 0”');
+  await screen.findByRole('button', { name: 'Undo' });
+  const theirs = { ...seen, claim: { by: { id: 'm2', name: 'Ada' }, at: 30 }, updatedPosition: '30' };
+  answers['/inbox'] = { items: [theirs], position: '30', next: null, counts: { ...noItems(), permission: 1 } };
+  fireEvent.change(screen.getByRole('searchbox', { name: 'Search the inbox' }), { target: { value: 'Permission' } });
+  await screen.findByText('Claimed by Ada');
+  expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull();
+});
+
+it('keys act on the selected rows instead of the focused one', async () => {
+  answers['/inbox/marks'] = { items: [], changed: [], applied: [], position: '20' } satisfies InboxMarked;
+  open(permissions);
+  const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
+  for (const at of [1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
+  key('j');
+  key('s');
+  await waitFor(() => expect(posted).toHaveLength(1));
+  key('c');
+  await waitFor(() => expect(posted).toHaveLength(2));
+  const items = [1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
+  expect(posted.map(({ body }) => body)).toEqual([
+    { items, mark: 'seen' },
+    { items, mark: 'claimed' },
+  ]);
+});
+
+it('folds equal items of a session into one line with their number', () => {
+  const ended = (id: string) => anInboxItem({ id, kind: 'undelivered', title: 'npm test: failed, exit code 1' });
+  open([ended('1'), ended('2'), ended('3'), anInboxItem({ id: 'f', kind: 'failure', title: 'Out of credit' })]);
+  const row = screen.getByRole('listitem').textContent;
+  expect(row).toContain('“Out of credit”');
+  expect(row).toContain('also a result not delivered');
+  press('Retry: “Out of credit”');
+  expect(screen.getAllByRole('link', { name: '“npm test”: failed, exit code 1, 3 times' })).toHaveLength(1);
+  expect(screen.getByRole('button', { name: 'Close: “Out of credit”' })).toBeDefined();
+});
+
+it('retries all selected failures on the second press, and reports the result', async () => {
+  layOut();
+  const message = aMessage({ role: 'user', text: 'Mend the login test' });
+  const page = (items: object[]) => ({ turns: [aTurn({ items: items as never })], position: '10', hasMore: false });
+  answers['/sessions/s1/transcript'] = page([message]);
+  answers['/sessions/s2/transcript'] = page([]);
+  answers['/sessions/s1/messages'] = { messageId: 'm9', delivery: 'queued', sending: { kind: 'allowed', reason: null } };
+  open([failure, { ...failure, id: 'g', sessionId: 's2', title: 'Out of luck' }]);
+  for (const box of screen.getAllByRole('checkbox', { name: /^Select “Out/ })) fireEvent.click(box);
+  const settled = async (name: string) => {
+    const button = await screen.findByRole('button', { name });
+    await waitFor(() => expect(button.getAttribute('aria-disabled')).not.toBe('true'));
+    fireEvent.click(button);
+  };
+  await settled('Retry these 2');
+  expect(posted).toEqual([]);
+  await settled('Press again to resend 2 messages');
+  expect(await screen.findByText(/^1 message sent again\. 1 not sent: The last message is not/)).toBeDefined();
+  expect(posted.map(({ path }) => path)).toEqual(['/sessions/s1/messages']);
+});
+
 it('offers no undo for hook failures, which stay seen', async () => {
   const hook = anInboxItem({ id: 'h', kind: 'hook-failure', title: 'Stop: exit 3', sessionId: null });
-  answers['/inbox/marks'] = { items: [{ ...hook, doneAt: 9, updatedPosition: '20' }], changed: [], position: '20' };
+  const items = [{ ...hook, doneAt: 9, updatedPosition: '20' }];
+  answers['/inbox/marks'] = { items, changed: [], applied: ['h'], position: '20' } satisfies InboxMarked;
   open([hook]);
   press('Seen: “Stop: exit 3”');
   expect(await screen.findByText('1 item marked as seen.')).toBeDefined();
@@ -145,7 +221,7 @@ it('offers no undo for hook failures, which stay seen', async () => {
 });
 
 it('shows how many items stayed unmarked because new items arrived', async () => {
-  answers['/inbox/marks'] = { items: [], changed: ['p0'], position: '20' } satisfies InboxMarked;
+  answers['/inbox/marks'] = { items: [], changed: ['p0'], applied: [], position: '20' } satisfies InboxMarked;
   open(permissions);
   press('Seen: “Permission 0”');
   expect(await screen.findByText(/^Could not update the items: 1 item changed meanwhile/)).toBeDefined();

@@ -5,7 +5,8 @@ import type { ReactNode } from 'react';
 import { afterEach, expect, test } from 'vitest';
 import { MayActProvider } from '@/components/access/may-act';
 import { SelectionBar } from '@/components/agents/selection-bar';
-import { InboxBulk, ItemActions } from '@/components/inbox/item-actions';
+import { InboxBulk } from '@/components/inbox/inbox-bulk';
+import { ItemActions } from '@/components/inbox/item-actions';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { AcceptReply, WaiveReply } from '@/components/obligations/settle-reply';
@@ -65,7 +66,7 @@ test('explains to viewers why a selection has no actions', () => {
   cleanup();
   show(
     false,
-    <InboxBulk items={[anInboxItem()]} isUnfolded={() => false} onUnfold={nothing} onMark={nothing} onNone={nothing} />,
+    <InboxBulk items={[anInboxItem()]} isUnfolded={() => false} onUnfold={nothing} onMark={nothing} onNone={nothing} notify={nothing} />,
   );
   screen.getByText('You can view the inbox, but not change it.');
   expect(pressable().map((one) => one.textContent)).toEqual(['Select none']);

@@ -195,9 +195,9 @@ describe('a permission with the agent’s own options', () => {
     await open(permission({ id: 'p', options }));
     const labels = screen.getAllByRole('button').map(({ textContent }) => textContent);
     expect(labels.slice(0, 3)).toEqual([
-      'Allow: “Yes, this once”a',
+      'Allow: “Yes, this once”',
       'Allow from now on: “Yes, and don’t ask again for npm”',
-      'Deny: “No, tell it what to do instead”d',
+      'Deny: “No, tell it what to do instead”',
     ]);
     expect(screen.queryByRole('button', { name: /^(Allow|Deny)$/ })).toBeNull();
     await click(button('Allow from now on: “Yes, and don’t ask again for npm”'));

@@ -51,6 +51,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'inbox.review': ['Inbox', 'Review all requests'],
   'inbox.next': ['Inbox', 'Next item'],
   'inbox.previous': ['Inbox', 'Previous item'],
+  'inbox.open': ['Inbox', 'Open item'],
   'inbox.unfold': ['Inbox', 'Answer or retry'],
   'inbox.select': ['Inbox', 'Select'],
   'inbox.seen': ['Inbox', 'Mark as seen or unseen'],

@@ -65,6 +65,7 @@ export const SHORTCUTS = {
   'inbox.review': { keys: ['R'], once: true },
   'inbox.next': { keys: ['j', 'ArrowDown'] },
   'inbox.previous': { keys: ['k', 'ArrowUp'] },
+  'inbox.open': { keys: ['Enter'] },
   'inbox.unfold': { keys: ['o'], once: true },
   'inbox.select': { keys: ['x'], once: true },
   'inbox.seen': { keys: ['s'], once: true },
