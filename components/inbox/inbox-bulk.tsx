@@ -31,7 +31,7 @@ export function InboxBulk(props: {
     <section
       {...OVERLAY}
       aria-label={about}
-      className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-center gap-x-5 gap-y-1 border-line-strong border-t bg-ground px-2 py-2.5 text-xs"
+      className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-center gap-x-5 gap-y-1 border max-sm:gap-x-3-line-strong border-t bg-ground px-2 py-2.5 text-xs"
     >
       <span className="tabular font-medium">{about}</span>
       {mayAct ? (
@@ -98,7 +98,7 @@ function AnswerThese(props: {
         <button type="button" onClick={() => onUnfold(folded)} className={PRIMARY}>
           Review {these(open.length)}
         </button>
-        <span className="text-ink-2">
+        <span className="text-ink-2 max-sm:basis-full">
           {folded.length === 1 ? '1 is' : `${folded.length.toLocaleString('en')} are`} not shown in full.
         </span>
       </>

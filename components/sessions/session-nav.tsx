@@ -97,14 +97,14 @@ export function SessionNav(props: {
   const isListed = currentId === null || allIds.includes(currentId);
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
-  const onCurrent = useEffectEvent(() => {
-    const row = box.current?.querySelector<HTMLElement>(`[data-session-row="${CSS.escape(lastId ?? '')}"]`);
-    if (currentId !== null) row?.scrollIntoView({ block: 'nearest' });
+  const onCurrent = useEffectEvent((id: string | null) => {
+    const row = box.current?.querySelector<HTMLElement>(`[data-session-row="${CSS.escape(id ?? lastId ?? '')}"]`);
+    if (id !== null) row?.scrollIntoView({ block: 'nearest' });
     // The focused element of the session that was left is gone.
     else if (document.activeElement === document.body) row?.focus();
   });
   useEffect(() => {
-    onCurrent();
+    onCurrent(currentId);
   }, [currentId]);
   /** The server’s number of matching sessions. */
   const count = sum((isFiltered ? search.found?.counts : counts?.groups) ?? {});

@@ -195,7 +195,11 @@ it('retries all selected failures on the second press, and reports the result', 
   const page = (items: object[]) => ({ turns: [aTurn({ items: items as never })], position: '10', hasMore: false });
   answers['/sessions/s1/transcript'] = page([message]);
   answers['/sessions/s2/transcript'] = page([]);
-  answers['/sessions/s1/messages'] = { messageId: 'm9', delivery: 'queued', sending: { kind: 'allowed', reason: null } };
+  answers['/sessions/s1/messages'] = {
+    messageId: 'm9',
+    delivery: 'queued',
+    sending: { kind: 'allowed', reason: null },
+  };
   open([failure, { ...failure, id: 'g', sessionId: 's2', title: 'Out of luck' }]);
   for (const box of screen.getAllByRole('checkbox', { name: /^Select “Out/ })) fireEvent.click(box);
   const settled = async (name: string) => {

@@ -3,15 +3,17 @@
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { useState } from 'react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { CurrentCounts } from '@/components/live/use-counts';
-import { useCardKeys } from '@/components/requests/request-board';
+import { useCardKeys, useOfferAnswers } from '@/components/requests/request-board';
 import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { NextPage } from '../support/next-page';
+import { layOut } from './laid-out';
 import { anInboxItem, someCounts } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
@@ -24,6 +26,7 @@ beforeEach(() => {
   history.replaceState(null, '', '/inbox');
   asked = [];
   pressed = [];
+  isSeen = true;
   answer = () => ({ items: [], position: '10', next: null, counts: noItems() });
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
     if (!url.includes('/inbox')) return script.fetch(url, init);
@@ -35,6 +38,7 @@ beforeEach(() => {
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
+  vi.restoreAllMocks();
 });
 
 const some = (kind: InboxKind, count: number, fields: Partial<InboxItem> = {}) =>
@@ -53,10 +57,21 @@ function Card({ item }: { item: RequestedItem }) {
     allow: () => pressed.push(`allow ${item.id}`),
     deny: () => pressed.push(`deny ${item.id}`),
   });
+  const [isGiven, setGiven] = useState(false);
+  const give = (what: string) => {
+    pressed.push(`together: ${what} ${item.id}`);
+    setGiven(true);
+  };
+  useOfferAnswers(isGiven ? null : item.request.digest, isSeen, {
+    allow: () => give('allow'),
+    deny: () => give('deny'),
+  });
   return <p>What it asks</p>;
 }
 const requestCode = new CodeOnDemand<{ item: RequestedItem }>(async () => Card);
 let pressed: string[];
+/** True if the whole input of each card was in sight. */
+let isSeen: boolean;
 const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
 /** The first page of many items. */
 const first: InboxList = { items: some('permission', 3), position: '10', next: 'permission.1.i', counts };
@@ -151,6 +166,39 @@ it('keys on a request’s row unfold it, then act on its card only', async () =>
   screen.getByRole('checkbox', { name: 'Select “one”' }).focus();
   key('a');
   expect(pressed).toEqual(['deny one', 'allow two', 'allow one']);
+});
+
+it.each([true, false])('keys answer the selected requests together once they are shown in full: %s', async (seen) => {
+  layOut();
+  isSeen = seen;
+  open({ ...first, items: [asks('one'), asks('two'), asks('three')], next: null });
+  const key = (key: string) => fireEvent.keyDown(document.body, { key });
+  for (const id of ['one', 'two']) fireEvent.click(screen.getByRole('checkbox', { name: `Select “${id}”` }));
+  await screen.findByText('2 are not shown in full.');
+  key('a');
+  await vi.waitFor(() => expect(screen.getAllByText('What it asks')).toHaveLength(2));
+  const allow = await screen.findByRole('button', { name: 'Allow these 2' });
+  expect([allow.getAttribute('aria-disabled'), pressed]).toEqual([String(!seen), []]);
+  await vi.waitFor(
+    () => {
+      key(seen ? 'a' : 'd');
+      expect(pressed).toHaveLength(2);
+    },
+    { timeout: 5_000 },
+  );
+  expect(pressed).toEqual(['one', 'two'].map((id) => `together: ${seen ? 'allow' : 'deny'} ${id}`));
+  await screen.findByText(seen ? /^Allowed\. Sending/ : /^Denied\. Sending/);
+});
+
+it('Enter opens the focused row', async () => {
+  open({ ...first, next: null });
+  const link = screen.getByRole('link', { name: '“permission 0”' });
+  const opened = vi.fn((event: Event) => event.preventDefault());
+  link.addEventListener('click', opened);
+  const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
+  key('j');
+  key('Enter');
+  expect(opened).toHaveBeenCalledOnce();
 });
 
 it('a review names the server’s number of requests, and loads those that are missing', async () => {

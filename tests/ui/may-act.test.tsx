@@ -66,7 +66,14 @@ test('explains to viewers why a selection has no actions', () => {
   cleanup();
   show(
     false,
-    <InboxBulk items={[anInboxItem()]} isUnfolded={() => false} onUnfold={nothing} onMark={nothing} onNone={nothing} notify={nothing} />,
+    <InboxBulk
+      items={[anInboxItem()]}
+      isUnfolded={() => false}
+      onUnfold={nothing}
+      onMark={nothing}
+      onNone={nothing}
+      notify={nothing}
+    />,
   );
   screen.getByText('You can view the inbox, but not change it.');
   expect(pressable().map((one) => one.textContent)).toEqual(['Select none']);

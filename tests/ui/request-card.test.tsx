@@ -6,6 +6,7 @@ import { act, fireEvent, render, screen, within } from '@testing-library/react';
 import { useState } from 'react';
 import { describe, expect, it, vi } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
+import { RequestBoardProvider } from '@/components/requests/request-board';
 import { Around, acceptAnswers } from './answers';
 import { settle } from './laid-out';
 import { aRequest } from './rows';
@@ -95,6 +96,41 @@ it('a permission can’t be allowed because another one in its place was read', 
 });
 
 describe('a request card', () => {
+  it('keeps the focus while its answer is sent, and moves it on once it has closed', async () => {
+    const onClosed = vi.fn();
+    const page = (item: RequestItem) => (
+      <Around>
+        <RequestBoardProvider onClosed={onClosed}>{renderRequest(item)}</RequestBoardProvider>
+      </Around>
+    );
+    const { rerender } = render(page(permission()));
+    await act(settle);
+    await focus(button('Allow'));
+    await click(button('Allow'));
+    expect(screen.queryByRole('button', { name: 'Allow' })).toBeNull();
+    expect(document.activeElement).toBe(card());
+    expect(onClosed).not.toHaveBeenCalled();
+    rerender(page(permission({ outcome: 'allowed', resolvedAt: 2_000 })));
+    expect(onClosed).toHaveBeenCalledOnce();
+  });
+
+  it('names the tool once, and drops a title that the input repeats', async () => {
+    const input = { command: 'rm -rf build && npm test' };
+    await open(
+      aRequest({ id: 'one', title: 'Bash: rm -rf build && …', input }),
+      aRequest({ id: 'two', digest: 'd2', position: '2', title: 'Bash: clean up', input }),
+      aRequest({ id: 'three', digest: 'd3', position: '3', title: 'Bashful', input, outcome: 'allowed' }),
+      aRequest({ id: 'four', digest: 'd4', position: '4', title: 'Bash: rm -rf build…', input, outcome: 'allowed' }),
+    );
+    const heads = screen.getAllByRole('region').map((one) => one.querySelector('p')?.textContent);
+    expect(heads).toEqual([
+      expect.stringMatching(/^Bashwaiting/),
+      expect.stringMatching(/^Bash“clean up”waiting/),
+      expect.stringMatching(/^“Bashful”Allowed/),
+      expect.stringMatching(/^Bash rm -rf build && npm testAllowed/),
+    ]);
+  });
+
   it('stays without buttons when its request closes while it has the focus', async () => {
     await open(permission());
     await focus(button('Allow'));

@@ -30,6 +30,18 @@ describe('SettledButton', () => {
     expect(onPress).toHaveBeenCalledTimes(1);
   });
 
+  it('keeps the focus and ignores presses while it is disabled', async () => {
+    const onPress = vi.fn();
+    const { rerender } = render(<SettledButton {...{ of: 'task-1', onPress }}>Stop</SettledButton>);
+    screen.getByRole('button').focus();
+    rerender(<SettledButton {...{ of: 'task-1', onPress, disabled: true }}>Stop</SettledButton>);
+    await settled();
+    press();
+    expect(onPress).not.toHaveBeenCalled();
+    expect(screen.getByRole<HTMLButtonElement>('button').disabled).toBe(false);
+    expect(document.activeElement).toBe(screen.getByRole('button'));
+  });
+
   it('ignores a press right after its subject has changed', async () => {
     const onPress = vi.fn();
     const { rerender } = render(<SettledButton {...{ of: 'task-1', onPress }}>Stop</SettledButton>);
