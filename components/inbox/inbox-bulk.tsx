@@ -1,7 +1,8 @@
 'use client';
 
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { useRef, useState } from 'react';
+import { clsx } from 'clsx';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { type CardKeys, SELECTION, useAnswerable, useCardKeys } from '@/components/requests/request-board';
 import { ConfirmButton } from '@/components/ui/confirm-button';
@@ -21,8 +22,12 @@ export function InboxBulk(props: {
   onMark: (mark: Mark) => void;
   onNone: () => void;
   notify: (words: string) => void;
+  /** Called when the bar disappears, perhaps with the focus. */
+  onClosed: () => void;
 }) {
-  const { items, isUnfolded, onUnfold, onMark, onNone, notify } = props;
+  const { items, isUnfolded, onUnfold, onMark, onNone, notify, onClosed } = props;
+  const close = useEffectEvent(onClosed);
+  useEffect(() => () => close(), []);
   const mayAct = useMayAct();
   const about = `${plural(items.length, 'item')} selected`;
   const permissions = items.filter(({ kind }) => kind === 'permission').filter(hasRequest);
@@ -51,8 +56,8 @@ export function InboxBulk(props: {
 }
 
 const BUTTON = 'min-h-7 rounded px-2.5 font-medium aria-disabled:cursor-default';
-const PRIMARY = `${BUTTON} bg-ink text-ground hover:bg-ink-2 aria-disabled:bg-raised aria-disabled:text-ink-3`;
-const PLAIN = `${BUTTON} border border-line-strong hover:bg-raised`;
+const PRIMARY = 'bg-ink text-ground hover:bg-ink-2';
+const PLAIN = 'border border-line-strong hover:bg-raised';
 
 function these(count: number): string {
   return count === 1 ? 'this one' : `these ${count.toLocaleString('en')}`;
@@ -78,10 +83,11 @@ function AnswerThese(props: {
   const folded = open
     .filter(({ item, digest }) => !answerable.has(digest) && !isUnfolded(item))
     .map(({ item }) => item);
+  const isAnswerable = open.every(({ digest }) => answerable.has(digest));
   const unseen = open.filter(({ digest }) => answerable.get(digest)?.allow == null).length;
   const isReady = open.length > 0 && folded.length === 0;
   const subject = open.map(({ id, digest }) => `${id} ${digest}`).join('\n');
-  const { isIntended } = useSettled(box, isReady ? subject : null);
+  const { settled, isIntended } = useSettled(box, isReady ? subject : null);
   const give = (key: keyof CardKeys) => {
     if (folded.length > 0) return onUnfold(folded);
     const answers = open.flatMap(({ digest }) => answerable.get(digest)?.[key] ?? []);
@@ -95,7 +101,7 @@ function AnswerThese(props: {
   if (folded.length > 0) {
     return (
       <>
-        <button type="button" onClick={() => onUnfold(folded)} className={PRIMARY}>
+        <button type="button" onClick={() => onUnfold(folded)} className={clsx(BUTTON, PRIMARY)}>
           Review {these(open.length)}
         </button>
         <span className="text-ink-2 max-sm:basis-full">
@@ -108,14 +114,20 @@ function AnswerThese(props: {
     <span ref={box} className="flex flex-wrap items-center gap-2">
       <button
         type="button"
-        aria-disabled={unseen > 0}
+        aria-disabled={!settled || unseen > 0}
         aria-keyshortcuts="a"
         onClick={() => give('allow')}
-        className={PRIMARY}
+        className={clsx(BUTTON, unseen > 0 ? 'bg-raised text-ink-3' : PRIMARY)}
       >
         Allow {these(open.length)}
       </button>
-      <button type="button" aria-keyshortcuts="d" onClick={() => give('deny')} className={PLAIN}>
+      <button
+        type="button"
+        aria-disabled={!settled || !isAnswerable}
+        aria-keyshortcuts="d"
+        onClick={() => give('deny')}
+        className={clsx(BUTTON, isAnswerable ? PLAIN : 'border border-line text-ink-3')}
+      >
         Deny {these(open.length)}
       </button>
       {unseen > 0 && (
@@ -140,7 +152,7 @@ function RetryThese({ sessionIds, notify }: { sessionIds: readonly string[]; not
       of={`retry ${sessionIds.join('\n')}`}
       disabled={isBusy}
       onPress={() => void retry()}
-      className={`${PLAIN} no-underline`}
+      className={clsx(BUTTON, PLAIN, 'no-underline')}
       looks={['', 'border-ink']}
     >
       {(isPressed) =>

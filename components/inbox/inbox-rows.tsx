@@ -59,6 +59,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     mark: (...of) => newest.current.mark(...of),
     notify: setNotice,
   }));
+  /** Focuses the first row in view once the focused control is gone. */
+  const keepFocus = () => {
+    setTimeout(() => {
+      if (document.activeElement !== document.body) return;
+      const rows = [...(box.current?.querySelectorAll<HTMLElement>('[data-inbox-row]') ?? [])];
+      rows.find((row) => row.getBoundingClientRect().top >= 0)?.focus();
+    });
+  };
   const idOf = (item: InboxItem) => [...owners.values()].find(({ open }) => open.includes(item))?.id ?? '';
   useInboxKeys({
     list: box,
@@ -145,7 +153,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           {message.text || notice}
         </span>
         {undo !== null && (
-          <button type="button" onClick={undo} className="font-medium underline underline-offset-2 hover:text-accent">
+          <button
+            type="button"
+            onClick={() => {
+              undo();
+              keepFocus();
+            }}
+            className="font-medium underline underline-offset-2 hover:text-accent"
+          >
             Undo
           </button>
         )}
@@ -202,11 +217,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
             requestCode,
             onClose: () => {
               setReviewing(false);
-              // the row that had the focus may be gone
-              setTimeout(() => {
-                if (document.activeElement === document.body)
-                  box.current?.querySelector<HTMLElement>('[data-inbox-row]')?.focus();
-              });
+              keepFocus();
             },
           }}
         />
@@ -222,6 +233,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
             onMark: (change) => markItems(chosenItems, change),
             onNone: () => selectOnly([]),
             notify: setNotice,
+            onClosed: keepFocus,
           }}
         />
       )}

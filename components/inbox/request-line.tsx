@@ -2,8 +2,11 @@
 
 import { type RefObject, useCallback, useMemo } from 'react';
 import { inputParts } from '@/components/requests/input-parts';
+import { ownTitle } from '@/components/requests/request-answer';
 import { useSeenInFull } from '@/components/requests/request-input';
 import { Name, Words } from '@/components/ui/name';
+import { toPlainText } from '@/components/ui/plain-text';
+import { inQuotes } from '@/components/ui/verbatim';
 import { itemTitle } from './inbox-labels';
 import type { RequestedItem } from './item-request';
 
@@ -38,6 +41,8 @@ export function RequestLine(props: {
   }
   const [command, ...fields] = parts ?? [];
   const isPermission = item.kind === 'permission';
+  const input = preview.input ?? { line: preview.line };
+  const own = isPermission && item.title !== null ? ownTitle(item.title, preview.tool, input) : null;
   return (
     <span className="flex min-w-0 flex-1 items-baseline gap-3">
       <span ref={line} className="line-clamp-3 min-w-0 [overflow-wrap:anywhere] sm:line-clamp-1">
@@ -62,18 +67,13 @@ export function RequestLine(props: {
           </span>
         ))}
       </span>
-      {isPermission && hasOwnTitle(item) && (
+      {own !== null && (
         <span dir="auto" className="min-w-0 flex-1 shrink-[999] truncate text-ink-2 max-sm:sr-only">
-          <Words text={itemTitle(item)} />
+          <Words text={inQuotes(toPlainText(own))} />
         </span>
       )}
     </span>
   );
-}
-
-/** True if the agent's title says more than the name of the tool, which precedes the command. */
-function hasOwnTitle({ title, request: { preview } }: RequestedItem): boolean {
-  return title !== null && title !== preview?.line && !title.startsWith(preview?.tool ?? '');
 }
 
 function Verbatim({ text }: { text: string }) {

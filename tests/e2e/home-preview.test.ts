@@ -101,6 +101,7 @@ test('a permission is answered in the preview, which Tab reaches and Escape leav
   await agent.write('asks', [requestResolved('p1', 'allowed')]);
   await asks.getByText('Working').first().waitFor();
   await asks.getByRole('button', { name: 'Allow', exact: true }).waitFor({ state: 'detached' });
+  await expect.poll(() => isFocused(row(page, 'asks'))).toBe(true);
   await page.close();
 });
 

@@ -23,8 +23,8 @@ export const PAGE = [
   {
     name: 'accepts a press on a control that is not settled',
     file: 'components/ui/misclick-guard.tsx',
-    find: 'onClick={() => isIntended() && onPress()}',
-    replace: 'onClick={() => onPress()}',
+    find: 'onClick={() => !disabled && isIntended() && onPress()}',
+    replace: 'onClick={() => !disabled && onPress()}',
     test: 'tests/ui/settled-button.test.tsx',
   },
   {

@@ -73,6 +73,7 @@ test('explains to viewers why a selection has no actions', () => {
       onMark={nothing}
       onNone={nothing}
       notify={nothing}
+      onClosed={nothing}
     />,
   );
   screen.getByText('You can view the inbox, but not change it.');
