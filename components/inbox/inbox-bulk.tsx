@@ -36,7 +36,7 @@ export function InboxBulk(props: {
     <section
       {...OVERLAY}
       aria-label={about}
-      className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-center gap-x-5 gap-y-1 border max-sm:gap-x-3-line-strong border-t bg-ground px-2 py-2.5 text-xs"
+      className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-center gap-x-5 gap-y-1 max-sm:gap-x-3 border-line-strong border-t bg-ground px-2 py-2.5 text-xs"
     >
       <span className="tabular font-medium">{about}</span>
       {mayAct ? (
@@ -152,7 +152,7 @@ function RetryThese({ sessionIds, notify }: { sessionIds: readonly string[]; not
       of={`retry ${sessionIds.join('\n')}`}
       disabled={isBusy}
       onPress={() => void retry()}
-      className={clsx(BUTTON, PLAIN, 'no-underline')}
+      className={clsx(BUTTON, PLAIN, 'no-underline!')}
       looks={['', 'border-ink']}
     >
       {(isPressed) =>

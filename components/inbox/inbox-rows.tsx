@@ -229,7 +229,11 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           props={{
             items: chosenItems,
             isUnfolded: (item) => unfolded.selected.has(idOf(item)),
-            onUnfold: (items) => unfolded.selectAll(items.map(idOf), true),
+            onUnfold: (items) => {
+              unfolded.selectAll(items.map(idOf), true);
+              const [id = ''] = items.map(idOf);
+              box.current?.querySelector(`[data-inbox-row="${CSS.escape(id)}"]`)?.scrollIntoView({ block: 'start' });
+            },
             onMark: (change) => markItems(chosenItems, change),
             onNone: () => selectOnly([]),
             notify: setNotice,

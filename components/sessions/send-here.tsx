@@ -55,11 +55,11 @@ export function SendHere(props: {
           <Name text={warning} />
         </p>
       )}
-      <p className="flex flex-wrap items-baseline gap-x-4 gap-y-1">
+      <p className="flex flex-wrap items-center gap-x-4 gap-y-1">
         <button
           type="submit"
           aria-disabled={isOff}
-          className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3"
+          className="min-h-7 rounded bg-ink px-2.5 font-medium text-ground hover:bg-ink-2 aria-disabled:bg-raised aria-disabled:text-ink-3"
         >
           {state.kind === 'sending' ? 'Sending…' : 'Send'}
         </button>

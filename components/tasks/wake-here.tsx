@@ -112,14 +112,14 @@ function BeginTurn(props: {
           <Name text={sending.reason} />
         </p>
       )}
-      <p className="flex flex-wrap items-baseline gap-x-4 gap-y-1">
+      <p className="flex flex-wrap items-center gap-x-4 gap-y-1">
         <button
           type="button"
           aria-disabled={isSending}
           onClick={() => {
             if (!isSending) void post(path, task.runId === null ? {} : { runId: task.runId });
           }}
-          className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3"
+          className="min-h-7 rounded bg-ink px-2.5 font-medium text-ground hover:bg-ink-2 aria-disabled:bg-raised aria-disabled:text-ink-3"
         >
           {isSending ? 'Requesting…' : 'Start a turn'}
         </button>

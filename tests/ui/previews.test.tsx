@@ -47,6 +47,12 @@ describe('Markdown on one line is plain text', () => {
     expect(words(<SessionRow session={waiting} current={false} />)).toContain(WORDS);
   });
 
+  it('but a session’s pending command is verbatim, after the name of its tool', () => {
+    const request = { kind: 'permission' as const, tool: 'Bash', line: 'rm -rf **/build' };
+    const waiting = aSession({ state: 'needs-input', stateReason: 'Bash: rm -rf …', request });
+    expect(words(<SessionRow session={waiting} current={false} />)).toMatch(/Bash rm -rf \*\*\/build$/);
+  });
+
   it('as the last text of a session with a seen failure, without an alert glyph', () => {
     const failed = (seenState: number | null) => {
       const arrangement = { name: null, pinnedAt: null, archivedAt: null, seenState };
