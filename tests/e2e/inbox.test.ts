@@ -196,6 +196,7 @@ test('five permissions are answered with six keys, and a review ends at the end'
   await rows(page).nth(4).waitFor();
   await page.keyboard.press('R');
   const review = page.getByRole('dialog', { name: 'Review requests' });
+  await review.getByText('a allow').waitFor();
   for (const at of [0, 1, 2, 3, 4]) {
     const card = review.getByRole('region', { name: `Permission: “Step ${at}”` });
     await untilPressable(card.getByRole('button', { name: 'Allow', exact: true }));
