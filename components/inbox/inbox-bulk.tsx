@@ -31,7 +31,7 @@ export function InboxBulk(props: {
   const mayAct = useMayAct();
   const about = `${plural(items.length, 'item')} selected`;
   const permissions = items.filter(({ kind }) => kind === 'permission').filter(hasRequest);
-  const failed = items.flatMap(({ kind, sessionId }) => (kind === 'failure' && sessionId !== null ? sessionId : []));
+  const failed = [...new Set(items.flatMap(({ kind, sessionId }) => (kind === 'failure' ? (sessionId ?? []) : [])))];
   return (
     <section
       {...OVERLAY}
@@ -132,7 +132,7 @@ function AnswerThese(props: {
       </button>
       {unseen > 0 && (
         <span role="status" className="text-ink-2">
-          Scroll through the last {unseen.toLocaleString('en')} to enable Allow.
+          {plural(unseen, 'input')} not seen in full yet. Scroll to the end to enable Allow.
         </span>
       )}
     </span>

@@ -200,8 +200,9 @@ it('retries all selected failures on the second press, and reports the result', 
     delivery: 'queued',
     sending: { kind: 'allowed', reason: null },
   };
-  open([failure, { ...failure, id: 'g', sessionId: 's2', title: 'Out of luck' }]);
+  open([failure, { ...failure, id: 'f2' }, { ...failure, id: 'g', sessionId: 's2', title: 'Out of luck' }]);
   for (const box of screen.getAllByRole('checkbox', { name: /^Select “Out/ })) fireEvent.click(box);
+  expect(screen.getByRole('region', { name: '3 items selected' })).toBeDefined();
   const settled = async (name: string) => {
     const button = await screen.findByRole('button', { name });
     await waitFor(() => expect(button.getAttribute('aria-disabled')).not.toBe('true'));
