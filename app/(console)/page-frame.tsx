@@ -8,16 +8,25 @@ export function PageFrame(props: {
   title: string;
   /** The page above, where the bottom bar has no link to it. */
   back?: { href: string; label: string };
+  /** Links beside the title. */
+  actions?: ReactNode;
   /** For a table with many columns. */
   wide?: boolean;
   children: ReactNode;
 }) {
-  const { title, back, wide = false, children } = props;
+  const { title, back, actions, wide = false, children } = props;
   return (
     // rows that get the focus stay clear of the sticky heads, and of the bar below
     <main className="h-full scroll-pt-14 scroll-pb-14 overflow-y-auto has-[.sticky[role=rowgroup]]:scroll-pt-24">
-      <PageHeader title={title} back={back && <BackLink {...back} />} className="sm:px-6" />
-      <div className={clsx('px-4 py-5 sm:px-6', wide ? 'max-w-[1560px]' : 'max-w-[1080px]')}>{children}</div>
+      <PageHeader title={title} back={back && <BackLink {...back} />} actions={actions} className="sm:px-6" />
+      <div
+        className={clsx(
+          'px-4 py-5 max-lg:has-[.strip]:pt-2 max-sm:has-[.strip]:pt-0 sm:px-6',
+          wide ? 'max-w-[1560px]' : 'max-w-[1080px]',
+        )}
+      >
+        {children}
+      </div>
     </main>
   );
 }

@@ -4,8 +4,8 @@ import { ConnectionBadge } from '@/components/live/connection-badge';
 import { Name } from '@/components/ui/name';
 
 /** The sidebar shows the connection state, unless it is collapsed or hidden. */
-export function PageHeader(props: { title: string; back?: ReactNode; className: string }) {
-  const { title, back, className } = props;
+export function PageHeader(props: { title: string; back?: ReactNode; actions?: ReactNode; className: string }) {
+  const { title, back, actions, className } = props;
   return (
     <div
       className={clsx(
@@ -17,6 +17,9 @@ export function PageHeader(props: { title: string; back?: ReactNode; className: 
       <h1 className="min-w-0 flex-1 truncate font-medium text-md">
         <Name text={title} />
       </h1>
+      <span id="page-actions" className="empty:hidden">
+        {actions}
+      </span>
       <span className="lg:not-icons:hidden">
         <ConnectionBadge />
       </span>

@@ -11,7 +11,6 @@ import { SessionRow } from '@/components/sessions/session-row';
 import { Ago, RecordAgo } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
-import { Link } from '@/components/ui/link';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
@@ -42,12 +41,6 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           <span className="text-ink-3">
             last seen <Ago at={agent.lastSeenAt} inWords />
           </span>
-          <Link
-            href={`/agents/${encodeURIComponent(agent.id)}/logs`}
-            className="hit text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
-          >
-            Log
-          </Link>
         </div>
         <div className="grid gap-x-12 gap-y-9 @7xl:grid-cols-[minmax(0,1fr)_340px]">
           <div className="min-w-0 space-y-9">

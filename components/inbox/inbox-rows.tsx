@@ -4,18 +4,21 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
+import { ListChecks } from 'lucide';
 import { type ReactNode, useRef, useState } from 'react';
+import { createPortal } from 'react-dom';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
 import { List, useFurtherPages } from '@/components/live/list';
 import { useCounts } from '@/components/live/use-counts';
 import { pressCard, SELECTION } from '@/components/requests/request-board';
 import { useStored } from '@/components/ui/browser-storage';
-import { useServerNow } from '@/components/ui/clock';
+import { useHydrated, useServerNow } from '@/components/ui/clock';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
+import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
-import { FoldButton, ListSearch } from '@/components/ui/list-controls';
+import { FoldButton, ListSearch, useStrip } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { KeyHint } from '@/components/ui/shortcuts/key-hint';
 import { useLatest } from '@/components/ui/use-latest';
@@ -106,6 +109,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       onSelect: ids.length === 0 ? null : (isSelected: boolean) => selectAll(ids, isSelected),
     };
   };
+  const isSaying = held.moved + held.added > 0 || message.text !== '' || notice !== '' || undo !== null;
   const listed = groups.reduce((sum, { owners }) => sum + owners.length, 0);
   const isFiltered = isSearched || wanted.length > 0;
   const all =
@@ -131,23 +135,19 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     <div ref={box} className="group/inbox">
       {counts !== undefined && <KindFilter counts={counts.inbox.kinds} wanted={wanted} />}
       {(listed > 0 || isSearched) && (
-        <div className="flex flex-wrap items-center gap-x-6 gap-y-2 pb-2">
-          <div className="flex max-w-sm flex-[1_1_12rem]">
-            <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
-          </div>
-          {mayAct && requests.length > 1 && (
-            <button
-              type="button"
-              aria-keyshortcuts="R"
-              onClick={() => setReviewing(true)}
-              className="min-h-8 rounded bg-ink px-3 font-medium text-ground text-xs hover:bg-ink-2"
-            >
-              Review {requestCount?.toLocaleString('en')} requests
-            </button>
-          )}
+        <div className="flex pb-2 max-sm:pb-1 sm:max-w-sm">
+          <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
         </div>
       )}
-      <p className="flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
+      {mayAct && requests.length > 1 && <ReviewButton count={requestCount} onPress={() => setReviewing(true)} />}
+      <p
+        className={clsx(
+          'flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs',
+          // On a phone, over the end of the page: the rows take its place.
+          'max-sm:fixed max-sm:inset-x-0 max-sm:bottom-[calc(56px+env(safe-area-inset-bottom))] max-sm:z-10 max-sm:items-center max-sm:border-line max-sm:border-t max-sm:bg-ground max-sm:px-4 max-sm:py-1',
+          !isSaying && 'max-sm:sr-only',
+        )}
+      >
         <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
         <span role="status" className={clsx('empty:contents', message.isFailure ? 'text-failed' : 'text-ink-2')}>
           {message.text || notice}
@@ -245,6 +245,27 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   );
 }
 
+/** Opens the review, beside the title of the page. */
+function ReviewButton({ count, onPress }: { count: number | undefined; onPress: () => void }) {
+  const isHydrated = useHydrated();
+  const button = (
+    <button
+      type="button"
+      aria-keyshortcuts="R"
+      onClick={onPress}
+      className="hit flex h-8 items-center gap-[0.4em] whitespace-nowrap rounded bg-ink px-3 font-medium text-ground text-xs hover:bg-ink-2"
+    >
+      <Icon of={ListChecks} size={15} className="sm:hidden" />
+      <span className="max-sm:sr-only">Review </span>
+      <span className="tabular">{count?.toLocaleString('en')}</span>
+      <span className="max-sm:sr-only"> requests</span>
+    </button>
+  );
+  if (!isHydrated) return null;
+  const place = document.getElementById('page-actions');
+  return place === null ? button : createPortal(button, place);
+}
+
 const ROW_KEYS = {
   'inbox.next': 'next',
   'inbox.previous': 'previous',
@@ -294,7 +315,7 @@ function InboxGroup(props: {
   return (
     <section aria-labelledby={id} className="pb-5">
       <div className="-mx-2 flex items-center gap-3 border-line border-b px-2 py-1">
-        <label className="-m-1.5 flex p-1.5">
+        <label className="hit -m-1.5 flex p-1.5">
           <input
             ref={(field) => {
               if (field !== null) field.indeterminate = selected === 'some';
@@ -331,20 +352,23 @@ function KindFilter(props: {
   wanted: readonly InboxKind[];
 }) {
   const { counts, wanted } = props;
+  const strip = useStrip(wanted.join());
   const shown = INBOX_KINDS.filter((kind) => wanted.includes(kind) || counts[kind] > 0);
   if (shown.length < 2) return null;
   return (
-    <nav aria-label="Kinds" className="flex flex-wrap gap-x-4 gap-y-1 pb-2 text-xs">
-      <KindLink href="/inbox" label="All" isCurrent={wanted.length === 0} />
-      {shown.map((kind) => (
-        <KindLink
-          key={kind}
-          href={`/inbox?kind=${kind}`}
-          label={KIND_WORD[kind]}
-          count={counts[kind]}
-          isCurrent={wanted.includes(kind)}
-        />
-      ))}
+    <nav aria-label="Kinds" className="-mx-4 sm:mx-0">
+      <div ref={strip} className="strip scroll-sideways gap-x-4 gap-y-1 px-4 text-xs sm:flex-wrap sm:px-0 sm:pb-2">
+        <KindLink href="/inbox" label="All" isCurrent={wanted.length === 0} />
+        {shown.map((kind) => (
+          <KindLink
+            key={kind}
+            href={`/inbox?kind=${kind}`}
+            label={KIND_WORD[kind]}
+            count={counts[kind]}
+            isCurrent={wanted.includes(kind)}
+          />
+        ))}
+      </div>
     </nav>
   );
 }

@@ -4,7 +4,7 @@ import { isPosition, type Position } from '@interlude/protocol/position';
 import { searchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
 import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
-import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { useAddressAnchor } from '@/components/ui/jump';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { FirstLines } from './first-lines';
@@ -32,6 +32,8 @@ interface AgentLogProps {
   compact?: boolean;
   /** Moves the focus from outside the log to the lines once they have loaded. */
   takesFocus?: boolean;
+  /** Further controls in the toolbar. */
+  tools?: ReactNode;
 }
 
 const NOTHING_PAINTED: ReadonlyMap<Position, number> = new Map();
@@ -39,7 +41,7 @@ const NONE: ReadonlySet<Position> = new Set();
 
 /** An agent's log: live, searchable, filterable. */
 export function AgentLog(props: AgentLogProps) {
-  const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false } = props;
+  const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false, tools } = props;
   const [settings, changeSettings] = useLogSettings();
   const [query, setQuery] = useLogQuery(!compact);
   const [follows, setFollows] = useState(span === null);
@@ -166,6 +168,7 @@ export function AgentLog(props: AgentLogProps) {
         follows={follows}
         onFollow={follow}
         compact={compact}
+        tools={tools}
       />
       <div className="relative flex min-h-0 flex-1 flex-col">
         {isThere ? (

@@ -20,10 +20,6 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
   const isSet = desired === null ? by !== null : desired.level !== null;
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
-      {/* The level filter shows the same five words. */}
-      <span aria-hidden="true" className="-mr-1 text-ink-3">
-        Runner level
-      </span>
       <LevelRadios
         requested={target === null ? level : (target.level ?? base)}
         written={level}

@@ -20,6 +20,7 @@ import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { useFollow } from '@/components/ui/row-window';
 import { LineSearch } from './line-search';
+import { isOtherLogDay, LogDay } from './log-day';
 import { plainLine } from './log-format';
 import { LogRow, MarkerRow } from './log-row';
 import type { LogSettings } from './log-settings';
@@ -88,6 +89,8 @@ export function LogList(props: LogListProps) {
     [search, settings.dims],
   );
 
+  const top = window.lineAt(rows.topRow);
+
   // Lines far from the reader are evicted.
   useEffect(() => {
     store.readAt(follows ? null : window.numberAt(begin + (items[0]?.index ?? 0)));
@@ -115,6 +118,9 @@ export function LogList(props: LogListProps) {
               if (row === null) return null;
               return (
                 <div key={key} ref={rows.measure} data-index={index} data-row={begin + index}>
+                  {row.kind === 'line' && startsDay(row.line, window.lineAt(begin + index - 1), settings.isUtc) && (
+                    <LogDay at={row.line.occurredAt} isUtc={settings.isUtc} />
+                  )}
                   {row.kind !== 'line' ? (
                     <MissingRow row={row} isLoading={store.isLoading(row.gap)} onFill={() => fill(begin + index)} />
                   ) : row.line.marker ? (
@@ -145,6 +151,7 @@ export function LogList(props: LogListProps) {
           </div>
         </div>
       </div>
+      {top !== null && <LogDay at={top.occurredAt} isUtc={settings.isUtc} isOver />}
       {!follows && (
         <NewLines
           store={store}
@@ -156,6 +163,11 @@ export function LogList(props: LogListProps) {
       )}
     </div>
   );
+}
+
+/** True for the first line of a day, if the line before it is loaded. */
+function startsDay(line: LogLine, before: LogLine | null, isUtc: boolean): boolean {
+  return before !== null && isOtherLogDay(line.occurredAt, before.occurredAt, isUtc);
 }
 
 function LogTop({ store: { window, position } }: { store: LogStore }) {

@@ -287,7 +287,7 @@ function LineTime({ at, style }: { at: number; style: TimeStyle }) {
   const format = useTimeFormat();
   const serverAt = useServerTime(at);
   const text = useNow((now) =>
-    isRelative ? formatAgo(now - serverAt) : formatLogTime(at, isUtc, now, format?.is12Hour),
+    isRelative ? formatAgo(now - serverAt) : formatLogTime(at, isUtc, at, format?.is12Hour),
   );
   // The server doesn't know the reader's time zone.
   if (format === null && !isUtc) return <time className="shrink-0 whitespace-pre @max-2xl:mr-[1ch]">{UNKNOWN}</time>;

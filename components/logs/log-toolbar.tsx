@@ -5,17 +5,17 @@ import { API_ADDRESS } from '@interlude/protocol/version';
 import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 import { useQuery } from '@tanstack/react-query';
 import { clsx } from 'clsx';
-import { ChevronDown, Download, SlidersHorizontal } from 'lucide';
-import { type KeyboardEvent, type ReactNode, type RefObject, useRef, useState } from 'react';
+import { Download, SlidersHorizontal } from 'lucide';
+import type { KeyboardEvent, ReactNode, RefObject } from 'react';
 import { fetchJson, RequestError } from '@/components/live/fetch-json';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { formatBinaryBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
-import { LazyPopover } from '@/components/ui/lazy-popover';
 import { Name } from '@/components/ui/name';
 import { useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
 import { nameText } from '@/components/ui/verbatim';
+import { FilterPopover } from './filter-popover';
 import { LEVEL_COLOUR, plainLine } from './log-format';
 import { type LogQuery, paramsFromQuery } from './log-query';
 import { type ChangeLogSettings, fieldTime, type LogSettings, timeFromField } from './log-settings';
@@ -38,6 +38,8 @@ interface LogToolbarProps {
   follows: boolean;
   onFollow: (follows: boolean) => void;
   compact: boolean;
+  /** Further controls, at the end. */
+  tools: ReactNode;
 }
 
 /** The size of the whole log. */
@@ -55,7 +57,7 @@ export function LogToolbar(props: LogToolbarProps) {
   const { agentId, query, onQuery, settings, search, hits, isBusy, error, onRetry, store, follows, onFollow } = props;
   return (
     <div role="toolbar" aria-label="Log" className="shrink-0 border-line border-b">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 text-xs sm:px-4">
+      <div className="max-sm:strip max-sm:scroll-sideways items-center gap-x-4 gap-y-1 px-3 py-1.5 text-xs max-sm:py-0.5 sm:flex sm:flex-wrap sm:px-4">
         <SearchBar
           query={query}
           onQuery={onQuery}
@@ -111,6 +113,7 @@ export function LogToolbar(props: LogToolbarProps) {
             </span>
             Follow
           </button>
+          {props.tools}
         </div>
       </div>
       {error !== null && (
@@ -149,7 +152,11 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
     choose(LOG_LEVELS.at(to) ?? lowest);
   };
   return (
-    <div role="radiogroup" aria-label="Show level" onKeyDown={onKeyDown} className="-ml-1.5 flex shrink-0 items-center">
+    <div role="radiogroup" aria-label="Show level" onKeyDown={onKeyDown} className="flex shrink-0 items-center">
+      {/* The runner's level has the same words. */}
+      <span aria-hidden="true" className="pr-1 text-ink-3">
+        Show
+      </span>
       {LOG_LEVELS.map((one, index) => (
         // biome-ignore lint/a11y/useSemanticElements: a native radio can't be struck through
         <button
@@ -359,60 +366,5 @@ function Choice(props: {
         </label>
       ))}
     </div>
-  );
-}
-
-/** A toolbar button with a popover. Its label is the current choice. */
-function FilterPopover(props: {
-  label: string;
-  /** The current choice, shown instead of the label. */
-  chosen: string | null;
-  onOpen?: () => void;
-  /** Shown instead of the label. */
-  icon?: ReactNode;
-  align?: 'start' | 'end';
-  children: ReactNode;
-}) {
-  const { label, chosen, onOpen, icon, align = 'start', children } = props;
-  const button = useRef<HTMLButtonElement>(null);
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <button
-        ref={button}
-        type="button"
-        aria-label={chosen === null ? label : `${label}: ${nameText(chosen)}`}
-        aria-haspopup="dialog"
-        aria-expanded={isOpen}
-        title={icon === undefined ? undefined : label}
-        onClick={() => {
-          if (!isOpen) onOpen?.();
-          setOpen(!isOpen);
-        }}
-        className={clsx(
-          'hit flex max-w-[24ch] items-center gap-1 hover:text-ink aria-expanded:text-ink',
-          chosen === null ? 'text-ink-3' : 'text-ink',
-        )}
-      >
-        {icon ?? (
-          <>
-            <span className="truncate">
-              <Name text={chosen ?? label} />
-            </span>
-            <Icon of={ChevronDown} size={12} className="shrink-0" />
-          </>
-        )}
-      </button>
-      <LazyPopover
-        isOpen={isOpen}
-        label={label}
-        button={button}
-        onClose={() => setOpen(false)}
-        align={align}
-        className="w-[min(300px,calc(100vw-24px))] px-3 py-2 text-xs"
-      >
-        {children}
-      </LazyPopover>
-    </>
   );
 }

@@ -59,8 +59,8 @@ export function SearchBar(props: {
 
   const isSearched = query.text.trim() !== '';
   return (
-    <search className="flex min-w-0 grow basis-44 items-center gap-2 sm:max-w-[480px]">
-      <span className="flex h-7 min-w-0 flex-1 items-center gap-1.5 rounded-md bg-raised px-2 focus-within:outline-2 focus-within:outline-accent">
+    <search className="flex items-center gap-2 sm:min-w-0 sm:max-w-[480px] sm:grow sm:basis-44">
+      <span className="flex h-7 min-w-0 items-center max-sm:w-40 sm:flex-1 gap-1.5 rounded-md bg-raised px-2 focus-within:outline-2 focus-within:outline-accent">
         <Icon of={Search} size={13} className="shrink-0 text-ink-3" />
         <input
           ref={field}

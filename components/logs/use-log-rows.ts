@@ -24,6 +24,8 @@ export interface LogRows {
   items: VirtualItem[];
   /** Row number of the item with index 0. */
   begin: number;
+  /** The first row in sight. */
+  topRow: number;
   /** Height of all rows. */
   heightPx: number;
   measure: (element: HTMLDivElement | null) => void;
@@ -114,6 +116,7 @@ export function useLogRows(options: {
   return {
     items: virtualizer.getVirtualItems(),
     begin,
+    topRow: begin + (virtualizer.range?.startIndex ?? 0),
     heightPx: virtualizer.getTotalSize(),
     measure: virtualizer.measureElement,
     startOf(row) {

@@ -5,7 +5,7 @@ import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
 import type { ArrangementResponse, SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, listedStateOf, seenStateOf } from '@interlude/protocol/session-predicates';
 import { clsx } from 'clsx';
-import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react';
+import { type FormEvent, type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
 import { usePost } from '@/components/live/idempotent-post';
 import { useSupportsCommand } from '@/components/live/refusals';
@@ -14,6 +14,8 @@ import { ButtonPopover } from '@/components/ui/popover';
 import { sessionTitle } from './session-labels';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
+const ENTRY =
+  'flex min-h-8 w-full items-center px-3 text-left text-xs -outline-offset-2 hover:bg-raised disabled:opacity-50';
 
 export function ArrangePopover(props: {
   session: SessionSummary;
@@ -22,7 +24,13 @@ export function ArrangePopover(props: {
 }) {
   const { session, button, onClose } = props;
   return (
-    <ButtonPopover label="Arrange this session" button={button} onClose={onClose}>
+    <ButtonPopover
+      label="Arrange this session"
+      button={button}
+      onClose={onClose}
+      align="end"
+      className="w-[min(280px,calc(100vw-24px))] py-1"
+    >
       <ArrangeSession session={session} onDone={onClose} />
     </ButtonPopover>
   );
@@ -32,6 +40,8 @@ export function ArrangePopover(props: {
 export function ArrangeSession({ session, onDone }: { session: SessionSummary; onDone: () => void }) {
   const { name, pinnedAt, archivedAt } = session.arrangement;
   const [text, setText] = useState(name ?? sessionTitle(session));
+  const [isRenaming, setRenaming] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
   const [isAsking, setAsking] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const canWake = useSupportsCommand('wake-rule.set');
@@ -40,6 +50,12 @@ export function ArrangeSession({ session, onDone }: { session: SessionSummary; o
   const canEnd = supportsEnd && stopped === null && !isAway && session.state !== 'exited';
   const listedState = listedStateOf(session);
   const hasFailed = listedState === 'failed' || listedState === 'lost';
+
+  useEffect(() => {
+    if (!isRenaming) return;
+    field.current?.focus();
+    field.current?.select();
+  }, [isRenaming]);
 
   const arrange = async (change: Arrange) => {
     setAsking(true);
@@ -58,51 +74,44 @@ export function ArrangeSession({ session, onDone }: { session: SessionSummary; o
     void arrange({ name: text.trim() === '' || text === session.title ? null : text });
   };
 
+  const entries: [label: string, change: Arrange][] = [
+    [pinnedAt === null ? 'Pin' : 'Unpin', { pinned: pinnedAt === null }],
+    [archivedAt === null ? 'Archive' : 'Unarchive', { archived: archivedAt === null }],
+  ];
+  if (hasFailed) {
+    const seen = isSeen(session);
+    entries.push([seen ? 'Mark as unseen' : 'Mark as seen', { seenState: seen ? null : seenStateOf(session) }]);
+  }
   return (
-    <>
-      <form onSubmit={rename} className="flex items-end gap-2 px-3 py-1.5 text-xs">
-        <label className="flex min-w-0 flex-1 flex-col gap-1">
-          <span className="text-ink-3">Name</span>
-          <input
-            dir="auto"
-            value={text}
-            maxLength={MAX_SESSION_NAME}
-            onChange={(event) => setText(event.target.value)}
-            className="h-7 min-w-0 rounded border border-line bg-transparent px-2 focus:border-accent focus:outline-none"
-          />
-        </label>
-        <button type="submit" disabled={isAsking} className={ACTION}>
-          Rename
-        </button>
-      </form>
-      <div className="flex flex-wrap gap-2 px-3 pt-1 pb-1.5 text-xs">
-        <button
-          type="button"
-          disabled={isAsking}
-          onClick={() => void arrange({ pinned: pinnedAt === null })}
-          className={ACTION}
-        >
-          {pinnedAt === null ? 'Pin' : 'Unpin'}
-        </button>
-        <button
-          type="button"
-          disabled={isAsking}
-          onClick={() => void arrange({ archived: archivedAt === null })}
-          className={ACTION}
-        >
-          {archivedAt === null ? 'Archive' : 'Unarchive'}
-        </button>
-        {hasFailed && (
-          <button
-            type="button"
-            disabled={isAsking}
-            onClick={() => void arrange({ seenState: isSeen(session) ? null : seenStateOf(session) })}
-            className={ACTION}
-          >
-            {isSeen(session) ? 'Mark as unseen' : 'Mark as seen'}
+    // biome-ignore lint/a11y/noStaticElementInteractions: the arrow keys move between its buttons
+    <div onKeyDown={moveFocus}>
+      {isRenaming ? (
+        <form onSubmit={rename} className="flex items-end gap-2 px-3 py-1.5 text-xs">
+          <label className="flex min-w-0 flex-1 flex-col gap-1">
+            <span className="text-ink-3">Name</span>
+            <input
+              ref={field}
+              dir="auto"
+              value={text}
+              maxLength={MAX_SESSION_NAME}
+              onChange={(event) => setText(event.target.value)}
+              className="h-7 min-w-0 rounded border border-line bg-transparent px-2 focus:border-accent focus:outline-none"
+            />
+          </label>
+          <button type="submit" disabled={isAsking} className={ACTION}>
+            Rename
           </button>
-        )}
-      </div>
+        </form>
+      ) : (
+        <button type="button" onClick={() => setRenaming(true)} className={ENTRY}>
+          Rename…
+        </button>
+      )}
+      {entries.map(([label, change]) => (
+        <button key={label} type="button" disabled={isAsking} onClick={() => void arrange(change)} className={ENTRY}>
+          {label}
+        </button>
+      ))}
       {canWake && <WakeSwitch session={session} />}
       {canEnd && <EndSession sessionId={session.id} onEnded={onDone} />}
       {error !== null && (
@@ -110,8 +119,18 @@ export function ArrangeSession({ session, onDone }: { session: SessionSummary; o
           {error}
         </p>
       )}
-    </>
+    </div>
   );
+}
+
+/** Moves the focus between the entries with the arrow keys. */
+function moveFocus(event: KeyboardEvent<HTMLElement>): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const entries = [...event.currentTarget.querySelectorAll<HTMLElement>('button:enabled')];
+  const at = entries.indexOf(event.target as HTMLElement);
+  if (step === undefined || at < 0) return;
+  event.preventDefault();
+  entries.at((at + step) % entries.length)?.focus();
 }
 
 /** Toggles waking the agent when a background command ends. Offered for agents that get no notification. */
@@ -133,7 +152,7 @@ export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | '
     }
   };
   return (
-    <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">
+    <div className="mt-1 border-line border-t px-3 pt-2 pb-1.5 text-xs">
       <button
         type="button"
         role="switch"
@@ -164,8 +183,6 @@ export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | '
   );
 }
 
-const END_ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
-
 /** Ends the session with its agent and runner, after a confirmation in place. */
 export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded: () => void }) {
   const [isSure, setSure] = useState<boolean | null>(null);
@@ -180,9 +197,9 @@ export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded:
   }, [state, onEnded]);
   const isSending = state.kind === 'sending';
   return (
-    <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">
+    <div className="mt-1 border-line border-t pt-1 text-xs">
       {isSure === true ? (
-        <>
+        <div className="px-3 pt-1 pb-1.5">
           <p className="mb-1.5">
             This stops the agent and its runner. Anything still running after 5 seconds is killed.
           </p>
@@ -192,22 +209,22 @@ export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded:
               type="button"
               disabled={isSending}
               onClick={() => void post(`/sessions/${encodeURIComponent(sessionId)}/end`)}
-              className={`${END_ACTION} text-failed`}
+              className={`${ACTION} text-failed`}
             >
               End it now
             </button>
-            <button type="button" disabled={isSending} onClick={() => setSure(false)} className={END_ACTION}>
+            <button type="button" disabled={isSending} onClick={() => setSure(false)} className={ACTION}>
               Keep it
             </button>
           </div>
-        </>
+        </div>
       ) : (
-        <button ref={button} type="button" onClick={() => setSure(true)} className={END_ACTION}>
+        <button ref={button} type="button" onClick={() => setSure(true)} className={ENTRY}>
           End session…
         </button>
       )}
       {state.kind === 'failed' && (
-        <p role="alert" className="mt-1 text-failed">
+        <p role="alert" className="px-3 pb-1.5 text-failed">
           {state.reason}
         </p>
       )}

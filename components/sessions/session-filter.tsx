@@ -10,11 +10,12 @@ import { X } from 'lucide';
 import { useEffect, useState } from 'react';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
+import { useStrip } from '@/components/ui/list-controls';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { GROUP_WORD, glyphOf } from './session-labels';
 
-/** Filters by state, with the number of sessions in each, and by agent. Without words, one line that scrolls sideways. */
+/** Filters by state, with the number of sessions in each, and by agent. Where it is narrow, one line that scrolls. */
 export function SessionFilter(props: {
   query: SessionQuery;
   counts: FleetCounts['sessions'];
@@ -24,11 +25,13 @@ export function SessionFilter(props: {
 }) {
   const { query, counts, hasWords, onQuery } = props;
   const { states, agentId } = query;
+  const strip = useStrip(`${states} ${agentId}`);
   return (
     <div
+      ref={strip}
       className={clsx(
-        'relative flex shrink-0 gap-1 px-4 pt-2 pb-1 text-2xs',
-        hasWords ? 'flex-wrap' : 'icon-chips overflow-x-auto overflow-y-hidden [scrollbar-width:none] @2xl:flex-wrap',
+        'strip relative shrink-0 gap-1 px-4 pt-2 pointer-coarse:py-0 pb-1 text-2xs @2xl:flex-wrap',
+        hasWords ? 'scroll-sideways' : 'icon-chips',
       )}
     >
       <StateChips
@@ -44,7 +47,7 @@ export function SessionFilter(props: {
           type="button"
           aria-label={`Only sessions of ${quoted(agentId)}: show all agents`}
           onClick={() => onQuery({ ...query, agentId: null })}
-          className="hit flex h-6 max-w-full shrink-0 items-center gap-1 rounded-full border border-ink bg-raised px-2"
+          className="hit flex h-6 max-w-full items-center self-center gap-1 rounded-full border border-ink bg-raised px-2"
         >
           <span className="truncate">
             <Name text={agentId} />

@@ -140,7 +140,7 @@ export function SessionNav(props: {
       className="@container flex min-h-0 flex-1 flex-col outline-none"
     >
       {sessions?.length !== 0 && (
-        <div className="mx-4 mt-2 flex items-center gap-3">
+        <div className="mx-4 mt-2 pointer-coarse:mt-0 flex items-center gap-3">
           <ListSearch
             what="sessions"
             hasKey
@@ -156,7 +156,7 @@ export function SessionNav(props: {
       {sessions !== undefined &&
         sessions.length > 0 &&
         (counts === undefined ? (
-          <div className="h-9 shrink-0" />
+          <div className="h-9 shrink-0 pointer-coarse:h-11" />
         ) : (
           <SessionFilter query={query} counts={counts.sessions} hasWords={keysEverywhere} onQuery={setQuery} />
         ))}

@@ -4,7 +4,7 @@ import { clsx } from 'clsx';
 import { usePathname, useRouter } from 'next/navigation';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { Link } from '@/components/ui/link';
-import { ListSearch } from '@/components/ui/list-controls';
+import { ListSearch, useStrip } from '@/components/ui/list-controls';
 import { markSetting } from './setting';
 import { NO_KEYBOARD, pagesFor, searchSettings } from './settings-index';
 
@@ -77,10 +77,12 @@ export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
 function Pages({ path, isAdmin }: { path: string; isAdmin: boolean }) {
   const isHere = (href: string) => path === href || (href !== '/settings' && path.startsWith(`${href}/`));
   const pages = pagesFor(isAdmin);
+  const strip = useStrip<HTMLElement>(path);
   return (
     <nav
+      ref={strip}
       aria-label="Settings"
-      className="flex flex-wrap gap-x-4 border-line border-b @4xl:flex-col @4xl:flex-nowrap @4xl:border-0"
+      className="strip scroll-sideways -mx-4 gap-x-4 border-line border-b px-4 sm:-mx-6 sm:px-6 @4xl:mx-0 @4xl:flex-col @4xl:border-0 @4xl:bg-none @4xl:p-0"
     >
       {pages.map(({ href, name, isPersonal }, index) => (
         <Link
@@ -88,7 +90,7 @@ function Pages({ path, isAdmin }: { path: string; isAdmin: boolean }) {
           href={href}
           aria-current={isHere(href) ? 'page' : undefined}
           className={clsx(
-            '-mb-px flex items-center border-b py-2 -outline-offset-2 @4xl:mb-0 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
+            'flex items-center border-b py-2 -outline-offset-2 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
             isHere(href)
               ? 'border-ink text-ink @4xl:bg-raised @4xl:font-medium'
               : 'border-transparent text-ink-2 hover:text-ink @4xl:hover:bg-raised/60',

@@ -56,7 +56,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
         <div className="mt-4">
           <SignOut
             label="Sign out"
-            className="h-8 pointer-coarse:h-11 rounded-md bg-ink px-4 text-ground hover:bg-ink-2"
+            className="h-8 rounded-md border border-line-strong px-4 pointer-coarse:h-11 hover:border-ink"
           />
         </div>
       </div>

@@ -2,7 +2,7 @@
 
 import { clsx } from 'clsx';
 import { ChevronRight, Search, X } from 'lucide';
-import type { ReactNode } from 'react';
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import { Icon } from './icon';
 import { useKeyLabels } from './shortcuts/use-shortcuts';
 
@@ -47,6 +47,25 @@ export function ListSearch(props: {
 function SearchKey() {
   const [key] = useKeyLabels('sessions.search');
   return <kbd className="shrink-0 text-2xs text-ink-3 pointer-coarse:hidden">{key}</kbd>;
+}
+
+/**
+ * Scrolls a `strip` to its first current control.
+ *
+ * @param current changes with the current control
+ */
+export function useStrip<Box extends HTMLElement = HTMLDivElement>(current: string): RefObject<Box | null> {
+  const strip = useRef<Box>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: stands for the control
+  useEffect(() => {
+    const box = strip.current;
+    const control = box?.querySelector(':checked + *, [aria-current]')?.getBoundingClientRect();
+    if (!box || !control) return;
+    const { left, width } = box.getBoundingClientRect();
+    if (control.left < left || control.right > left + width)
+      box.scrollLeft += control.left + control.width / 2 - left - width / 2;
+  }, [current]);
+  return strip;
 }
 
 /** A heading that folds its section, with a chevron. */

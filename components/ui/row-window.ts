@@ -42,7 +42,8 @@ export function useStickyEnd(scroller: RefObject<HTMLElement | null>, follows: b
   useEffect(() => {
     const box = scroller.current;
     if (!box) return;
-    let height = box.clientHeight;
+    // The box may have been resized before it is observed.
+    let height: number | null = null;
     const observer = new ResizeObserver(() => {
       if (box.clientHeight === height) return;
       height = box.clientHeight;

@@ -2,7 +2,7 @@
 
 import { useEffect } from 'react';
 
-/** Smaller changes are browser toolbars, not a keyboard. */
+/** Smaller changes are browser toolbars or the bar that a tablet shows with a hardware keyboard (55 to 75 px). */
 const LEAST_KEYBOARD_PX = 120;
 
 /**

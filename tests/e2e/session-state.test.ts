@@ -28,7 +28,7 @@ test('keys show why a session is in its state, and name, mark, pin and archive i
 
   const menu = page.getByRole('dialog', { name: 'Arrange this session' });
   await page.keyboard.press('M');
-  await menu.waitFor();
+  await menu.getByRole('button', { name: 'Rename…' }).press('Enter');
   await page.keyboard.type('The login test');
   await page.keyboard.press('Enter');
   await menu.waitFor({ state: 'detached' });

@@ -103,6 +103,33 @@ describe('useTail', () => {
     expect(result.current.leftAt).toBeNull();
   });
 
+  it('keeps the end in view when the box became lower before it was observed', () => {
+    box.clientHeight = 100;
+    const { result } = tailed();
+    box.resize(100);
+    expect(box.distance).toBe(0);
+    expect(result.current.leftAt).toBeNull();
+  });
+
+  it('follows the end when content moves it away', () => {
+    const { result } = tailed();
+    act(() => box.grow(75));
+    expect(result.current.leftAt).toBeNull();
+    expect(box.distance).toBe(0);
+    // an adjustment of rows above the view
+    box.scrollHeight += 300;
+    act(() => box.scrollTo(box.element.scrollTop + 200));
+    expect(result.current.leftAt).toBeNull();
+    expect(box.distance).toBe(0);
+  });
+
+  it('counts a jump as leaving the end', () => {
+    box.scrollTo(0);
+    const { result } = tailed();
+    act(() => box.scrollTo(300));
+    expect(result.current.leftAt).toBe('5');
+  });
+
   it('moves nothing after the reader has scrolled up, and remembers where they left', () => {
     const { result, rerender } = tailed();
     act(() => box.scrollTo(300));

@@ -29,8 +29,9 @@ it('sets the height above a keyboard that covers the page, until it closes', () 
   expect(resize({ height: 740 })).toBe('');
 });
 
-it('ignores pinch zoom, and toolbars that appear', () => {
+it('ignores pinch zoom, toolbars that appear and the bar of a hardware keyboard', () => {
   renderHook(useKeyboardRoom);
   expect(resize({ height: 370, scale: 2 })).toBe('');
   expect(resize({ height: 650, scale: 1 })).toBe('');
+  expect(resize({ height: 665 })).toBe('');
 });

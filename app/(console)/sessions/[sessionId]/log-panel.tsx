@@ -6,7 +6,7 @@ import { clsx } from 'clsx';
 import { ExternalLink, X } from 'lucide';
 import { useCallback, useEffect, useEffectEvent } from 'react';
 import { AgentLog } from '@/components/logs/agent-log';
-import { LevelSwitch } from '@/components/logs/level-switch';
+import { LevelMenu } from '@/components/logs/level-menu';
 import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
 import { taskAnchor } from '@/components/tasks/task-words';
 import { anchorAt, type Span } from '@/components/time-lock/time-lock';
@@ -66,30 +66,33 @@ export function LogPanel({ panel, toggle, ...locked }: LogPanelProps) {
   );
   useShowClicked(isBelow, lockedAnchor, toggle);
   useShortcuts({ 'log.leave': () => close() }, { area: box });
+  const tools = (
+    <>
+      {agent !== null && <LevelMenu agent={agent} />}
+      <Link
+        href={`/agents/${encodeURIComponent(agentId)}/logs`}
+        title="Open full log"
+        className="hit text-ink-3 hover:text-ink"
+      >
+        <Icon of={ExternalLink} size={14} strokeWidth={1.75} />
+        <span className="sr-only">Open full log</span>
+      </Link>
+      {isBelow && (
+        <button
+          type="button"
+          aria-label="Close the log"
+          title={withKey('Close')}
+          onClick={() => close()}
+          className="hit text-ink-3 hover:text-ink"
+        >
+          <Icon of={X} size={14} />
+        </button>
+      )}
+    </>
+  );
   const content = (
     <section ref={box} id={id} aria-label="Log" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none">
-      <header className="flex min-h-8 shrink-0 flex-wrap items-center gap-x-4 gap-y-1 px-3 pt-1.5 text-ink-3 text-xs sm:px-4">
-        {agent !== null && <LevelSwitch agent={agent} />}
-        <Link
-          href={`/agents/${encodeURIComponent(agentId)}/logs`}
-          className="hit ml-auto flex items-center gap-1.5 hover:text-ink"
-        >
-          <Icon of={ExternalLink} size={13} strokeWidth={1.75} />
-          Open full log
-        </Link>
-        {isBelow && (
-          <button
-            type="button"
-            aria-label="Close the log"
-            title={withKey('Close')}
-            onClick={() => close()}
-            className="hit hover:text-ink"
-          >
-            <Icon of={X} size={14} />
-          </button>
-        )}
-      </header>
-      <AgentLog agentId={agentId} span={span} onLineClick={lookUp} takesFocus={takesFocus} compact />
+      <AgentLog agentId={agentId} span={span} onLineClick={lookUp} takesFocus={takesFocus} compact tools={tools} />
       <LogLinks {...locked} ran={ran} jump={jump} />
     </section>
   );

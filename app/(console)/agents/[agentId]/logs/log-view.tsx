@@ -6,7 +6,7 @@ import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { useAgent } from '@/components/agents/use-agents';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
-import { LevelSwitch } from '@/components/logs/level-switch';
+import { LevelMenu } from '@/components/logs/level-menu';
 import type { FirstLog } from '@/components/logs/log-query';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
@@ -18,21 +18,18 @@ export function LogView({ initial, first }: { initial: AgentDetail; first: First
   const href = `/agents/${encodeURIComponent(agent.id)}`;
   return (
     <main className="flex h-full min-h-0 flex-col">
-      <header className="flex shrink-0 items-start gap-3 px-3 pt-2.5 pb-1 sm:px-4">
-        <BackLink href={href} label="Agent" className="mt-[2px]" />
-        <div className="min-w-0 flex-1">
-          <h1 className="truncate font-medium text-md" title={nameText(agent.id)}>
-            <Name text={agent.id} /> <span className="font-normal text-ink-3">log</span>
-          </h1>
-          <LevelSwitch agent={agent} />
-        </div>
-        <div className="mt-[3px] lg:not-icons:hidden">
+      <header className="flex h-12 shrink-0 items-center gap-3 px-3 sm:px-4">
+        <BackLink href={href} label="Agent" />
+        <h1 className="min-w-0 flex-1 truncate font-medium text-md" title={nameText(agent.id)}>
+          <Name text={agent.id} /> <span className="font-normal text-ink-3">log</span>
+        </h1>
+        <div className="lg:not-icons:hidden">
           <ConnectionBadge />
         </div>
       </header>
       <SeenWhileShown agent={agent} insights={detail.insights}>
         <LivenessProvider skewMs={agent.clockSkewMs}>
-          <AgentLog agentId={agent.id} first={first} />
+          <AgentLog agentId={agent.id} first={first} tools={<LevelMenu agent={agent} />} />
         </LivenessProvider>
       </SeenWhileShown>
     </main>
