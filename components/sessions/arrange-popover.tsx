@@ -126,7 +126,7 @@ export function ArrangeSession({ session, onDone }: { session: SessionSummary; o
 /** Moves the focus between the entries with the arrow keys. */
 function moveFocus(event: KeyboardEvent<HTMLElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const entries = [...event.currentTarget.querySelectorAll<HTMLElement>('button:enabled')];
+  const entries = [...event.currentTarget.querySelectorAll<HTMLElement>('button:not(:disabled)')];
   const at = entries.indexOf(event.target as HTMLElement);
   if (step === undefined || at < 0) return;
   event.preventDefault();

@@ -64,6 +64,7 @@ test('an agent of the demo logs more at level debug', async () => {
     .first()
     .waitFor();
   expect(await log.getByText(/tells of/).count()).toBe(0);
+  await page.getByRole('button', { name: /^Runner writes/ }).click();
   await page.getByRole('radiogroup', { name: 'Runner log level' }).getByRole('radio', { name: 'debug' }).click();
   await log.getByText(/info → debug/).waitFor();
   // Its sent records, or its status should it be idle just then.

@@ -129,6 +129,37 @@ test('a question stays in thumb reach while the reader scrolls up, and leaves ro
   await expect.poll(answer).not.toBeNull();
 });
 
+test('the first row of each list, and the first line of a log, is near the top', async () => {
+  const page = await onPhone('/');
+  for (const [path, row, topPx] of [
+    ['/', '[data-session-row]', 170],
+    ['/inbox', '[data-inbox-row]', 170],
+    [`/agents/${AGENT}/logs`, '[role="log"]', 180],
+    ['/sessions/phone-asks?tab=log', '[role="log"][aria-label="Agent log"]', 180],
+  ] as const) {
+    await page.goto(`${site.server.url}${path}`);
+    await live(page);
+    await expect
+      .poll(
+        () =>
+          page
+            .locator(row)
+            .first()
+            .boundingBox()
+            .then((box) => box?.y),
+        { message: path },
+      )
+      .toBeLessThanOrEqual(topPx);
+  }
+});
+
+test('a strip of filters scrolls to the current one', async () => {
+  const page = await onPhone('/settings/webhook');
+  const link = page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Webhook' });
+  const end = () => link.boundingBox().then((box) => box && box.x + box.width);
+  await expect.poll(end).toBeLessThanOrEqual(360);
+});
+
 test('no page scrolls sideways at 320 px', async () => {
   const page = await onPhone('/');
   await page.setViewportSize({ width: 320, height: HEIGHT });

@@ -129,3 +129,15 @@ test('explains how lines arrive while there are none', async () => {
   open();
   await screen.findByText(/^No log lines yet/);
 });
+
+test('has the day above its first line, and times without dates', async () => {
+  const midnight = new Date(NOW).setHours(24, 0, 0, 0);
+  stored = [-2, -1, 0, 1].map((minutes, index) => aLine(index + 1, { occurredAt: midnight + minutes * 60_000 }));
+  open();
+  const day = await screen.findByRole('separator');
+  expect(day.getAttribute('aria-label')).toMatch(/^\w+day \d+ \w+/);
+  const rows = [...document.querySelectorAll('[data-row], [role="separator"]')];
+  expect(rows.indexOf(day)).toBe(3);
+  const times = [...document.querySelectorAll('[data-line] time')].map((time) => time.textContent);
+  expect(times).toEqual(['23:58:00.000', '23:59:00.000', '00:00:00.000', '00:01:00.000']);
+});

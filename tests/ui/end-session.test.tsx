@@ -77,6 +77,25 @@ describe('the menu of a session', () => {
     return found;
   };
 
+  it('focuses no field until the reader wants to rename, and moves with arrow keys', async () => {
+    render(
+      <RefusalsProvider status={null}>
+        <ArrangePopover session={aSession({ title: 'Errand' })} button={{ current: null }} onClose={() => {}} />
+      </RefusalsProvider>,
+    );
+    const key = (name: string) => fireEvent.keyDown(document.activeElement as Element, { key: name });
+    expect(screen.queryByRole('textbox')).toBeNull();
+    button('Rename…').focus();
+    key('ArrowDown');
+    expect(document.activeElement).toBe(button('Pin'));
+    key('ArrowUp');
+    expect(document.activeElement).toBe(button('Rename…'));
+    await press('Rename…');
+    const field = screen.getByRole<HTMLInputElement>('textbox', { name: 'Name' });
+    expect(document.activeElement).toBe(field);
+    expect(field.value).toBe('Errand');
+  });
+
   it('offers to end a session if its runner supports it', () => {
     expect(offers({ takes: ['message', 'session.end'] })).toBe(true);
   });

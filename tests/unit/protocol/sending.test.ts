@@ -78,7 +78,7 @@ describe('sendingTo', () => {
     ['compacts', having({ ...running, agent: seen('compacting' as const) }), HERE, 'queued', 'Compacting'],
     ['is restarting', having({ ...running, agent: seen('restarting' as const) }), HERE, 'queued', 'Restarting'],
     ['is starting', having({}), HERE, 'queued', 'Starting'],
-    ['waits for an answer', having({ ...running, request: seen('Run rm?') }), HERE, 'queued', 'an answer'],
+    ['waits for an answer', having({ ...running, request: seen('Run rm?') }), HERE, 'queued', 'after your answer'],
     ['reports that it works', having({ report: reports('working') }), HERE, 'queued', 'next step'],
     [
       'has reported nothing since its start',
