@@ -29,11 +29,12 @@ import { useRemoval, useTurnRows } from './use-turn-rows';
 /**
  * Scrolls the server's markup to its end before our code runs. The markup may arrive hidden, and a box without a height
  * can't scroll, so this waits for one. `data-start` marks the box meanwhile: on a busy machine our code may run before
- * the first layout.
+ * the first layout. What arrives below the box makes it lower, so it scrolls again unless the reader has scrolled up.
  */
-const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>{box.dataset.start='end';
+export const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>{let top=0;box.dataset.start='end';
 new ResizeObserver((_,seen)=>{
-if(box.clientHeight){box.scrollTop=box.scrollHeight;delete box.dataset.start;seen.disconnect()}
+if(!box.isConnected||box.scrollTop<top-1&&box.scrollTop<box.scrollHeight-box.clientHeight-1)seen.disconnect();
+else if(box.clientHeight){box.scrollTop=box.scrollHeight;top=box.scrollTop;delete box.dataset.start}
 }).observe(box)})(document.currentScript.previousElementSibling)`;
 
 const NO_CODE: FirstPaintPart['highlighted'] = new Map();

@@ -2,7 +2,7 @@
 
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { Turn } from '@interlude/protocol/read-models';
-import { type RefObject, useCallback, useEffect, useEffectEvent, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useState } from 'react';
 import { useLatest } from '@/components/ui/use-latest';
 import { distanceFromEnd, TAIL_PX } from './server-markup';
 
@@ -17,30 +17,17 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
   const [held, setHeld] = useState(false);
   const newest = useLatest(position);
 
-  const onScroll = useEffectEvent((box: HTMLElement, { top, height }: { top: number; height: number }) => {
-    if (distanceFromEnd(box) <= TAIL_PX) {
-      setHeld(false);
-      setLeftAt(null);
-      return;
-    }
-    if (leftAt !== null) return;
-    // A view that moved no further than its content has grown or shrunk was moved by the content.
-    const [moved, grown] = [box.scrollTop - top, box.scrollHeight - height];
-    const isMovedByContent = moved >= Math.min(0, grown) && moved <= Math.max(0, grown);
-    if (!isMovedByContent) setLeftAt(newest.current);
-    else if (!held) box.scrollTop = box.scrollHeight;
-  });
   useEffect(() => {
     const box = scroller.current;
     if (!box) return;
-    let before = { top: box.scrollTop, height: box.scrollHeight };
     const update = () => {
-      onScroll(box, before);
-      before = { top: box.scrollTop, height: box.scrollHeight };
+      const atEnd = distanceFromEnd(box) <= TAIL_PX;
+      if (atEnd) setHeld(false);
+      setLeftAt((before) => (atEnd ? null : (before ?? newest.current)));
     };
     box.addEventListener('scroll', update, { passive: true });
     return () => box.removeEventListener('scroll', update);
-  }, [scroller]);
+  }, [scroller, newest]);
 
   const hold = useCallback(() => {
     setHeld(true);

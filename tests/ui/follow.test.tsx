@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { START_AT_END } from '@/components/transcript/transcript';
 import { useTail } from '@/components/transcript/use-tail';
 import { useFollow, useStickyEnd } from '@/components/ui/row-window';
 import { ScrollBox } from './scroll-box';
@@ -85,6 +86,29 @@ describe('useFollow', () => {
   });
 });
 
+describe('the markup of a transcript', () => {
+  beforeEach(() => {
+    const script = { previousElementSibling: box.element };
+    vi.spyOn(document, 'currentScript', 'get').mockReturnValue(script as unknown as HTMLScriptElement);
+    box.element.scrollTop = 0;
+    new Function(START_AT_END)();
+    box.resize(200);
+  });
+
+  it('shows its end while what arrives below makes it lower', () => {
+    expect(box.distance).toBe(0);
+    box.resize(125);
+    expect(box.distance).toBe(0);
+  });
+
+  it('stays where the reader has scrolled to', () => {
+    box.scrollTo(300);
+    box.resize(125);
+    box.resize(200);
+    expect(box.element.scrollTop).toBe(300);
+  });
+});
+
 describe('useTail', () => {
   const tailed = () =>
     renderHook(
@@ -109,25 +133,6 @@ describe('useTail', () => {
     box.resize(100);
     expect(box.distance).toBe(0);
     expect(result.current.leftAt).toBeNull();
-  });
-
-  it('follows the end when content moves it away', () => {
-    const { result } = tailed();
-    act(() => box.grow(75));
-    expect(result.current.leftAt).toBeNull();
-    expect(box.distance).toBe(0);
-    // an adjustment of rows above the view
-    box.scrollHeight += 300;
-    act(() => box.scrollTo(box.element.scrollTop + 200));
-    expect(result.current.leftAt).toBeNull();
-    expect(box.distance).toBe(0);
-  });
-
-  it('counts a jump as leaving the end', () => {
-    box.scrollTo(0);
-    const { result } = tailed();
-    act(() => box.scrollTo(300));
-    expect(result.current.leftAt).toBe('5');
   });
 
   it('moves nothing after the reader has scrolled up, and remembers where they left', () => {

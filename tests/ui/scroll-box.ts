@@ -26,11 +26,13 @@ export class ScrollBox {
     vi.stubGlobal(
       'ResizeObserver',
       class {
-        constructor(resized: () => void) {
-          box.#resized = resized;
+        constructor(resized: (entries: [], observer: unknown) => void) {
+          box.#resized = () => resized([], this);
         }
         observe(): void {}
-        disconnect(): void {}
+        disconnect(): void {
+          box.#resized = () => {};
+        }
       },
     );
     this.element.scrollTop = scrollHeight;

@@ -23,9 +23,11 @@ export default async function HelpPage() {
           exactly what runs.
         </p>
         <p>
-          Press <kbd>?</kbd> on a page for its keyboard shortcuts. Programs use the{' '}
-          <PageLink href="/settings/api">HTTP API</PageLink>. The folder <code>docs</code> of Interlude’s source
-          explains how to run it and how to connect each kind of agent.
+          <span className="pointer-coarse:hidden">
+            Press <kbd>?</kbd> on a page for its keyboard shortcuts.
+          </span>{' '}
+          Programs use the <PageLink href="/settings/api">HTTP API</PageLink>. The folder <code>docs</code> of
+          Interlude’s source explains how to run it and how to connect each kind of agent.
         </p>
       </div>
       <h2 className="mt-8 mb-1 font-medium">Words</h2>
