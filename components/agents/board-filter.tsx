@@ -7,6 +7,7 @@ import type { AgentSummary } from '@interlude/protocol/read-models';
 import { AGENT_STATES, type AgentState, noListed } from '@interlude/protocol/session-states';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { StateChips } from '@/components/sessions/session-filter';
+import { useStrip } from '@/components/ui/list-controls';
 import { nameText } from '@/components/ui/verbatim';
 import { hostOf, providerOf } from './board-agent';
 import { byName, SORTS, type Sort } from './board-columns';
@@ -30,8 +31,12 @@ export function BoardFilter(props: {
     [agents, isPicked, isWhole, counts, query, showsRetired],
   );
   const retired = sumOf(counts.retiredStates);
+  const strip = useStrip(states.join());
   return (
-    <div className="flex flex-wrap items-center gap-1 pb-2 text-2xs">
+    <div
+      ref={strip}
+      className="strip scroll-sideways @2xl:mx-0 -mx-4 items-center gap-1 @2xl:bg-none @2xl:px-0 px-4 pb-2 text-2xs pointer-coarse:pb-0 @2xl:flex-wrap"
+    >
       <StateChips
         legend="Show only agents in"
         all={AGENT_STATES}
@@ -51,7 +56,7 @@ export function BoardFilter(props: {
           {retired.toLocaleString('en')} retired
         </label>
       )}
-      {children}
+      <div className="@max-2xl:-order-1 flex items-center @max-2xl:pr-2">{children}</div>
     </div>
   );
 }
