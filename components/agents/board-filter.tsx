@@ -56,7 +56,7 @@ export function BoardFilter(props: {
           {retired.toLocaleString('en')} retired
         </label>
       )}
-      <div className="@max-2xl:-order-1 flex items-center @max-2xl:pr-2">{children}</div>
+      <div className="@max-2xl:-order-1 flex items-center gap-x-2 @max-2xl:pr-2 @2xl:contents">{children}</div>
     </div>
   );
 }
