@@ -93,6 +93,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
       const hanging = whiteSpace === 'pre-wrap' ? Number.parseFloat(fontSize) : ROUNDED;
       let shortens = false;
       let fixed = false;
+      let isInStrip = false;
       for (let box: HTMLElement | null = parent; box !== null && box !== document.body; box = box.parentElement) {
         const style = getComputedStyle(box);
         if (style.clipPath !== 'none' || box.clientWidth === 1) return null;
@@ -111,6 +112,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
             const scrolls = (overflow: string) => /auto|scroll/.test(overflow);
             const cutX = seen.right > edge.right + hanging || seen.left < edge.left - ROUNDED;
             const cutY = seen.bottom > edge.bottom + ROUNDED * 2 || seen.top < edge.top - ROUNDED * 2;
+            if (cutX && scrolls(style.overflowX) && style.overflowY === 'hidden') isInStrip = true;
             if (signs && cutX && box.clientWidth < LEAST_NAME) squeezed.add(box);
             const isCut =
               (cutX && !scrolls(style.overflowX) && style.overflowX !== 'visible' && !signs && !shortens) ||
@@ -126,7 +128,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
       }
       const left = Math.max(0, -whole.left);
       const right = Math.max(0, whole.right - innerWidth);
-      if (!fixed && left + right > ROUNDED && isThere(seen) && seen.right >= innerWidth - ROUNDED) {
+      if (!fixed && !isInStrip && left + right > ROUNDED && isThere(seen) && seen.right >= innerWidth - ROUNDED) {
         faults.push(`${words(node)} goes beyond the window`);
       }
       return seen;
