@@ -112,7 +112,8 @@ export function layoutFaults(page: Page): Promise<string[]> {
             const scrolls = (overflow: string) => /auto|scroll/.test(overflow);
             const cutX = seen.right > edge.right + hanging || seen.left < edge.left - ROUNDED;
             const cutY = seen.bottom > edge.bottom + ROUNDED * 2 || seen.top < edge.top - ROUNDED * 2;
-            if (cutX && scrolls(style.overflowX) && style.overflowY === 'hidden') isInStrip = true;
+            // One line that scrolls sideways, within the window.
+            if (scrolls(style.overflowX) && style.overflowY === 'hidden') isInStrip = edge.right <= innerWidth;
             if (signs && cutX && box.clientWidth < LEAST_NAME) squeezed.add(box);
             const isCut =
               (cutX && !scrolls(style.overflowX) && style.overflowX !== 'visible' && !signs && !shortens) ||
