@@ -212,6 +212,14 @@ it('a review names the server’s number of requests, and loads those that are m
   expect(asked.map((params) => params.get('after'))).toEqual(['page 2', 'page 3']);
 });
 
+it('has the review beside the title of its page', () => {
+  const place = document.body.appendChild(document.createElement('span'));
+  place.id = 'page-actions';
+  open({ ...first, items: [asks('one'), asks('two')], next: null });
+  expect(place.textContent).toMatch(/^Review \d+ requests$/);
+  place.remove();
+});
+
 it('the head of a group selects it and shows none, some or all', () => {
   open({ ...first, items: some('permission', 2), next: null });
   const all = () => screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select all of Needs you' });
