@@ -59,7 +59,7 @@ export function Shell(props: {
         role={home ? 'main' : undefined}
         tabIndex={-1}
         className={clsx(
-          'min-h-0 min-w-0 flex-col outline-none',
+          'min-h-0 min-w-0 flex-col focus-quiet',
           home ? 'with-preview flex [grid-area:page]' : 'z-10 hidden pr-px [grid-area:list] lg:not-icons:flex',
         )}
       >
@@ -81,7 +81,7 @@ export function Shell(props: {
       <div
         id="content"
         tabIndex={-1}
-        className={clsx('min-h-0 min-w-0 outline-none [grid-area:page]', home && 'hidden')}
+        className={clsx('min-h-0 min-w-0 focus-quiet [grid-area:page]', home && 'hidden')}
       >
         <CommandSettingProvider setting={place.setting}>{children}</CommandSettingProvider>
       </div>

@@ -4,6 +4,7 @@ import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type CSSProperties, useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { ListEnd, useFurtherPages } from '@/components/live/list';
 import type { ShownList } from '@/components/live/row-table';
 import { useCounts } from '@/components/live/use-counts';
@@ -34,8 +35,10 @@ import {
 import { BoardHead, BoardSort } from './board-head';
 import { BoardRows } from './board-rows';
 import { useAgents } from './use-agents';
+import { useBoardKeys } from './use-board-keys';
 
 const selectionCode = new CodeOnDemand(async () => (await import('./selection-bar')).SelectionBar);
+const stopCode = new CodeOnDemand(async () => (await import('./stop-all')).StopAll);
 
 /** All agents of this server with their state, host, pending replies and missing records. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
@@ -86,12 +89,29 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
     return [{ name: 'agents', ids: sorter.sort(shown, deferred) }];
   }, [rows, deferred, sorter]);
   usePreload(selectionCode);
+  usePreload(stopCode);
   const held = useHeldOrder(box, order, `${next} ${boardParams(deferred)}`);
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const picked = agents.filter(({ id }) => selected.has(id));
   const latest = useLatest(select);
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
+  const mayAct = useMayAct();
+  const stopButton = useRef<HTMLButtonElement>(null);
+  /** Null until the reader first asks to stop. */
+  const [asksToStop, setAsksToStop] = useState<boolean | null>(null);
+  useBoardKeys({
+    box,
+    field,
+    onToggle: (id) => select(id, !selected.has(id)),
+    onClear: () => {
+      const { sort, isReversed, columns } = query;
+      const unfiltered = { ...UNFILTERED_BOARD, sort, isReversed, columns };
+      if (picked.length > 0) selectOnly([]);
+      else if (boardParams(query) !== boardParams(unfiltered)) setQuery(unfiltered);
+      else return false;
+    },
+  });
   const counts = useCounts();
   const all = counts?.agents.toLocaleString('en');
   // Before the order is released, the list shows the rows of the former one.
@@ -110,12 +130,13 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
     <div className="@container">
       <div className="@7xl:flex @7xl:flex-row-reverse @7xl:items-start @7xl:gap-10">
         <BoardActivity />
-        <div ref={box} className="min-w-0 @7xl:max-w-[1200px] @7xl:flex-1">
+        <div ref={box} tabIndex={-1} className="min-w-0 focus-quiet @7xl:max-w-[1200px] @7xl:flex-1">
           <Views params={boardParams(query)} savedParams={boardParams({ ...query, columns: chosenColumns })} />
           <div className="flex flex-wrap items-center gap-x-3 gap-y-2 pb-2 text-2xs text-ink-3">
             <div className="flex min-w-48 flex-1 text-sm @max-2xl:basis-full @2xl:max-w-sm">
               <ListSearch
                 what="agents"
+                shortcut="board.search"
                 field={field}
                 value={query.text}
                 onChange={(text) => setQuery({ ...query, text })}
@@ -147,6 +168,18 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
                 {all} {counts.agents === 1 ? 'agent' : 'agents'}
               </span>
               <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
+              {mayAct && (
+                <button
+                  ref={stopButton}
+                  type="button"
+                  aria-haspopup="dialog"
+                  aria-expanded={asksToStop === true}
+                  onClick={() => setAsksToStop(!asksToStop)}
+                  className="hit ml-auto min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+                >
+                  Stop all…
+                </button>
+              )}
             </BoardFilter>
           )}
           {choosesColumns && (
@@ -191,18 +224,27 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
               search={isSearched || agents.length === 0 ? { text: query.text, onClear } : undefined}
             />
           )}
-          {picked.length > 0 && (
-            <OnDemand
-              code={selectionCode}
-              name="The bar for selected agents"
-              props={{
-                agents: picked,
-                total: agents.length,
-                onAll: () => selectOnly(agents.map(({ id }) => id)),
-                onNone: () => selectOnly([]),
-              }}
-            />
-          )}
+          <div className="sticky bottom-0 z-10">
+            {asksToStop !== null && (
+              <OnDemand
+                code={stopCode}
+                name="Stopping all"
+                props={{ button: stopButton, agents, isAsking: asksToStop, onAnswer: () => setAsksToStop(false) }}
+              />
+            )}
+            {picked.length > 0 && (
+              <OnDemand
+                code={selectionCode}
+                name="The bar for selected agents"
+                props={{
+                  agents: picked,
+                  total: agents.length,
+                  onAll: () => selectOnly(agents.map(({ id }) => id)),
+                  onNone: () => selectOnly([]),
+                }}
+              />
+            )}
+          </div>
         </div>
       </div>
     </div>

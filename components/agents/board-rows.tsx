@@ -68,11 +68,12 @@ export function BoardRows(props: {
             role="row"
             tabIndex={-1}
             aria-rowindex={index + 2}
+            data-agent-row={agent.id}
             data-index={index}
             ref={virtualizer.measureElement}
             className={clsx(
               BOARD_GRID,
-              'list-row-line border-line border-b text-xs hover:bg-raised/60',
+              'list-row-line -outline-offset-2 scroll-mt-24 scroll-mb-24 border-line border-b text-xs hover:bg-raised/60',
               agent.retiredAt !== null && 'text-ink-3',
             )}
           >

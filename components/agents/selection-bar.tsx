@@ -17,8 +17,10 @@ import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 
-const QUIET = 'min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
+export const QUIET = 'min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 const LOOKS = [QUIET, 'min-h-6 font-medium text-failed underline underline-offset-2 aria-disabled:text-ink-3'] as const;
+
+export const BAR = 'border-line-strong border-t bg-ground py-3';
 
 /** Actions on all selected agents, with the outcome for each. */
 export function SelectionBar(props: {
@@ -35,7 +37,7 @@ export function SelectionBar(props: {
   const canRetire = agents.some(({ retiredAt }) => retiredAt === null);
   const start = (what: string, job: AgentJob) => run(what, agents, job);
   return (
-    <section aria-label="Selected agents" className="sticky bottom-0 z-10 border-line-strong border-t bg-ground py-3">
+    <section aria-label="Selected agents" className={BAR}>
       <div className="flex flex-wrap items-center gap-x-5 gap-y-2 text-xs">
         <span className="tabular font-medium">{agents.length} selected</span>
         {agents.length < total && (
@@ -112,7 +114,7 @@ export function SelectionBar(props: {
 }
 
 /** Progress of an action, and the outcome for each agent: failures first. */
-function Outcomes(props: {
+export function Outcomes(props: {
   what: string;
   outcomes: ReadonlyMap<string, Outcome | null>;
   isBusy: boolean;
@@ -163,7 +165,7 @@ interface Outcome {
 export type AgentJob = (agent: AgentSummary) => Promise<string>;
 
 /** Runs an action for several agents, and keeps the outcome for each. */
-function useEachAgent() {
+export function useEachAgent() {
   const [state, setState] = useState<Doing | null>(null);
   const run = async (what: string, agents: readonly AgentSummary[], job: AgentJob) => {
     const outcomes = new Map<string, Outcome | null>(agents.map(({ id }) => [id, null]));
@@ -186,7 +188,8 @@ function useEachAgent() {
     const failed = state.agents.filter(({ id }) => state.outcomes.get(id)?.hasFailed === true);
     void run(state.what, failed, state.job);
   };
-  return { state, isBusy, retry, run: (...of: Parameters<typeof run>) => void run(...of) };
+  const clear = () => setState(null);
+  return { state, isBusy, retry, clear, run: (...of: Parameters<typeof run>) => void run(...of) };
 }
 
 interface Doing {
@@ -200,22 +203,23 @@ interface Doing {
 const PAGE = 100;
 const IN_TURN: readonly SessionState[] = ['needs-input', 'working'];
 
-const inTurnCount = ({ sessionStates }: AgentSummary) => IN_TURN.reduce((sum, state) => sum + sessionStates[state], 0);
-const openCount = ({ sessionCount, sessionStates }: AgentSummary) => sessionCount - sessionStates.exited;
+export const inTurnCount = ({ sessionStates }: AgentSummary) =>
+  IN_TURN.reduce((sum, state) => sum + sessionStates[state], 0);
+export const openCount = ({ sessionCount, sessionStates }: AgentSummary) => sessionCount - sessionStates.exited;
 
-function sumOf(agents: readonly AgentSummary[], countOf: (agent: AgentSummary) => number): number {
+export function sumOf(agents: readonly AgentSummary[], countOf: (agent: AgentSummary) => number): number {
   return agents.reduce((sum, agent) => sum + countOf(agent), 0);
 }
 
 /** Interrupts every open turn of the agent. */
-const interruptAll: AgentJob = async (agent) => {
+export const interruptAll: AgentJob = async (agent) => {
   const open = (await sessionsOf(agent, IN_TURN)).filter(({ openTurnId }) => openTurnId !== null);
   if (open.length === 0) return 'no open turns';
   return await postEach(open, 'interrupt', 'interrupting', ({ openTurnId }) => ({ turnId: openTurnId }));
 };
 
 /** Ends the agent's sessions, with the processes of agent and runner. */
-const endAll: AgentJob = async (agent) => {
+export const endAll: AgentJob = async (agent) => {
   const states = SESSION_STATES.filter((state) => state !== 'exited');
   const open = await sessionsOf(agent, states);
   if (open.length === 0) return 'no open sessions';

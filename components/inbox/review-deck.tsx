@@ -102,7 +102,7 @@ export function ReviewDeck(props: {
         event.preventDefault();
         onClose();
       }}
-      className="mx-auto mt-auto mb-[calc(100dvh-var(--view-height,100dvh))] flex max-h-[var(--view-height,100dvh)] w-full max-w-none flex-col rounded-t-lg bg-ground p-0 pb-[env(safe-area-inset-bottom)] text-ink shadow-2xl outline-none backdrop:bg-black/40 sm:my-auto sm:w-[min(760px,calc(100vw-48px))] sm:rounded-lg"
+      className="mx-auto mt-auto mb-[calc(100dvh-var(--view-height,100dvh))] flex max-h-[var(--view-height,100dvh)] w-full max-w-none flex-col rounded-t-lg bg-ground p-0 pb-[env(safe-area-inset-bottom)] text-ink shadow-2xl focus-quiet backdrop:bg-black/40 sm:my-auto sm:w-[min(760px,calc(100vw-48px))] sm:rounded-lg"
     >
       <header className="flex items-center gap-3 border-line border-b px-4 py-2 sm:px-5">
         <h2 className="tabular flex-1 font-medium" aria-live="polite">

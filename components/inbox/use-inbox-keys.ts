@@ -2,6 +2,7 @@
 
 import type { RefObject } from 'react';
 import type { CardKeys } from '@/components/requests/request-board';
+import { focusRow, goTo, rowsIn } from '@/components/ui/focus-row';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { InboxOwner } from './use-inbox-owners';
 
@@ -33,18 +34,8 @@ export function useInboxKeys(options: {
   answer: (owner: InboxOwner, key: keyof CardKeys) => boolean;
 }): void {
   const { list, find, actions, selection, open, review, answer } = options;
-  const rows = () => [...(list.current?.querySelectorAll<HTMLElement>(ROW) ?? [])];
+  const rows = () => rowsIn(list.current, ROW);
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
-  const go = (row: HTMLElement | undefined) => {
-    if (row === undefined) return false;
-    row.focus();
-    row.scrollIntoView({ block: 'nearest' });
-  };
-  const move = (step: 1 | -1) => {
-    const all = rows();
-    const index = all.indexOf(focusedRow() as HTMLElement);
-    return go(index < 0 ? (step > 0 ? all[0] : all.at(-1)) : all[Math.min(all.length - 1, Math.max(0, index + step))]);
-  };
   const act = (what: keyof KeyActions) => () => {
     if (selection !== null && what !== 'select') return selection[what]();
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');
@@ -64,12 +55,12 @@ export function useInboxKeys(options: {
     const next = requests[(requests.indexOf(focusedRow() as HTMLElement) + 1) % Math.max(1, requests.length)];
     const owner = find(next?.dataset.inboxRow ?? '');
     if (owner !== undefined) open(owner);
-    return go(next);
+    return goTo(next);
   };
   useShortcuts(
     {
-      'inbox.next': () => move(1),
-      'inbox.previous': () => move(-1),
+      'inbox.next': () => focusRow(rows(), 1),
+      'inbox.previous': () => focusRow(rows(), -1),
       'inbox.open': () => {
         const row = document.activeElement;
         if (!row?.matches(ROW)) return false;

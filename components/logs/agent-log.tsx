@@ -151,7 +151,7 @@ export function AgentLog(props: AgentLogProps) {
   );
   const failed = dims && found.error !== null ? found : shown;
   return (
-    <div ref={box} tabIndex={-1} className="flex h-full min-h-0 flex-1 flex-col outline-none">
+    <div ref={box} tabIndex={-1} className="flex h-full min-h-0 flex-1 flex-col focus-quiet">
       <LogToolbar
         agentId={agentId}
         query={query}

@@ -43,7 +43,7 @@ export function RequestOutcome({ item, box = null }: { item: RequestItem; box?: 
       id={`request-${item.id}`}
       tabIndex={-1}
       aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${quoted(item.title)}`}
-      className="my-1 outline-none"
+      className="my-1 focus-quiet"
     >
       <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
         <Glyph

@@ -22,6 +22,7 @@ import { useFleet } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
 import { useStored } from '@/components/ui/browser-storage';
+import { focusRow, rowsIn } from '@/components/ui/focus-row';
 import { NEW_ROWS, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
@@ -137,13 +138,13 @@ export function SessionNav(props: {
       aria-label="Sessions"
       tabIndex={-1}
       onKeyDown={onKeyDown}
-      className="@container flex min-h-0 flex-1 flex-col outline-none"
+      className="@container flex min-h-0 flex-1 flex-col focus-quiet"
     >
       {sessions?.length !== 0 && (
         <div className="mx-4 mt-2 pointer-coarse:mt-0 flex items-center gap-3">
           <ListSearch
             what="sessions"
-            hasKey
+            shortcut="sessions.search"
             field={field}
             value={query.text}
             onChange={(text) => setQuery({ ...query, text })}
@@ -195,6 +196,7 @@ export function SessionNav(props: {
               }
               currentId={currentId}
               previewedId={preview && previewedId}
+              tabStop={keysEverywhere ? undefined : previewedId}
               unfolds={isFiltered || (order.length === 1 && name !== 'archived')}
             />
           );
@@ -246,9 +248,11 @@ function GroupSection(props: {
   count: number | false | undefined;
   currentId: string | null;
   previewedId: string | undefined;
+  /** The only row that Tab stops at: arrows reach the others. Undefined for all rows. */
+  tabStop: string | undefined;
   unfolds: boolean;
 }) {
-  const { name, rows, count, currentId, previewedId, unfolds } = props;
+  const { name, rows, count, currentId, previewedId, tabStop, unfolds } = props;
   const [chosen, choose] = useStored(`fold:${name}`);
   const isFolded = chosen === null ? QUIET.has(name) && rows.length > QUIET_SHOWN : chosen === 'folded';
   const open = unfolds || !isFolded;
@@ -281,6 +285,7 @@ function GroupSection(props: {
             session={session}
             current={session.id === currentId}
             isPreviewed={session.id === previewedId}
+            isSkipped={tabStop !== undefined && tabStop !== session.id}
           />
         ))}
       </ul>
@@ -292,6 +297,7 @@ const SessionItem = memo(function SessionItem(props: {
   session: SessionSummary;
   current: boolean;
   isPreviewed?: boolean;
+  isSkipped?: boolean;
 }) {
   const { session } = props;
   return (
@@ -361,13 +367,9 @@ function useListKeys(options: {
 }): void {
   const { list, search, everywhere, startId } = options;
   const move = (step: 1 | -1) => {
-    const rows = [...(list.current?.querySelectorAll<HTMLElement>(ROWS) ?? [])];
-    const focused = rows.indexOf(document.activeElement as HTMLElement);
-    const at = focused >= 0 ? focused : rows.findIndex((row) => row.dataset.sessionRow === startId);
-    const next = at < 0 ? (step > 0 ? rows[0] : rows.at(-1)) : rows[Math.min(rows.length - 1, Math.max(0, at + step))];
-    if (next === undefined) return false;
-    next.focus();
-    next.scrollIntoView({ block: 'nearest' });
+    const rows = rowsIn(list.current, ROWS);
+    const start = rows.find((row) => row.dataset.sessionRow === startId);
+    return focusRow(rows, step, start);
   };
   useShortcuts(
     {

@@ -19,8 +19,10 @@ export const SessionRow = memo(function SessionRow(props: {
   session: SessionSummary;
   current: boolean;
   isPreviewed?: boolean;
+  /** True if Tab skips it. */
+  isSkipped?: boolean;
 }) {
-  const { session, current, isPreviewed = false } = props;
+  const { session, current, isPreviewed = false, isSkipped = false } = props;
   const marks = marksOf(session);
   const silence = useLastSignal(session.lastHeardAt);
   const lastSignal = session.state === 'working' ? silence : '';
@@ -31,6 +33,7 @@ export const SessionRow = memo(function SessionRow(props: {
       href={`/sessions/${encodeURIComponent(session.id)}`}
       aria-current={current ? 'page' : undefined}
       data-session-row={session.id}
+      tabIndex={isSkipped ? -1 : undefined}
       prefetch={false}
       className={clsx(
         'session-row text-row -outline-offset-2',

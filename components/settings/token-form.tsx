@@ -227,7 +227,7 @@ export function NewTokenNotice({ made, onClose }: { made: NewToken; onClose: () 
       ref={box}
       tabIndex={-1}
       aria-label="The new token"
-      className="mb-5 grid max-w-2xl gap-3 rounded-md border border-line-strong p-4 outline-none"
+      className="mb-5 grid max-w-2xl gap-3 rounded-md border border-line-strong p-4 focus-quiet"
     >
       <p>
         <span className="font-medium">This is your token.</span>{' '}

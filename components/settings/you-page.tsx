@@ -43,7 +43,7 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
   const isMarked = useMark('sign-out', top);
   return (
     <div className="space-y-9">
-      <div id="sign-out" ref={top} tabIndex={-1} className={clsx('outline-none', isMarked && MARK)}>
+      <div id="sign-out" ref={top} tabIndex={-1} className={clsx('focus-quiet', isMarked && MARK)}>
         <h2 className="font-medium text-xl [overflow-wrap:anywhere]">
           <bdi>
             <Words text={me.name} />

@@ -64,7 +64,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       tabIndex={-1}
       aria-label={`Task ${nameText(task.description)}: ${isSilent ? 'no signal' : task.status}`}
       className={clsx(
-        'group/task my-2.5 border-l-2 pl-3 outline-none',
+        'group/task my-2.5 border-l-2 pl-3 focus-quiet',
         RULE[isSilent ? 'lost' : task.status],
         isLocked && 'bg-raised/60',
       )}

@@ -36,7 +36,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
     <div
       id={messageAnchor(item.id)}
       tabIndex={-1}
-      className="group/message my-2 flex items-start gap-2 rounded-md bg-raised px-3 py-2 outline-none first:mt-0"
+      className="group/message my-2 flex items-start gap-2 rounded-md bg-raised px-3 py-2 focus-quiet first:mt-0"
     >
       <div className="min-w-0 flex-1">
         <ReplyLink answers={answers} />
@@ -80,7 +80,7 @@ function Answer({ item, answers }: { item: MessageItem; answers: string }) {
   const grows = item.streaming && stopped === null && !isSilent;
   if (item.text === '' && !item.streaming) return null;
   return (
-    <div id={messageAnchor(item.id)} tabIndex={-1} className="group/message relative my-2 outline-none first:mt-0">
+    <div id={messageAnchor(item.id)} tabIndex={-1} className="group/message relative my-2 focus-quiet first:mt-0">
       <ReplyLink answers={answers} />
       {item.name !== null && (
         <p className="text-2xs text-ink-3">

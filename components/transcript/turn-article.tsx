@@ -50,7 +50,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
       tabIndex={-1}
       data-turn={turn.id}
       className={clsx(
-        'group/turn grid scroll-mt-4 grid-cols-[minmax(0,1fr)] outline-none sm:grid-cols-[60px_minmax(0,1fr)]',
+        'group/turn grid scroll-mt-4 grid-cols-[minmax(0,1fr)] focus-quiet sm:grid-cols-[60px_minmax(0,1fr)]',
         flash && 'animate-flash',
         isLocked && 'shadow-[inset_2px_0_var(--ink-2)]',
       )}

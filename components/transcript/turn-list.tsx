@@ -76,7 +76,7 @@ export function BrokenTurn({ turn }: { turn: Turn }) {
       aria-label="Turn that can’t be shown"
       tabIndex={-1}
       data-turn={turn.id}
-      className="session-column py-3 text-ink-3 text-xs outline-none"
+      className="session-column py-3 text-ink-3 text-xs focus-quiet"
     >
       This turn can’t be shown.{' '}
       <button type="button" onClick={() => location.reload()} className="underline hover:text-ink">

@@ -4,24 +4,25 @@ import { clsx } from 'clsx';
 import { ChevronRight, Search, X } from 'lucide';
 import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import { Icon } from './icon';
-import { useKeyLabels } from './shortcuts/use-shortcuts';
+import { type ShortcutId, useKeyLabels } from './shortcuts/use-shortcuts';
 
 export function ListSearch(props: {
   /** Plural noun, such as `sessions`. */
   what: string;
-  /** Shows the key that focuses the field. */
-  hasKey?: boolean;
+  /** Focuses the field. Its key is shown. */
+  shortcut?: ShortcutId;
   placeholder?: string;
   field: React.RefObject<HTMLInputElement | null>;
   value: string;
   onChange: (value: string) => void;
 }) {
-  const { what, hasKey = false, placeholder = 'Search', field, value, onChange } = props;
+  const { what, shortcut, placeholder = 'Search', field, value, onChange } = props;
   return (
     <div className="flex min-w-0 flex-1 items-center border-line border-b focus-within:border-accent">
       <Icon of={Search} size={14} strokeWidth={1.75} className="shrink-0 text-ink-3" />
       <input
         ref={field}
+        dir="auto"
         type="search"
         aria-label={`Search ${what}`}
         placeholder={placeholder}
@@ -29,7 +30,7 @@ export function ListSearch(props: {
         onChange={(event) => onChange(event.target.value)}
         className="h-8 w-full bg-transparent px-2 outline-none placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
       />
-      {value === '' && hasKey && <SearchKey />}
+      {value === '' && shortcut !== undefined && <SearchKey shortcut={shortcut} />}
       {value !== '' && (
         <button
           type="button"
@@ -44,9 +45,13 @@ export function ListSearch(props: {
   );
 }
 
-function SearchKey() {
-  const [key] = useKeyLabels('sessions.search');
-  return <kbd className="shrink-0 text-2xs text-ink-3 pointer-coarse:hidden">{key}</kbd>;
+function SearchKey({ shortcut }: { shortcut: ShortcutId }) {
+  const [key] = useKeyLabels(shortcut);
+  return (
+    <kbd data-search-key="" className="shrink-0 text-2xs text-ink-3 pointer-coarse:hidden">
+      {key}
+    </kbd>
+  );
 }
 
 /**

@@ -60,7 +60,7 @@ export function ToolLine({ tool, line }: { tool: string | null; line: string }):
 function Line(props: NameProps & { layout: VerbatimLayout; isReadingOrder?: boolean }): ReactNode {
   const { text, max = NAME_CHARACTERS, signs = NAME_SIGNS, layout, isReadingOrder = false } = props;
   const isLong = text.length > max;
-  const pieces = verbatimPieces(isLong ? truncateText(text, max) : text, layout);
+  const pieces = verbatimPieces(isLong ? truncateText(text, max).trimEnd() : text, layout);
   const shown = firstSigns(pieces, signs);
   return (
     <>

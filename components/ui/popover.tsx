@@ -22,7 +22,7 @@ function PopoverPanel({ className, onCloseAutoFocus, ...props }: ComponentProps<
         {...OVERLAY}
         {...props}
         className={clsx(
-          'z-30 max-h-[60dvh] overflow-y-auto rounded-md border border-line-strong bg-ground shadow-xl outline-none',
+          'z-30 max-h-[60dvh] overflow-y-auto rounded-md border border-line-strong bg-ground shadow-xl focus-quiet',
           className,
         )}
       />

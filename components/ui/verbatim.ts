@@ -147,9 +147,11 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, max = Numbe
  * `⟨RLO⟩`. Idempotent.
  */
 export function nameText(text: string, max = 1_000): string {
-  const pieces = verbatimPieces(truncateText(text, max), 'name');
+  const isLong = text.length > max;
+  // A space at the cut would become a label.
+  const pieces = verbatimPieces(isLong ? truncateText(text, max).trimEnd() : text, 'name');
   const shown = pieces.map((piece) => ('label' in piece ? bracketed(piece.label) : piece.text)).join('');
-  return text.length > max ? `${shown}…` : shown;
+  return isLong ? `${shown}…` : shown;
 }
 
 /**

@@ -1,7 +1,9 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { press } from '../support/press';
+
+import { press, untilPressable } from '../support/press';
+import { isFocused } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
@@ -37,6 +39,28 @@ test('the agents page charts fleet activity, and lists the agents that the addre
   await page.getByRole('button', { name: 'Activity' }).click();
   await chart.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Activity' }).click();
+  await site.leave(page);
+});
+
+test('everything listed is stopped with two presses, by pointer and by keys', async () => {
+  const page = await site.open('/agents?q=board-');
+  const dialog = page.getByRole('dialog', { name: 'Stop all' });
+  const interrupt = dialog.getByRole('button', { name: /^Interrupt 1 session Of 1 agent\./ });
+  const results = page.getByRole('region', { name: 'Stop all' });
+  await page.getByRole('button', { name: 'Stop all…' }).click();
+  await untilPressable(interrupt);
+  await interrupt.click({ delay: 100 });
+  await results.getByText(/^Interrupt: 1 of 1 agent done/).waitFor();
+  await results.getByRole('listitem').filter({ hasText: 'board-busy' }).waitFor();
+  await dialog.waitFor({ state: 'detached' });
+  await results.getByRole('button', { name: 'Close' }).click();
+
+  await page.getByRole('button', { name: 'Stop all…' }).focus();
+  await page.keyboard.press('Enter');
+  await untilPressable(interrupt);
+  expect(await isFocused(interrupt)).toBe(true);
+  await page.keyboard.press('Enter');
+  await results.getByText(/^Interrupt: 1 of 1 agent done/).waitFor();
   await site.leave(page);
 });
 

@@ -30,7 +30,7 @@ export async function writeTables(server: { url: string; token: string }, sessio
  * unchanged.
  */
 export async function expectTableScrolls(page: Page): Promise<void> {
-  const table = transcriptOf(page).getByRole('region', { name: 'Table: Service, Region, Owner, Status' });
+  const table = transcriptOf(page).getByRole('group', { name: 'Table: Service, Region, Owner, Status' });
   await table.waitFor();
   await table.focus();
   expect(await isFocused(table)).toBe(true);

@@ -138,3 +138,30 @@ it('finds agents by name, and clears a search without matches', async () => {
   fireEvent.click(await screen.findByText('Clear search'));
   await waitFor(() => expect(names()).toEqual(['crowd', 'loner']));
 });
+
+it('moves through the rows by keys, selects, searches, and leaves in steps', async () => {
+  await open();
+  const press = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key, bubbles: true });
+  const focused = () => document.activeElement?.getAttribute('data-agent-row');
+  const field = screen.getByRole<HTMLInputElement>('searchbox', { name: 'Search agents' });
+  press('j');
+  expect(focused()).toBe('runner-7');
+  press('j');
+  press('j');
+  press('k');
+  expect(focused()).toBe('runner-0');
+  press('x');
+  const box = screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select “runner-0”' });
+  expect(box.checked).toBe(true);
+  press('/');
+  expect(document.activeElement).toBe(field);
+  fireEvent.change(field, { target: { value: 'runner-0' } });
+  press('j');
+  expect(document.activeElement).toBe(field);
+  press('Escape');
+  expect(document.activeElement).not.toBe(field);
+  press('Escape');
+  expect([box.checked, field.value]).toEqual([false, 'runner-0']);
+  press('Escape');
+  expect(field.value).toBe('');
+});

@@ -5,6 +5,7 @@ import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MayActProvider } from '@/components/access/may-act';
 import { SelectionBar } from '@/components/agents/selection-bar';
+import { StopAll } from '@/components/agents/stop-all';
 import { NowProvider } from '@/components/ui/clock';
 import { layOut, settle } from './laid-out';
 import { anAgent, aSession } from './rows';
@@ -70,4 +71,41 @@ it('ends the open sessions of all selected agents after one confirmation, and sh
     'calmending 2 sessions: “Do it”, “Do it”',
   ]);
   expect(screen.getByRole('button', { name: 'Retry failed' })).toBeDefined();
+});
+
+it('interrupts all listed agents that are in a turn with one press, and shows progress', async () => {
+  const agents = [
+    anAgent({ id: 'works', sessionStates: { ...noSessions(), working: 2 } }),
+    anAgent({ id: 'asks', sessionStates: { ...noSessions(), 'needs-input': 1, idle: 1 } }),
+    anAgent({ id: 'rests', sessionStates: { ...noSessions(), idle: 1 } }),
+  ];
+  const sent: string[] = [];
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const { pathname, searchParams } = new URL(url, 'http://interlude.test');
+    if (init?.method === 'POST') {
+      sent.push(pathname);
+      return Response.json({});
+    }
+    const agentId = searchParams.get('agent') ?? '';
+    return Response.json({ sessions: [aSession({ id: `${agentId}-1`, agentId, openTurnId: 'r1' })], next: null });
+  });
+  const button = { current: document.body };
+  const onAnswer = vi.fn();
+  render(
+    <NowProvider renderedAt={Date.now()}>
+      <StopAll button={button} agents={agents} isAsking onAnswer={onAnswer} />
+    </NowProvider>,
+  );
+  await act(settle);
+  expect(screen.getByRole('button', { name: /^End 5 sessions/ }).textContent).toMatch(/Of 3 agents\./);
+  fireEvent.click(
+    screen.getByRole('button', {
+      name: 'Interrupt 3 sessions Of 2 agents. Ends their current turns. Sessions stay open.',
+    }),
+  );
+  expect(onAnswer).toHaveBeenCalledOnce();
+  await vi.waitFor(() => screen.getByText('Interrupt: 2 of 2 agents done'));
+  expect(sent.map((path) => path.split('/').slice(-2).join('/'))).toEqual(['works-1/interrupt', 'asks-1/interrupt']);
+  fireEvent.click(screen.getByRole('button', { name: 'Close' }));
+  expect(screen.queryByRole('region', { name: 'Stop all' })).toBeNull();
 });

@@ -136,7 +136,7 @@ function Table({ table }: { table: LongTable }): ReactNode {
         ref={box}
         // On the box, so that a narrow table starts at the right side.
         dir={directionOf(table.raw)}
-        {...(overflows && { role: 'region', 'aria-label': tableName(table), tabIndex: 0 })}
+        {...(overflows && { role: 'group', 'aria-label': tableName(table), tabIndex: 0 })}
         className="scroll-sideways overflow-x-auto pb-1"
       >
         <table className="text-sm [&_:is(td,th,a,code)]:[overflow-wrap:normal]">

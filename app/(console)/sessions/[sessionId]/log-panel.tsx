@@ -91,7 +91,7 @@ export function LogPanel({ panel, toggle, ...locked }: LogPanelProps) {
     </>
   );
   const content = (
-    <section ref={box} id={id} aria-label="Log" tabIndex={-1} className="flex min-h-0 flex-1 flex-col outline-none">
+    <section ref={box} id={id} aria-label="Log" tabIndex={-1} className="flex min-h-0 flex-1 flex-col focus-quiet">
       <AgentLog agentId={agentId} span={span} onLineClick={lookUp} takesFocus={takesFocus} compact tools={tools} />
       <LogLinks {...locked} ran={ran} jump={jump} />
     </section>
