@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
-import { Name } from '@/components/ui/name';
+import { Phrase } from '@/components/ui/name';
 
 /** The sidebar shows the connection state, unless it is collapsed or hidden. */
 export function PageHeader(props: { title: string; back?: ReactNode; actions?: ReactNode; className: string }) {
@@ -15,7 +15,7 @@ export function PageHeader(props: { title: string; back?: ReactNode; actions?: R
     >
       {back}
       <h1 className="min-w-0 flex-1 truncate font-medium text-md">
-        <Name text={title} />
+        <Phrase strict text={title} />
       </h1>
       <span id="page-actions" className="empty:hidden">
         {actions}

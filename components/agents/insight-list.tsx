@@ -9,7 +9,7 @@ import { useMayAct } from '@/components/access/may-act';
 import { sessionTitle } from '@/components/sessions/session-labels';
 import { RecordAgo } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
-import { Name } from '@/components/ui/name';
+import { Name, Phrase } from '@/components/ui/name';
 import { useVisibleRow } from '@/components/ui/visible-rows';
 import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
 import type { LiveAgent } from './use-agents';
@@ -48,7 +48,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
           <Subject insight={insight} />
         </span>
         <span className="wrap-anywhere min-w-0 flex-1 basis-40 text-ink-2 text-xs">
-          <Name text={detail.trim()} max={isFailure ? MAX_OF_FAILURE : MAX_OF_SIGNAL} />
+          <Phrase text={detail.trim()} max={isFailure ? MAX_OF_FAILURE : MAX_OF_SIGNAL} />
         </span>
         <span className="tabular text-2xs text-ink-3">
           {/* Stays in the layout once seen, so the text beside it doesn't rewrap. */}
@@ -76,7 +76,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
             href={`/sessions/${encodeURIComponent(session.id)}`}
             className="truncate underline underline-offset-2 hover:text-ink"
           >
-            <Name text={sessionTitle(session)} />
+            <Phrase text={sessionTitle(session)} />
           </Link>
         ) : (
           isFailure && <span>No session</span>

@@ -13,7 +13,7 @@ import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
 import { Link } from '@/components/ui/link';
 import { SettledButton } from '@/components/ui/misclick-guard';
-import { Name } from '@/components/ui/name';
+import { Name, Phrase } from '@/components/ui/name';
 import { nameText, quoted } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 
@@ -66,7 +66,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           <Name text={taskId} />
         </span>
         <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">
-          <Name text={summary} max={400} />
+          <Phrase text={summary} max={400} />
         </span>
         <span className="tabular text-2xs text-ink-3">
           {plural(records.length, 'record')} · <Ago at={first.receivedAt} inWords />
@@ -193,7 +193,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
                   <Name text={entry.code} />
                 </span>
                 <span className="min-w-0 flex-1 text-ink-2 text-xs">
-                  <Name text={entry.message} />
+                  <Phrase text={entry.message} />
                 </span>
                 <span className="tabular text-2xs text-ink-3">
                   <Name text={entry.producerId} /> #{entry.seq} · <Ago at={entry.receivedAt} inWords />
@@ -214,7 +214,7 @@ export function QuarantineList({ records, total }: { records: readonly Quarantin
                   {entry.parked.settledBy}, <Ago at={entry.parked.settledAt} inWords />
                   {entry.parked.reason !== null && (
                     <>
-                      : <Name text={entry.parked.reason} max={2_000} />
+                      : <Phrase text={entry.parked.reason} max={2_000} />
                     </>
                   )}
                 </p>

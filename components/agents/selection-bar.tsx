@@ -14,7 +14,7 @@ import { BulkLevel } from '@/components/logs/bulk-level';
 import { sessionTitle } from '@/components/sessions/session-labels';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
-import { Name } from '@/components/ui/name';
+import { Name, Phrase } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 
 export const QUIET = 'min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
@@ -146,7 +146,7 @@ export function Outcomes(props: {
               <Name text={id} />
             </span>
             <span className={outcome?.hasFailed ? 'text-failed' : 'text-ink-2'}>
-              {outcome === null ? 'waiting' : <Name text={outcome.words} max={400} />}
+              {outcome === null ? 'waiting' : <Phrase text={outcome.words} max={400} />}
             </span>
           </li>
         ))}

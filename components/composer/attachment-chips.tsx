@@ -7,7 +7,7 @@ import { FileText, RotateCw, X } from 'lucide';
 import { useSource } from '@/components/live/use-source';
 import { formatBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
-import { Name } from '@/components/ui/name';
+import { Name, Phrase } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import type { Upload, UploadList } from './upload-list';
 
@@ -106,7 +106,7 @@ function State({ upload: { state, name } }: { upload: Upload }) {
   if (state.kind === 'done') return null;
   return (
     <span role="alert" className="block text-2xs text-failed [overflow-wrap:anywhere]">
-      <Name text={state.reason} />
+      <Phrase text={state.reason} />
     </span>
   );
 }

@@ -5,7 +5,7 @@ import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-mode
 import { sendingTo } from '@interlude/protocol/sending';
 import { useFrozenAt } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
-import { Name, Quoted } from '@/components/ui/name';
+import { Phrase, Quoted } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 
 /** The most important status of the composer, on one line. */
@@ -23,7 +23,7 @@ export function ComposerStatus(props: {
   const { ended, attaching, failure, effect, noInterrupt, session, agent } = props;
   const sending = sendingTo(session, agent);
   const isStale = useFrozenAt() !== null;
-  if (ended !== null) return <Name text={ended} />;
+  if (ended !== null) return <Phrase text={ended} />;
   if (attaching !== null)
     return (
       <span role="status" className="text-waiting">
@@ -33,7 +33,7 @@ export function ComposerStatus(props: {
   if (failure !== null)
     return (
       <span className="text-failed">
-        Could not interrupt: <Name text={failure} />
+        Could not interrupt: <Phrase text={failure} />
       </span>
     );
   if (isStale) {
@@ -45,10 +45,10 @@ export function ComposerStatus(props: {
   if (noInterrupt !== null)
     return (
       <>
-        Can’t interrupt: <Name text={noInterrupt} />.
+        Can’t interrupt: <Phrase text={noInterrupt} />.
       </>
     );
-  if (sending.reason !== null) return <Name text={sending.reason} />;
+  if (sending.reason !== null) return <Phrase text={sending.reason} />;
   if (session.wakeable === true) return 'Idle. A message wakes the agent.';
   return <span className="key max-sm:hidden">Enter to send, Shift+Enter for a new line.</span>;
 }
@@ -67,7 +67,7 @@ export function ComposerRefusal(props: {
     <section aria-label="Composer" className="shrink-0 border-line border-t">
       <p className="session-column flex flex-wrap items-baseline gap-x-3 gap-y-1 py-3 text-ink-2 text-xs">
         <span className="min-w-0">
-          You can’t send messages here: <Name text={reason} />.
+          You can’t send messages here: <Phrase text={reason} />.
         </span>
         {instead !== null && other?.connection === 'away' && (
           <span className="min-w-0">

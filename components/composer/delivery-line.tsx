@@ -6,7 +6,7 @@ import { useFrozenAt } from '@/components/ui/clock';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { Glyph } from '@/components/ui/glyph';
 import { SettledButton } from '@/components/ui/misclick-guard';
-import { Name } from '@/components/ui/name';
+import { Phrase } from '@/components/ui/name';
 import type { OutgoingMessage } from './draft-store';
 
 interface DeliveryLineProps {
@@ -44,7 +44,7 @@ export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, disca
             <span className="flex min-w-0 items-baseline gap-1.5">
               <Glyph name="failed" className="relative top-[1.5px] scale-90" />
               <span className="[overflow-wrap:anywhere]">
-                <Name text={failure} />
+                <Phrase text={failure} />
               </span>
             </span>
             {actions.map(([label, act]) => (

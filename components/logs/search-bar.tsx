@@ -63,6 +63,7 @@ export function SearchBar(props: {
       <span className="flex h-7 min-w-0 items-center max-sm:w-40 sm:flex-1 gap-1.5 rounded-md bg-raised px-2 focus-within:outline-2 focus-within:outline-accent">
         <Icon of={Search} size={13} className="shrink-0 text-ink-3" />
         <input
+          dir="auto"
           ref={field}
           type="search"
           aria-label="Search log"

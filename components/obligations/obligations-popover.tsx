@@ -3,7 +3,7 @@
 import type { ClearedBy, Obligation, SessionSummary } from '@interlude/protocol/read-models';
 import type { RefObject } from 'react';
 import { Ago } from '@/components/ui/clock';
-import { Name, Quoted, Words } from '@/components/ui/name';
+import { Phrase, Quoted, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { ButtonPopover } from '@/components/ui/popover';
 import { Term } from '@/components/ui/term';
@@ -93,7 +93,7 @@ function SettledList({ session, onLeave }: { session: SessionSummary; onLeave: (
                 {one.clearedBy === null ? 'settled' : CLEARED[one.clearedBy]}
                 {one.clearedBy === 'waived' && one.reason !== null && (
                   <>
-                    : <Name text={one.reason} />
+                    : <Phrase text={one.reason} />
                   </>
                 )}
               </span>

@@ -6,7 +6,7 @@ import { useMayAct } from '@/components/access/may-act';
 import { usePost } from '@/components/live/idempotent-post';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { SettledButton } from '@/components/ui/misclick-guard';
-import { Name, Words } from '@/components/ui/name';
+import { Phrase, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 
 /** “No reply needed”, with confirmation. The live update removes the row. */
@@ -20,7 +20,7 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
     <span aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2 text-2xs">
       {state.kind === 'failed' && (
         <span className="text-failed">
-          Could not save: <Name text={state.reason} />
+          Could not save: <Phrase text={state.reason} />
         </span>
       )}
       <ConfirmButton
@@ -62,7 +62,7 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
         )}
         {state.kind === 'failed' && (
           <span className="text-failed">
-            Could not accept the reply: <Name text={state.reason} />
+            Could not accept the reply: <Phrase text={state.reason} />
           </span>
         )}
       </p>

@@ -88,6 +88,7 @@ export function PermissionAnswer(props: {
       ) : (
         <>
           <input
+            dir="auto"
             // biome-ignore lint/a11y/noAutofocus: the reader has just opened it
             autoFocus
             aria-label="Reason for denying"

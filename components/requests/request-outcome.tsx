@@ -7,7 +7,7 @@ import type { Ref } from 'react';
 import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { SettledButton } from '@/components/ui/misclick-guard';
-import { Name, Quoted, ToolLine, Words } from '@/components/ui/name';
+import { Name, Phrase, Quoted, ToolLine, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { quoted } from '@/components/ui/verbatim';
 import { inputParts } from './input-parts';
@@ -101,7 +101,7 @@ export function CannotAnswer(props: { stopped: string | null; refusal: string | 
   }
   return (
     <p className="mt-1.5 pl-5 text-ink-2 text-xs">
-      You can’t answer here: <Name text={refusal} />.
+      You can’t answer here: <Phrase text={refusal} />.
     </p>
   );
 }
@@ -132,7 +132,7 @@ export function AnswerStatus(props: { item: RequestItem; isPending: boolean; fai
       <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
         {failure !== null && !isPending && (
           <>
-            The answer did not reach the agent: <Name text={failure} />
+            The answer did not reach the agent: <Phrase text={failure} />
           </>
         )}
       </p>

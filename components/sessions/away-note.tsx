@@ -3,9 +3,10 @@
 import type { AgentSummary, SessionAway, SessionSummary } from '@interlude/protocol/read-models';
 import { hasOpenWork, wentSilent } from '@interlude/protocol/session-predicates';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
+import { withoutQuotes } from '@interlude/protocol/text';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
-import { Name, Quoted } from '@/components/ui/name';
+import { Name, Phrase } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import { useCommandSetting } from './command-setting';
 import { Evidence } from './state-why';
@@ -26,7 +27,8 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
             <span className="text-ink-2 [overflow-wrap:anywhere]">
               {away.isUnreachable && away.reason !== undefined && (
                 <>
-                  Its host reports: <Quoted text={away.reason} />.{' '}
+                  Its host reports: “<Phrase text={withoutQuotes(away.reason)} />
+                  ”.{' '}
                 </>
               )}
               {meaningOf(session, away)}

@@ -14,7 +14,7 @@ import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
-import { Name, ToolLine, Words } from '@/components/ui/name';
+import { Name, Phrase, ToolLine } from '@/components/ui/name';
 import { ButtonPopover } from '@/components/ui/popover';
 import { SentenceList } from '@/components/ui/sentence-list';
 import { Term } from '@/components/ui/term';
@@ -173,7 +173,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
           The process ended
           {how !== null && (
             <>
-              : <Words text={how} />
+              : <Phrase text={how} />
             </>
           )}
         </>
@@ -182,7 +182,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
     case 'request':
       return (
         <>
-          The agent waits for an answer: <Words text={of.request?.value ?? ''} />
+          The agent waits for an answer: <Phrase text={of.request?.value ?? ''} />
         </>
       );
     case 'message':
@@ -196,7 +196,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
           The agent reports: {state}
           {summary !== null && (
             <>
-              , “<Words text={withoutQuotes(summary)} />”
+              , “<Phrase text={withoutQuotes(summary)} />”
             </>
           )}
           {link !== null && /^https?:/i.test(link) && (
@@ -221,7 +221,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
           {isSilent && ' without output'}
           {message && (
             <>
-              : <Words text={message} />
+              : <Phrase text={message} />
             </>
           )}
         </>
@@ -334,7 +334,7 @@ function Missing({ missing: { kind, at, count, seq, reason } }: { missing: Missi
     <li>
       {kind === 'lost' ? `${plural(count, 'record')} lost` : seq === null ? 'A record' : <Name text={`#${seq}`} />}
       {kind === 'quarantined' && ' rejected'} (<Ago at={at} />
-      ): <Words text={reason} />
+      ): <Phrase text={reason} />
     </li>
   );
 }

@@ -3,7 +3,7 @@
 import type { MessageResponse, Sending, SendMessage } from '@interlude/protocol/commands';
 import { useEffect, useEffectEvent, useId, useState } from 'react';
 import { usePost } from '@/components/live/idempotent-post';
-import { Name } from '@/components/ui/name';
+import { Phrase } from '@/components/ui/name';
 
 /**
  * A prepared message, editable before it is sent.
@@ -52,7 +52,7 @@ export function SendHere(props: {
       />
       {warning !== null && (
         <p className="max-w-prose text-waiting">
-          <Name text={warning} />
+          <Phrase text={warning} />
         </p>
       )}
       <p className="flex flex-wrap items-center gap-x-4 gap-y-1">

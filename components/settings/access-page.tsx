@@ -9,7 +9,7 @@ import { useList } from '@/components/live/use-list';
 import { Ago, useServerNow } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
-import { Words } from '@/components/ui/name';
+import { Phrase, Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { ConfirmAction } from './confirm-action';
 import { type Column, FactTable, Section } from './fact-table';
@@ -178,14 +178,14 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
               rows={embeds}
               widths={WIDTHS}
               columns={[
-                { name: 'Shows', cell: ({ scope, role }) => <Words text={scopeInWords(scope, role)} /> },
+                { name: 'Shows', cell: ({ scope, role }) => <Phrase text={scopeInWords(scope, role)} /> },
                 ROLE,
                 {
                   name: 'On pages from',
                   before: 'in',
-                  cell: ({ parentOrigin }) => <Words text={parentOrigin ?? 'no page'} />,
+                  cell: ({ parentOrigin }) => <Phrase text={parentOrigin ?? 'no page'} />,
                 },
-                { name: 'Created by', before: 'by', cell: ({ parentId }) => <Words text={nameOf(parentId)} /> },
+                { name: 'Created by', before: 'by', cell: ({ parentId }) => <Phrase text={nameOf(parentId)} /> },
                 LAST_USED,
                 {
                   name: 'Ends',
@@ -231,7 +231,7 @@ const LAST_USED: Column<CredentialSummary> = {
 const TOKEN_FACTS: Column<CredentialSummary>[] = [
   { name: 'Name', cell: CredentialName },
   ROLE,
-  { name: 'Reaches', cell: ({ scope, role }) => <Words text={scopeInWords(scope, role)} /> },
+  { name: 'Reaches', cell: ({ scope, role }) => <Phrase text={scopeInWords(scope, role)} /> },
   { name: 'Created', before: 'created', cell: ({ createdAt }) => <Moment at={createdAt} /> },
   LAST_USED,
 ];

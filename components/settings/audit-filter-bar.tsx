@@ -54,6 +54,7 @@ function Text(props: {
     <label>
       <span className="block pb-0.5 text-2xs text-ink-3">{label}</span>
       <input
+        dir="auto"
         type="search"
         list={names.length === 0 ? undefined : id}
         value={value}

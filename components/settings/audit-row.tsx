@@ -8,7 +8,7 @@ import { ChevronRight } from 'lucide';
 import type { ReactNode } from 'react';
 import { Moment } from '@/components/ui/day';
 import { Icon } from '@/components/ui/icon';
-import { Name, Words } from '@/components/ui/name';
+import { Name, Phrase, Words } from '@/components/ui/name';
 import type { AuditField } from './audit-filter';
 import { resultWord } from './audit-filter';
 import { ROLE_WORD } from './role-labels';
@@ -57,7 +57,7 @@ function Details({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditFi
     <dl className="grid grid-cols-[6rem_minmax(0,1fr)] @xl:grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 pt-1 pb-3 text-xs @3xl:pl-14">
       <Fact name="Entry">{number}</Fact>
       <Fact name="Who" only={() => onOnly('actor', actor)}>
-        <Words text={actor} /> ({actorKind}, {(ROLE_WORD[role as Role] ?? role).toLowerCase()})
+        <Phrase text={actor} /> ({actorKind}, {(ROLE_WORD[role as Role] ?? role).toLowerCase()})
       </Fact>
       <Fact name="Credential" only={() => onOnly('credential', credentialId)}>
         <code>{credentialId}</code>

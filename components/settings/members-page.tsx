@@ -7,7 +7,7 @@ import { List } from '@/components/live/list';
 import { useList } from '@/components/live/use-list';
 import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/day';
-import { Words } from '@/components/ui/name';
+import { Phrase, Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { ConfirmAction, useAct } from './confirm-action';
 import { FactTable, Section } from './fact-table';
@@ -90,7 +90,7 @@ function MemberName({ member, isYou }: { member: MemberSummary; isYou: boolean }
       </bdi>
       {isYou && <span className="font-normal text-ink-3 text-xs"> · you</span>}
       <span className="block font-normal text-2xs text-ink-3">
-        {member.email !== null && <Words text={member.email} />}
+        {member.email !== null && <Phrase text={member.email} />}
       </span>
     </>
   );

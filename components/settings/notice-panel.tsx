@@ -13,7 +13,7 @@ import {
   storedNotices,
 } from '@/components/inbox/notices';
 import { useHydrated } from '@/components/ui/clock';
-import { Words } from '@/components/ui/name';
+import { Phrase } from '@/components/ui/name';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 import { Section } from './fact-table';
 import { Setting } from './setting';
@@ -63,7 +63,7 @@ function Notices() {
   } else if (refusal && !isOn) {
     state = (
       <>
-        This browser can’t show notifications: <Words text={refusal} />
+        This browser can’t show notifications: <Phrase text={refusal} />
       </>
     );
   }

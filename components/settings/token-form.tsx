@@ -141,6 +141,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
       {reach !== 'everything' && (
         <Field label={reach === 'agent' ? 'Agent id' : 'Agent id prefix'}>
           <input
+            dir="auto"
             required
             value={draft.agent}
             onChange={(event) => set({ agent: event.target.value })}
@@ -154,6 +155,7 @@ export function TokenForm({ onMade }: { onMade: (made: NewToken) => void }) {
       <div className="grid gap-4 sm:grid-cols-2">
         <Field label="Name">
           <input
+            dir="auto"
             value={draft.name}
             onChange={(event) => set({ name: event.target.value })}
             maxLength={100}

@@ -102,6 +102,7 @@ function OutputSearch(props: {
     >
       <Icon of={Search} size={13} className="shrink-0 text-ink-3" />
       <input
+        dir="auto"
         type="search"
         aria-label={`Search ${name}`}
         placeholder="Search the output"

@@ -14,7 +14,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
-import { Name, Words } from '@/components/ui/name';
+import { Name, Phrase, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShowInLog, useIsLocked } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
@@ -95,7 +95,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
         {task.hasOutput && <FoldWords words="Output" isOpen={output.open} button={output.button} />}
         {task.summary !== null && isBoilerplate(task) && (
           <span>
-            <Name text={task.summary} />
+            <Phrase text={task.summary} />
           </span>
         )}
         <TaskFacts task={task} />

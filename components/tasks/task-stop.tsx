@@ -6,7 +6,7 @@ import { useRefusal, useSupportsCommand } from '@/components/live/refusals';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { useLiveness } from '@/components/ui/liveness';
 import { SettledButton } from '@/components/ui/misclick-guard';
-import { Name } from '@/components/ui/name';
+import { Phrase } from '@/components/ui/name';
 import { nameText, quoted } from '@/components/ui/verbatim';
 
 export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`;
@@ -39,7 +39,7 @@ export function TaskStop({ task }: { task: Task }) {
     <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
       {state?.kind === 'failed' && (
         <span className="text-failed">
-          Could not stop the task: <Name text={state.reason} />
+          Could not stop the task: <Phrase text={state.reason} />
         </span>
       )}
       <ConfirmButton
@@ -81,7 +81,7 @@ export function TaskWake({ task }: { task: Task }) {
     <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
       {state?.kind === 'failed' && (
         <span className="text-failed">
-          Could not wake the agent: <Name text={state.reason} />
+          Could not wake the agent: <Phrase text={state.reason} />
         </span>
       )}
       <SettledButton

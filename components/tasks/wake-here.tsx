@@ -17,7 +17,7 @@ import { useEffect, useEffectEvent } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { usePost } from '@/components/live/idempotent-post';
 import { SendHere } from '@/components/sessions/send-here';
-import { Name } from '@/components/ui/name';
+import { Phrase } from '@/components/ui/name';
 import { isBoilerplate } from './task-words';
 
 /**
@@ -68,7 +68,7 @@ export function WakeHere(props: {
   if (sending.kind === 'refused') {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">
-        The agent can’t be woken. <Name text={sending.reason} />
+        The agent can’t be woken. <Phrase text={sending.reason} />
       </p>
     );
   }
@@ -109,7 +109,7 @@ function BeginTurn(props: {
       </p>
       {sending.reason !== null && (
         <p className="text-waiting">
-          <Name text={sending.reason} />
+          <Phrase text={sending.reason} />
         </p>
       )}
       <p className="flex flex-wrap items-center gap-x-4 gap-y-1">

@@ -19,7 +19,7 @@ import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { longRunClass } from '@/components/ui/line-breaks';
 import { Markdown } from '@/components/ui/markdown/markdown';
-import { Name, Words } from '@/components/ui/name';
+import { Phrase, Words } from '@/components/ui/name';
 import { useProgressiveRows } from '@/components/ui/row-window';
 import { UnfoldButton, useDisclosure } from '@/components/ui/unfold';
 import { type RequestLookup, requestsByCall, useDetachedRequests } from './call-state';
@@ -192,7 +192,7 @@ export const PlanLine = memo(function PlanLine({ item }: { item: PlanItem }) {
         <Icon of={ListChecks} size={13} strokeWidth={1.75} className="shrink-0 text-ink-3" />
         <span className="shrink-0 text-ink-2">Plan</span>
         <span className="tabular min-w-0 flex-1 truncate text-ink-3">
-          <Name text={todosText(plan)} />
+          <Phrase text={todosText(plan)} />
         </span>
       </button>
       {open && (

@@ -1,6 +1,6 @@
 import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
-import type { ReactNode } from 'react';
+import type { ComponentProps, ReactNode } from 'react';
 import { needsBreaks, withBreaks } from './line-breaks';
 import { bracketed, isPlainName, type VerbatimLayout, type VerbatimPiece, verbatimPieces } from './verbatim';
 
@@ -32,7 +32,7 @@ export function Name({ layout = 'name', ...props }: NameProps & { layout?: 'name
 
 /**
  * A message or description on one line, for reading: text runs in the direction of its script, and invisible characters
- * become labels. Wrap it in an element with `dir="auto"`, so that it does not affect the text around it.
+ * become labels. Put it into an element with `dir="auto"`, or use `Phrase`.
  *
  * @param strict labels joiners, too, for texts that must be distinguishable
  */
@@ -53,6 +53,15 @@ export function ToolLine({ tool, line }: { tool: string | null; line: string }):
         <Words strict text={line} />
       </bdi>
     </>
+  );
+}
+
+/** `Words` in a line with other words, whose order it does not affect. */
+export function Phrase(words: ComponentProps<typeof Words>): ReactNode {
+  return (
+    <bdi>
+      <Words {...words} />
+    </bdi>
   );
 }
 

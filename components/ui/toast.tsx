@@ -4,7 +4,7 @@ import { X } from 'lucide';
 import { useEffect } from 'react';
 import { Icon } from './icon';
 import { OVERLAY } from './in-view';
-import { Name } from './name';
+import { Phrase } from './name';
 
 const SHOWN_MS = 10_000;
 
@@ -23,7 +23,7 @@ export function Toast({ text, onClose }: { text: string | null; onClose: () => v
           className="absolute right-4 bottom-2 left-4 z-20 mx-auto flex max-w-prose items-start gap-3 rounded-md bg-ink px-3 py-2 text-ground text-xs shadow-lg"
         >
           <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-            <Name text={text} />
+            <Phrase text={text} />
           </span>
           <button type="button" aria-label="Dismiss" onClick={onClose} className="hit mt-0.5 shrink-0">
             <Icon of={X} size={13} />

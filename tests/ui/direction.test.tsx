@@ -2,6 +2,7 @@ import type { Item, Task } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
+import { InsightItem } from '@/components/agents/insight-list';
 import { QuestionAnswer } from '@/components/requests/question-answer';
 import { RequestHead } from '@/components/requests/request-head';
 import { RequestOutcome } from '@/components/requests/request-outcome';
@@ -14,7 +15,7 @@ import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
-import { aMessage, aRequest, aSession, aTask, aTaskMoment, aTurn } from './rows';
+import { aMessage, anInsight, aRequest, aSession, aTask, aTaskMoment, aTurn } from './rows';
 
 const HEBREW = 'שלום, עולם!';
 
@@ -71,6 +72,10 @@ describe('right-to-left text', () => {
     ['a summary', <TaskSummary key="" text={HEBREW} />],
     ['a task', <Article key="" items={[aTaskMoment()]} tasks={[aTask({ description: HEBREW })]} />],
     ['a request', <RequestHead key="" item={aRequest({ title: HEBREW })} isOpen isAll={false} />],
+    [
+      'a failure of an agent',
+      <InsightItem key="" insight={anInsight({ detail: `README ${HEBREW}` })} session={null} />,
+    ],
     ['an outcome', <RequestOutcome key="" item={aRequest({ title: HEBREW, outcome: 'allowed' })} />],
     [
       'an option',
