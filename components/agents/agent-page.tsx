@@ -114,7 +114,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
             </Section>
             {agent.status !== null && (
               <details>
-                <summary className="w-fit cursor-pointer font-medium text-ink-2 text-xs hover:text-ink">
+                <summary className="-my-1 w-fit cursor-pointer py-1 font-medium text-ink-2 text-xs hover:text-ink">
                   Last status
                   {agent.statusAt !== null && (
                     <span className="ml-1.5 font-normal text-ink-3">

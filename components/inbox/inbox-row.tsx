@@ -138,7 +138,7 @@ function RowOwner({ owner: { lead, open }, person }: { owner: InboxOwner; person
         <Link
           href={`/sessions/${encodeURIComponent(sessionId)}`}
           dir="auto"
-          className="pointer-coarse:-my-[13px] min-w-0 truncate rounded-sm text-ink-2 pointer-coarse:py-[13px] hover:text-accent"
+          className="hit-line min-w-0 truncate rounded-sm text-ink-2 hover:text-accent"
         >
           <Words text={title} />
         </Link>

@@ -380,7 +380,7 @@ function KindLink(props: { href: string; label: string; count?: number; isCurren
       href={href}
       aria-current={isCurrent ? 'page' : undefined}
       className={clsx(
-        'inline-flex min-h-6 items-center gap-1 rounded-sm',
+        'inline-flex min-h-6 min-w-6 items-center gap-1 rounded-sm',
         // its target is wider than its word
         count === undefined && 'pointer-coarse:-mr-6',
         isCurrent ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',

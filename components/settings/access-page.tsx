@@ -146,7 +146,7 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
                 id === ownId ? (
                   <a
                     href={withBasePath('/settings')}
-                    className="inline-block min-h-6 pointer-coarse:min-w-11 pointer-coarse:leading-[44px] text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
+                    className="inline-block min-h-6 min-w-6 pointer-coarse:min-w-11 pointer-coarse:leading-[44px] text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
                   >
                     You
                   </a>

@@ -35,7 +35,7 @@ export function ConfirmAction(props: { of: string; word: string; name: string; o
         onPress={() => void act(onConfirm)}
         disabled={isSending}
         label={(isPressed) => (isPressed ? `${word} ${name}: sure?` : `${word} ${name}`)}
-        className="min-h-6 whitespace-nowrap pointer-coarse:min-h-11 pointer-coarse:min-w-11 pointer-coarse:text-right underline-offset-2"
+        className="min-h-6 min-w-6 whitespace-nowrap pointer-coarse:min-h-11 pointer-coarse:min-w-11 pointer-coarse:text-right underline-offset-2"
         looks={['text-ink-2 decoration-line-strong hover:text-failed', 'font-medium text-failed']}
       >
         {(isPressed) => (isSending ? `${word}…` : isPressed ? `${word}, sure?` : word)}

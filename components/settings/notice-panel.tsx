@@ -127,7 +127,7 @@ function Notices() {
   );
 }
 
-const CHECK = 'flex min-h-6 items-center gap-1.5 text-ink-2 has-disabled:text-ink-3 pointer-coarse:min-h-11';
+const CHECK = 'flex min-h-6 min-w-6 items-center gap-1.5 text-ink-2 has-disabled:text-ink-3 pointer-coarse:min-h-11';
 
 function TimeField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
   return (

@@ -32,7 +32,7 @@ export function DatabaseSize({ initial }: { initial: Storage | null }) {
           type="button"
           onClick={again}
           aria-disabled={isLooking}
-          className="underline decoration-line-strong underline-offset-2 hover:text-ink pointer-coarse:min-h-11"
+          className="hit underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
           Refresh
         </button>

@@ -105,14 +105,14 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
         {mayWake && <FoldWords words="Wake the agent" isOpen={waking.open} button={waking.button} />}
         {!mayWake && <TaskWake task={task} />}
         {task.carriedBy !== undefined && (
-          <JumpLink anchor={`message-${task.carriedBy}`} className="text-accent hover:underline">
+          <JumpLink anchor={`message-${task.carriedBy}`} className="hit text-accent hover:underline">
             Result sent
           </JumpLink>
         )}
         {task.answeredInTurnId !== null && task.answeredInTurnId !== task.startedInTurnId && (
           <JumpLink
             anchor={`turn-${task.answeredInTurnId}`}
-            className="flex items-center gap-1 text-accent hover:underline"
+            className="hit flex items-center gap-1 text-accent hover:underline"
           >
             <Glyph name="woken" className="scale-90" />
             Woke the agent
@@ -145,7 +145,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
 function FoldWords(props: { words: string; isOpen: boolean; button: ButtonHTMLAttributes<HTMLButtonElement> }) {
   const { words, isOpen, button } = props;
   return (
-    <button type="button" {...button} className="-ml-0.5 flex items-center gap-1 hover:text-ink">
+    <button type="button" {...button} className="hit -ml-0.5 flex items-center gap-1 hover:text-ink">
       <Icon
         of={ChevronRight}
         size={12}

@@ -151,7 +151,7 @@ function WakingTask({ id, task }: { id: string; task: Task | null }) {
     <>
       <JumpLink
         anchor={slots.anchorOf(task)}
-        className="min-w-0 truncate font-medium text-accent underline decoration-accent-line underline-offset-3 hover:decoration-current"
+        className="hit-line min-w-0 truncate font-medium text-accent underline decoration-accent-line underline-offset-3 hover:decoration-current"
       >
         <bdi>
           <Words text={task.description} />

@@ -37,7 +37,7 @@ export function SessionDetails() {
               </span>
             </Fact>
             <Fact name="Agent">
-              <Link href={path} className="underline underline-offset-2 [overflow-wrap:anywhere]">
+              <Link href={path} className="hit underline underline-offset-2 [overflow-wrap:anywhere]">
                 <Name text={session.agentId} />
               </Link>
             </Fact>

@@ -76,10 +76,7 @@ export function SessionPlace(props: { session: SessionSummary; agent: AgentSumma
   return (
     <>
       {hasLinks ? (
-        <Link
-          href={path}
-          className={`${AGENT} pointer-coarse:-my-[13px] pointer-coarse:py-[13px] hover:text-ink hover:underline`}
-        >
+        <Link href={path} className={`${AGENT} hit-line hover:text-ink hover:underline`}>
           <Name text={session.agentId} />
         </Link>
       ) : (
