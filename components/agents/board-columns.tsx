@@ -227,9 +227,11 @@ export function AgentStateCell({ agent }: { agent: AgentSummary }) {
   const [sessions = '', ...others] = sessionsInWords(agent);
   return (
     <span className="flex flex-wrap items-baseline gap-x-1.5 @4xl:block">
-      <span className="flex items-baseline gap-1.5">
-        <Glyph name={glyphOf(state)} isStill={isSilent} className="relative top-[1.5px]" />
-        {GROUP_WORD[state]}
+      <span className="flex flex-wrap items-baseline gap-x-1.5">
+        <span className="whitespace-nowrap">
+          <Glyph name={glyphOf(state)} isStill={isSilent} className="relative top-[1.5px] mr-1.5 inline-block align-baseline" />
+          {GROUP_WORD[state]}
+        </span>
         {IS_TIMED.has(state) && stateSince !== null && <StateAge since={stateSince} />}
       </span>
       {sessions !== '' && (

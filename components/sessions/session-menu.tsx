@@ -29,7 +29,7 @@ export function SessionMenu({ session }: { session: SessionSummary }) {
         aria-haspopup="dialog"
         aria-expanded={open}
         onClick={toggle}
-        className="hit text-ink-3 hover:text-ink aria-expanded:text-ink"
+        className="hit -m-[5px] p-[5px] text-ink-3 hover:text-ink aria-expanded:text-ink"
       >
         <Icon of={Ellipsis} size={15} />
       </button>

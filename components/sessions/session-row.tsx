@@ -57,8 +57,8 @@ export const SessionRow = memo(function SessionRow(props: {
       </span>
       <Ago at={session.stateSince} className="text-2xs text-ink-3" />
       <span className="flex min-w-0 items-baseline gap-2 text-ink-3 text-xs [grid-area:agent]">
-        {/* The marks take the space that the agent's name leaves, at least two fifths. */}
-        <span data-agent-name className={clsx('shrink-0 truncate', isAlone ? 'max-w-full' : 'max-w-3/5')}>
+        {/* The name takes the space that the marks leave, at least a third. */}
+        <span data-agent-name className="min-w-0 truncate">
           <Name text={session.agentId} />
         </span>
         <span className="sr-only">, {describeState(session)}</span>
@@ -79,18 +79,18 @@ export const SessionRow = memo(function SessionRow(props: {
   );
 });
 
-/** The marks in one line; the title has them in full. */
+/** The marks that fit on one line, whole; the title has all. */
 function Marks(props: { marks: readonly SessionMark[]; lastSignal: string; isSilent: boolean }) {
   const { marks, lastSignal, isSilent } = props;
   return (
     <span
-      className="min-w-0 flex-1 truncate"
+      className="flex h-[1lh] max-w-2/3 shrink-0 flex-wrap gap-x-1.5 overflow-hidden"
       title={[...marks.map(({ text }) => text), lastSignal].filter(Boolean).join(', ')}
     >
       {marks.map(({ kind, text, title, since }) => (
         <Fragment key={kind}>
           {/* Screen readers read the tasks as part of the state. */}
-          <span className={clsx('mr-1', COLOUR[kind])} title={title} aria-hidden={kind === 'tasks'}>
+          <span className={clsx('max-w-full truncate', COLOUR[kind])} title={title} aria-hidden={kind === 'tasks'}>
             {GLYPH[kind] && (
               <Glyph
                 name={GLYPH[kind]}
@@ -108,7 +108,7 @@ function Marks(props: { marks: readonly SessionMark[]; lastSignal: string; isSil
           </span>{' '}
         </Fragment>
       ))}
-      {lastSignal}
+      {lastSignal !== '' && <span className="whitespace-nowrap">{lastSignal}</span>}
     </span>
   );
 }

@@ -27,7 +27,7 @@ export function StateWhy({ session }: { session: SessionSummary }) {
         aria-haspopup="dialog"
         aria-expanded={open}
         onClick={toggle}
-        className="hit shrink-0 text-ink-3 hover:text-ink hover:underline aria-expanded:text-ink"
+        className="hit -m-1.5 shrink-0 p-1.5 text-ink-3 hover:text-ink hover:underline aria-expanded:text-ink"
       >
         <span className="max-sm:hidden">why?</span>
         <Icon of={CircleQuestionMark} size={13} className="sm:hidden" />

@@ -51,6 +51,7 @@ test('keys alone lead from the list into a session, a tool call and the task tha
   await page.keyboard.press('w');
   const woken = page.getByRole('article', { name: 'Between-run turn: woken by Nightly build (failed, exit 2)' });
   await expect.poll(() => isFocused(woken)).toBe(true);
+  await expectVisibleFocus(page);
   await page.keyboard.press('Tab');
   await expectVisibleFocus(page);
   await page.keyboard.press('Enter');

@@ -227,3 +227,13 @@ it('shows the open session above the groups while it is filtered out or not load
   await waitFor(() => expect(screen.queryByRole('region', { name: 'Open session' })).toBeNull());
   expect(new Set(ids()).size).toBe(ids().length);
 });
+
+it('is one stop of Tab beside a page, and a stop for each row on the start page', () => {
+  const stops = () => screen.getAllByRole('link').filter(({ tabIndex }) => tabIndex >= 0);
+  open('', all[2]);
+  expect(screen.getAllByRole('link').length).toBeGreaterThan(5);
+  expect(stops().map(({ dataset }) => dataset.sessionRow)).toEqual(['crowd-2']);
+  cleanup();
+  open();
+  expect(stops().length).toBeGreaterThan(5);
+});
