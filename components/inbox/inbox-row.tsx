@@ -80,7 +80,7 @@ export const InboxRow = memo(function InboxRow(props: {
           <div className="flex items-baseline gap-3">
             <Link
               href={inboxItemPath(lead)}
-              className="flex min-w-0 flex-1 items-baseline gap-2 rounded-sm hover:bg-raised/60"
+              className="-mt-1 flex min-w-0 flex-1 items-baseline gap-2 rounded-sm pt-1 hover:bg-raised/60"
             >
               <Glyph name={KIND_GLYPH[kind]} className="relative top-[1.5px]" />
               {hasRequest(lead) ? (

@@ -188,6 +188,7 @@ describe('a name given by an agent', () => {
 
   it('is spelled out in plain text, idempotently', () => {
     expect(nameText('agent\u202e of\u001b[31m')).toBe('agent⟨RLO⟩ of⟨ESC⟩[31m');
+    expect(nameText('Look at the logs', 12)).toBe('Look at the…');
     fc.assert(
       fc.property(anyText, (text) => {
         expect(nameText(text)).not.toMatch(INVISIBLE);
