@@ -62,7 +62,8 @@ export const InboxRow = memo(function InboxRow(props: {
         'group/row group/answer -mx-2 list-row border-line border-b px-2 text-row -outline-offset-2',
         !needsYou && 'text-ink-3',
         // rows out of sight skip layout, except unfolded ones
-        !isUnfolded && '[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
+        !isUnfolded &&
+          '[contain-intrinsic-size:auto_87px] sm:[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
       )}
     >
       <div className="flex items-start gap-3">

@@ -21,7 +21,7 @@ export function ObligationsButton({ session }: { session: SessionSummary }) {
         aria-haspopup="dialog"
         aria-expanded={open}
         onClick={() => setOpen(!open)}
-        className="hit text-start hover:text-ink hover:underline aria-expanded:text-ink"
+        className="-my-1 py-1 text-start hover:text-ink pointer-coarse:my-0 hover:underline aria-expanded:text-ink"
       >
         {pendingText(session)}
       </button>

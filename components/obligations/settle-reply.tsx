@@ -27,7 +27,7 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
         of={messageId}
         disabled={isPending}
         onPress={() => post(path)}
-        className="hit whitespace-nowrap disabled:cursor-default disabled:no-underline"
+        className="min-h-6 whitespace-nowrap disabled:cursor-default disabled:no-underline"
         looks={['text-ink-3 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
       >
         {(isPressed) => (isPending ? 'Saving…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}

@@ -29,7 +29,7 @@ export function SessionMenu({ session }: { session: SessionSummary }) {
         aria-haspopup="dialog"
         aria-expanded={open}
         onClick={toggle}
-        className="hit -m-[5px] p-[5px] text-ink-3 hover:text-ink aria-expanded:text-ink"
+        className="hit -mx-[5px] -mt-[7px] -mb-[3px] px-[5px] pt-[7px] pb-[3px] text-ink-3 hover:text-ink aria-expanded:text-ink"
       >
         <Icon of={Ellipsis} size={15} />
       </button>

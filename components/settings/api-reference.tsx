@@ -32,7 +32,7 @@ export function ApiReference({ document, origin }: { document: OpenApiDocument; 
         </p>
         <p className="text-ink-2 text-xs">To use the commands below, run this in a shell and paste a token:</p>
         <Command text={shell} />
-        <nav aria-label="API reference" className="flex flex-wrap gap-x-4 gap-y-1 text-ink-2 text-xs">
+        <nav aria-label="API reference" className="flex flex-wrap gap-x-4 gap-y-2 text-ink-2 text-xs">
           {[...tags.map(({ name }) => name), 'Types'].map((name) => (
             <a key={name} href={`#${anchorOf(name)}`} className={`${LINK} pointer-coarse:py-3`}>
               {name}

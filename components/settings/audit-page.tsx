@@ -20,7 +20,7 @@ import { useAct } from './confirm-action';
 
 const PAGE = 50;
 const MAX_PAGE = 1_000;
-const LINK = 'hit underline decoration-line-strong underline-offset-2 hover:text-ink';
+const LINK = 'min-h-6 underline decoration-line-strong underline-offset-2 hover:text-ink';
 const BUTTON =
   'flex h-8 pointer-coarse:h-11 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised';
 

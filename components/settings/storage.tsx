@@ -32,7 +32,7 @@ export function DatabaseSize({ initial }: { initial: Storage | null }) {
           type="button"
           onClick={again}
           aria-disabled={isLooking}
-          className="hit underline decoration-line-strong underline-offset-2 hover:text-ink"
+          className="min-h-6 underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
           Refresh
         </button>

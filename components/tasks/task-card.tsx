@@ -90,7 +90,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
         </div>
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && <TaskSummary text={task.summary} />}
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2 text-2xs text-ink-3">
         {task.kind !== 'shell' && <FoldWords words="Steps" isOpen={open} button={button} />}
         {task.hasOutput && <FoldWords words="Output" isOpen={output.open} button={output.button} />}
         {task.summary !== null && isBoilerplate(task) && (
@@ -145,7 +145,11 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
 function FoldWords(props: { words: string; isOpen: boolean; button: ButtonHTMLAttributes<HTMLButtonElement> }) {
   const { words, isOpen, button } = props;
   return (
-    <button type="button" {...button} className="hit -ml-0.5 flex items-center gap-1 hover:text-ink">
+    <button
+      type="button"
+      {...button}
+      className="-my-1 -ml-0.5 flex items-center gap-1 py-1 hover:text-ink pointer-coarse:my-0"
+    >
       <Icon
         of={ChevronRight}
         size={12}

@@ -45,7 +45,7 @@ export function UnfoldButton(props: { onPress: () => void; className?: string; c
         hold();
         onPress();
       }}
-      className={clsx('hit underline decoration-line-strong underline-offset-2 hover:text-ink', className)}
+      className={clsx('min-h-6 underline decoration-line-strong underline-offset-2 hover:text-ink', className)}
     >
       {children}
     </button>
