@@ -163,23 +163,25 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
           </div>
           {counts !== undefined && (
             <BoardFilter agents={rows} isWhole={next === null} counts={counts} query={query} onQuery={setQuery}>
-              <span role="status" className="tabular pl-2 text-ink-3">
-                {shown !== all && `${shown} of `}
-                {all} {counts.agents === 1 ? 'agent' : 'agents'}
+              <span className="flex flex-auto items-center gap-x-1 pl-2">
+                <span role="status" className="tabular text-ink-3">
+                  {shown !== all && `${shown} of `}
+                  {all} {counts.agents === 1 ? 'agent' : 'agents'}
+                </span>
+                <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
+                {mayAct && (
+                  <button
+                    ref={stopButton}
+                    type="button"
+                    aria-haspopup="dialog"
+                    aria-expanded={asksToStop === true}
+                    onClick={() => setAsksToStop(!asksToStop)}
+                    className="hit ml-auto min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+                  >
+                    Stop all…
+                  </button>
+                )}
               </span>
-              <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
-              {mayAct && (
-                <button
-                  ref={stopButton}
-                  type="button"
-                  aria-haspopup="dialog"
-                  aria-expanded={asksToStop === true}
-                  onClick={() => setAsksToStop(!asksToStop)}
-                  className="hit ml-auto min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
-                >
-                  Stop all…
-                </button>
-              )}
             </BoardFilter>
           )}
           {choosesColumns && (

@@ -7,7 +7,7 @@ const root = path.resolve(import.meta.dirname, '../../..');
 const BESIDE = [
   'bottom-pane.tsx',
   'session-tabs.tsx',
-  'selection-bar.tsx',
+  'agent-board.tsx',
   'board-head.tsx',
   'shell.tsx',
   'navigation.tsx',
