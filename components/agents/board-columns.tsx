@@ -229,7 +229,11 @@ export function AgentStateCell({ agent }: { agent: AgentSummary }) {
     <span className="flex flex-wrap items-baseline gap-x-1.5 @4xl:block">
       <span className="flex flex-wrap items-baseline gap-x-1.5">
         <span className="whitespace-nowrap">
-          <Glyph name={glyphOf(state)} isStill={isSilent} className="relative top-[1.5px] mr-1.5 inline-block align-baseline" />
+          <Glyph
+            name={glyphOf(state)}
+            isStill={isSilent}
+            className="relative top-[1.5px] mr-1.5 inline-block align-baseline"
+          />
           {GROUP_WORD[state]}
         </span>
         {IS_TIMED.has(state) && stateSince !== null && <StateAge since={stateSince} />}
