@@ -17,6 +17,7 @@ import { useHydrated, useServerNow } from '@/components/ui/clock';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { Icon } from '@/components/ui/icon';
+import { OVERLAY } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch, useStrip } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
@@ -141,6 +142,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       )}
       {mayAct && requests.length > 1 && <ReviewButton count={requestCount} onPress={() => setReviewing(true)} />}
       <p
+        {...OVERLAY}
         className={clsx(
           'flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs',
           // On a phone, over the end of the page: the rows take its place.

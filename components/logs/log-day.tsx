@@ -1,5 +1,6 @@
 import { useNow } from '@/components/ui/clock';
 import { dayInWords, isOtherDay } from '@/components/ui/day';
+import { OVERLAY } from '@/components/ui/in-view';
 import { useTimeFormat } from '@/components/ui/time-format';
 
 /** The local time with the same digits, for a log in UTC. */
@@ -27,6 +28,7 @@ export function LogDay({ at, isUtc, isOver = false }: { at: number; isUtc: boole
   if (isOver)
     return (
       <span
+        {...OVERLAY}
         lang={format?.language}
         className="pointer-events-none absolute top-1 right-3 z-[5] rounded bg-raised px-1.5 text-2xs text-ink-2"
       >
