@@ -142,7 +142,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       )}
       {mayAct && requests.length > 1 && <ReviewButton count={requestCount} onPress={() => setReviewing(true)} />}
       <p
-        {...OVERLAY}
+        {...(isSaying && OVERLAY)}
         className={clsx(
           'flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs',
           // On a phone, over the end of the page: the rows take its place.
