@@ -6,8 +6,10 @@ import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
 import { type ReactNode, useContext, useEffect } from 'react';
+import { useCounts } from '@/components/live/use-counts';
 import { useHydrated } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
+import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
 import type { CommandPlace } from '@/lib/server/access/command-place';
@@ -25,6 +27,7 @@ const DEMO = 'Eight sample agents work, wake by themselves and ask you things. Y
 export function Welcome({ place }: { place: WelcomePlace }) {
   useFreshSearch(place.found !== null);
   const ours = useCommands(place);
+  const connected = useCounts()?.agentStates.none ?? 0;
   const { found, isLocal, mayConnect, recording } = place;
   const agents = CONNECTABLE_AGENTS.flatMap((agent) => {
     const at = found?.find(({ id }) => id === agent.id)?.at;
@@ -43,14 +46,25 @@ export function Welcome({ place }: { place: WelcomePlace }) {
         <>
           <p className="mt-1.5 text-ink-2 text-md">
             {isLocal
-              ? 'Run a command below in a terminal on this machine, in Interlude’s folder.'
+              ? 'Run a command below in a terminal on this machine.'
               : 'Run a command below on the machine of your agent, in a folder with Interlude’s runner.'}{' '}
             Your session appears here as soon as its runner runs.
           </p>
-          <p className="mt-3 flex items-center gap-2 text-ink-3 text-xs">
-            <span aria-hidden className="size-1.5 shrink-0 animate-breathe rounded-full bg-ink-3" />
-            {found?.length === 0 && 'No agent was found on this machine. '}
-            Waiting for the first session; this page then lists your sessions by itself.
+          <p role="status" className="mt-3 flex items-baseline gap-2 text-ink-3 text-xs">
+            <span aria-hidden className="size-1.5 shrink-0 animate-breathe self-center rounded-full bg-ink-3" />
+            {connected > 0 ? (
+              <span>
+                <Link href="/agents" className="font-medium text-working underline underline-offset-2">
+                  {plural(connected, 'agent')} connected
+                </Link>
+                . Give it something to do, where you started it; its session then appears here.
+              </span>
+            ) : (
+              <>
+                {found?.length === 0 && 'No agent was found on this machine. '}
+                Waiting for the first session; this page then lists your sessions by itself.
+              </>
+            )}
           </p>
         </>
       ) : (
@@ -195,20 +209,22 @@ function useFreshSearch(isSearched: boolean): void {
 const TOKEN_FILE = './runner-token';
 
 /** Commands that reach this server as pasted. */
-function useCommands({ setting, token, isLocal }: WelcomePlace) {
+function useCommands({ folder, setting, token, isLocal }: WelcomePlace) {
   const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';
   const prefix = isLocal ? (setting ?? '') : `INTERLUDE_URL=${origin} INTERLUDE_TOKEN_FILE=${TOKEN_FILE} `;
-  const interlude = (command: string) => `${prefix}npx interlude ${command}`;
+  // In other folders, npx would run another project's program.
+  const there = isLocal ? `cd ${folder} &&\n` : '';
+  const interlude = (command: string) => `${there}${prefix}npx interlude ${command}`;
   // Elsewhere only the runner's package may be installed, whose program leaves out the word "runner".
   const run = (command: string) =>
-    isLocal ? interlude(command) : `${prefix}npx interlude-runner ${command.replace(/^runner /, '')}`;
+    prefix + (isLocal ? `npx interlude ${command}` : `npx interlude-runner ${command.replace(/^runner /, '')}`);
   return {
     interlude,
     connect({ commands }: ConnectableAgent): string {
-      const folder = commands.some((one) => one.includes('~/my-project')) ? 'mkdir -p ~/my-project &&\n' : '';
-      return folder + commands.map(run).join(' &&\n');
+      const project = commands.some((one) => one.includes('~/my-project')) ? 'mkdir -p ~/my-project &&\n' : '';
+      return there + project + commands.map(run).join(' &&\n');
     },
-    curl: curl(origin, isLocal ? (token ?? '$INTERLUDE_TOKEN') : `$(cat ${TOKEN_FILE})`),
+    curl: there + curl(origin, isLocal ? (token ?? '$INTERLUDE_TOKEN') : `$(cat ${TOKEN_FILE})`),
   };
 }
 

@@ -7,7 +7,9 @@ export function SignInOptions(props: { next: string; reason: SignInFailure | nul
   const { next, reason, provider } = props;
   const local = (
     <>
-      <p className="mt-4 text-pretty text-ink-2">Get a sign-in link on the machine that runs Interlude:</p>
+      <p className="mt-4 text-pretty text-ink-2">
+        Get a sign-in link on the machine that runs Interlude, in its folder:
+      </p>
       <pre className="mt-2 whitespace-pre-wrap rounded-md bg-sunken px-3 py-2 text-ink text-xs">
         npx interlude sign-in
       </pre>

@@ -112,6 +112,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   };
   const isSaying = held.moved + held.added > 0 || message.text !== '' || notice !== '' || undo !== null;
   const listed = groups.reduce((sum, { owners }) => sum + owners.length, 0);
+  const hasAgents = counts?.agents !== 0;
   const isFiltered = isSearched || wanted.length > 0;
   const all =
     wanted.length === 0
@@ -179,7 +180,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           <p className="max-w-prose py-3 text-ink-2">
             {wanted.length > 0 && (counts?.inbox.all ?? 0) > 0
               ? 'No items of this kind.'
-              : 'You’re all caught up. Requests, failures and overdue replies will appear here.'}
+              : hasAgents
+                ? 'You’re all caught up. Requests, failures and overdue replies will appear here.'
+                : 'No agents yet. Their requests, failures and overdue replies will appear here. '}
+            {!hasAgents && (
+              <Link href="/" className="underline underline-offset-2 hover:text-ink">
+                Connect an agent
+              </Link>
+            )}
           </p>
         }
       >

@@ -36,12 +36,14 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
           </span>
         </p>
         {command !== null && (
-          <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2 pl-5 text-ink-2">
+          <p className="mt-0.5 pl-5 text-ink-2">
             {away.agentGoesOn ? 'To follow it again' : 'To continue'}, run this on its machine, in Interlude’s folder:
-            <code className="min-w-0 break-all font-mono text-2xs text-ink">
-              <Name text={command} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
-            </code>
-            <CopyButton label="Copy command" text={() => command} className="self-center" />
+            <span className="mt-1 flex items-start gap-x-3 rounded-md bg-ground px-2 py-1 sm:w-fit sm:max-w-full">
+              <code className="min-w-0 flex-1 font-mono text-2xs text-ink leading-5 [overflow-wrap:anywhere]">
+                <Name text={command} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
+              </code>
+              <CopyButton label="Copy command" text={() => command} className="min-h-5" />
+            </span>
           </p>
         )}
       </div>

@@ -76,13 +76,18 @@ const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
 /** The first page of many items. */
 const first: InboxList = { items: some('permission', 3), position: '10', next: 'permission.1.i', counts };
 
-function open(initial: InboxList) {
+function open(initial: InboxList, agents = 3) {
   return render(
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
           <CurrentCounts
-            initial={someCounts({ position: '10', needsYou: 231, inbox: { all: 236, kinds: counts, requests: 240 } })}
+            initial={someCounts({
+              position: '10',
+              needsYou: 231,
+              inbox: { all: 236, kinds: counts, requests: 240 },
+              agents,
+            })}
           />
           <InboxPage initial={initial} requestCode={requestCode} />
         </LiveProvider>
@@ -99,6 +104,16 @@ it('lists every kind with the server’s counts, whatever is loaded', () => {
   open(first);
   expect(kinds()).toEqual(['All', 'Permissions230', 'Missing records6']);
   expect(screen.getByRole('heading', { name: 'Needs you 231' })).toBeDefined();
+});
+
+it('tells a new installation from an inbox that is done', () => {
+  const empty: InboxList = { items: [], position: '10', next: null, counts: noItems() };
+  open(empty);
+  expect(screen.getByText(/^You’re all caught up/)).toBeDefined();
+  cleanup();
+  open(empty, 0);
+  expect(screen.getByText(/^No agents yet/)).toBeDefined();
+  expect(screen.getByRole('link', { name: 'Connect an agent' }).getAttribute('href')).toBe('/');
 });
 
 it('reads the kind in the address, and shows nothing as empty before the response', async () => {

@@ -4,10 +4,14 @@ import type { AppRouterInstance } from 'next/dist/shared/lib/app-router-context.
 import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
 import { afterEach, expect, it, vi } from 'vitest';
 import { Welcome, type WelcomePlace } from '@/app/(console)/welcome';
+import { FleetStore } from '@/components/live/fleet-store';
+import { FleetContext } from '@/components/live/use-fleet';
+import { someCounts } from './rows';
 
 afterEach(cleanup);
 
 const LOCAL: WelcomePlace = {
+  folder: '/srv/interlude',
   setting: '',
   token: '$(cat .interlude/runner-token)',
   recording: 'run.jsonl',
@@ -17,12 +21,17 @@ const LOCAL: WelcomePlace = {
 };
 const REMOTE: WelcomePlace = { ...LOCAL, isLocal: false, found: null };
 
-function shown(place: WelcomePlace) {
+function shown(place: WelcomePlace, agentsWithoutSessions = 0) {
+  const fleet = new FleetStore();
+  const counts = someCounts();
+  fleet.putCounts({ ...counts, agentStates: { ...counts.agentStates, none: agentsWithoutSessions } });
   const refresh = vi.fn();
   const router = { refresh } as unknown as AppRouterInstance;
   render(
     <AppRouterContext value={router}>
-      <Welcome place={place} />
+      <FleetContext value={{ fleet, first: fleet }}>
+        <Welcome place={place} />
+      </FleetContext>
     </AppRouterContext>,
   );
   return refresh;
@@ -40,7 +49,10 @@ it('offers one command for each agent on this machine, and folds the others with
     ],
   });
   const found = region('Found on this machine');
-  expect(commandsIn(found)).toEqual(['npx interlude runner codex', 'npx interlude runner acp -- gemini --acp']);
+  expect(commandsIn(found)).toEqual([
+    'cd /srv/interlude &&\nnpx interlude runner codex',
+    'cd /srv/interlude &&\nnpx interlude runner acp -- gemini --acp',
+  ]);
   expect(within(found).getByText('/opt/gemini')).toBeTruthy();
   const others = screen.getByText('Connect another agent').closest('details') as HTMLDetailsElement;
   expect(others.open).toBe(false);
@@ -53,7 +65,7 @@ it('offers one command for each agent on this machine, and folds the others with
 it('offers the demo first on an empty machine', () => {
   shown(LOCAL);
   expect(screen.queryByText('Found on this machine')).toBeNull();
-  expect(commandsIn(region('Watch a demo fleet'))).toEqual(['npx interlude demo']);
+  expect(commandsIn(region('Watch a demo fleet'))).toEqual(['cd /srv/interlude &&\nnpx interlude demo']);
   expect(screen.getByText('Copy command')).toBeTruthy();
   expect(screen.getByRole('link', { name: 'How Interlude works' })).toBeTruthy();
 });
@@ -78,4 +90,13 @@ it('searches again when the reader returns to the tab', () => {
   const refresh = shown(LOCAL);
   act(() => void window.dispatchEvent(new Event('focus')));
   expect(refresh).toHaveBeenCalledOnce();
+});
+
+it('shows an agent that has connected before its first session', () => {
+  shown(LOCAL);
+  expect(screen.getByRole('status').textContent).toContain('Waiting for the first session');
+  cleanup();
+  shown(LOCAL, 1);
+  expect(screen.getByRole('status').textContent).toMatch(/^1 agent connected\. Give it something to do/);
+  expect(screen.getByRole('link', { name: '1 agent connected' }).getAttribute('href')).toBe('/agents');
 });

@@ -3,8 +3,10 @@ import type { FoundAgent } from '@interlude/protocol/connectable-agents';
 import { processState } from '@interlude/protocol/process-state.mjs';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
-/** Settings for shell commands that reach this server, run in Interlude's folder or from an installed package. */
+/** Settings for shell commands that reach this server. */
 export interface CommandPlace {
+  /** The folder in which `npx interlude` is this program, quoted for the shell. */
+  folder: string;
   /** Environment prefix for an `interlude` command; null if `npm start` did not start this server. */
   setting: string | null;
   /** Shell expression that reads the runners' token and is valid in double quotes; null if unknown. */
@@ -20,12 +22,14 @@ const RECORDING = 'lib/runner/cli/demo/recordings/test-run.jsonl';
 /** @param root Interlude's folder, the working directory of `npm start` */
 export function commandPlace(env: Record<string, string | undefined>, root = process.cwd()): CommandPlace {
   const { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_RUNNER_TOKEN_FILE: tokenFile } = env;
-  const isInstalled = root.split(sep).includes('node_modules');
+  const folders = root.split(sep);
+  const isInstalled = folders.includes('node_modules');
+  const folder = shellWord(isInstalled ? folders.slice(0, folders.lastIndexOf('node_modules')).join(sep) : root);
   const isDefault = dataDir === join(isInstalled ? (env.HOME ?? '') : root, '.interlude');
   const prefix = dataDir ? `INTERLUDE_DATA_DIR=${shellWord(below(root, dataDir))} ` : null;
   const token = tokenFile ? `$(cat ${shellWord(below(root, tokenFile))})` : null;
   const recording = isInstalled ? shellWord(`${root}/${RECORDING}`) : RECORDING;
-  return { setting: isDefault ? '' : prefix, token, isLocal: isLocal(env), recording };
+  return { folder, setting: isDefault ? '' : prefix, token, isLocal: isLocal(env), recording };
 }
 
 /** True for `npm start` without a public address. */

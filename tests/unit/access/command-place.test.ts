@@ -11,6 +11,7 @@ const started = (dataDir: string) => ({
 test('needs no prefix with the default configuration', () => {
   expect(commandPlace(started(`${root}/.interlude`), root)).toMatchObject({
     isLocal: true,
+    folder: root,
     setting: '',
     token: '$(cat .interlude/runner-token)',
   });
@@ -19,6 +20,7 @@ test('needs no prefix with the default configuration', () => {
 test('needs no prefix where it is installed, and names its recording in full', () => {
   const installed = '/home/me/project/node_modules/interlude';
   expect(commandPlace({ ...started('/home/me/.interlude'), HOME: '/home/me' }, installed)).toMatchObject({
+    folder: '/home/me/project',
     setting: '',
     recording: `${installed}/lib/runner/cli/demo/recordings/test-run.jsonl`,
   });
