@@ -78,6 +78,12 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     open: ({ id }) => unfolded.select(id, true),
     review: () => mayAct && requests.length > 0 && setReviewing(true),
     answer: ({ lead: { request } }, key) => request !== null && pressCard(request.digest, key),
+    field,
+    onClear: () => {
+      if (chosen.length > 0) selectOnly([]);
+      else if (text !== '') setText('');
+      else return false;
+    },
     selection:
       chosen.length === 0
         ? null
@@ -134,7 +140,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const hasMoreRequests = list.hasMore && requests.length < (counts?.inbox.requests ?? 0);
   useFurtherPages(isReviewing && hasMoreRequests, list);
   return (
-    <div ref={box} className="group/inbox">
+    <div ref={box} tabIndex={-1} className="group/inbox focus-quiet">
       {counts !== undefined && <KindFilter counts={counts.inbox.kinds} wanted={wanted} />}
       {(listed > 0 || isSearched) && (
         <div className="flex pb-2 max-sm:pb-1 sm:max-w-sm">

@@ -26,6 +26,9 @@ export function useInboxKeys(options: {
   actions: KeyActions;
   /** Actions on the selected rows, which take the place of those on the focused row; null if none is selected. */
   selection: Record<keyof Omit<KeyActions, 'select'> | keyof CardKeys, () => unknown> | null;
+  field: RefObject<HTMLInputElement | null>;
+  /** Clears the selection, then the search. @returns false if there is neither */
+  onClear: () => false | undefined;
   /** Unfolds the row. */
   open: (owner: InboxOwner) => void;
   /** Opens the review of all requests. @returns false if there is none */
@@ -33,7 +36,7 @@ export function useInboxKeys(options: {
   /** Presses a button of the row's first request. @returns false if there is none */
   answer: (owner: InboxOwner, key: keyof CardKeys) => boolean;
 }): void {
-  const { list, find, actions, selection, open, review, answer } = options;
+  const { list, find, actions, selection, field, onClear, open, review, answer } = options;
   const rows = () => rowsIn(list.current, ROW);
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
   const act = (what: keyof KeyActions) => () => {
@@ -71,6 +74,10 @@ export function useInboxKeys(options: {
       'inbox.seen': act('seen'),
       'inbox.claim': act('claim'),
       'inbox.snooze': act('snooze'),
+      'inbox.leave-search': ({ target }) => {
+        if (target !== field.current) return onClear();
+        list.current?.focus({ preventScroll: true });
+      },
       'inbox.next-request': nextRequest,
       'inbox.review': review,
       'request.allow': answerWith('allow'),

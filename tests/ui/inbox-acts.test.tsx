@@ -178,6 +178,24 @@ it('keys act on the selected rows instead of the focused one', async () => {
   ]);
 });
 
+it('Esc clears the selection, then the search, and only then leaves', async () => {
+  answers['/inbox'] = { items: permissions, position: '10', next: null, counts: noItems() };
+  open(permissions);
+  const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
+  const field = screen.getByRole<HTMLInputElement>('searchbox', { name: 'Search the inbox' });
+  field.focus();
+  fireEvent.change(field, { target: { value: 'Permission' } });
+  for (const at of [1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
+  const chosen = () => screen.getAllByRole<HTMLInputElement>('checkbox', { checked: true }).length;
+  expect(chosen()).toBe(2);
+  // `false`: handled here, so that the page is not left
+  expect([key('Escape'), document.activeElement === field, chosen()]).toEqual([false, false, 2]);
+  expect(key('Escape')).toBe(false);
+  expect([screen.queryAllByRole('checkbox', { checked: true }), field.value]).toEqual([[], 'Permission']);
+  expect([key('Escape'), field.value]).toEqual([false, '']);
+  expect(key('Escape')).toBe(true);
+});
+
 it('folds equal items of a session into one line with their number', () => {
   const ended = (id: string) => anInboxItem({ id, kind: 'undelivered', title: 'npm test: failed, exit code 1' });
   open([ended('1'), ended('2'), ended('3'), anInboxItem({ id: 'f', kind: 'failure', title: 'Out of credit' })]);

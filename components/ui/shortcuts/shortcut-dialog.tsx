@@ -57,6 +57,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'inbox.seen': ['Inbox', 'Mark as seen or unseen'],
   'inbox.claim': ['Inbox', 'Claim or release'],
   'inbox.snooze': ['Inbox', 'Snooze for an hour, or unsnooze'],
+  'inbox.leave-search': ['Inbox', 'Select none, or leave the search; press again to clear it'],
   'request.allow': ['On a request or its inbox row', 'Allow'],
   'request.deny': ['On a request or its inbox row', 'Deny'],
   'board.search': ['Agents', 'Search the agents'],

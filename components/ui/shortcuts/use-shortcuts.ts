@@ -71,6 +71,7 @@ export const SHORTCUTS = {
   'inbox.seen': { keys: ['s'], once: true },
   'inbox.claim': { keys: ['c'], once: true },
   'inbox.snooze': { keys: ['z'], once: true },
+  'inbox.leave-search': { keys: ['Escape'], whileTyping: true, once: true },
   'request.allow': { keys: ['a'], once: true },
   'request.deny': { keys: ['d'], once: true },
   'board.search': { keys: ['/'] },
