@@ -7,6 +7,8 @@ import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { useCounts } from '@/components/live/use-counts';
+import { requestKey } from '@/components/requests/request-answer';
+import { goTo } from '@/components/ui/focus-row';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { DesktopNotices } from './desktop-notices';
 import { useInbox } from './inbox-items';
@@ -14,8 +16,8 @@ import { useInbox } from './inbox-items';
 const NOTHING: readonly InboxItem[] = [];
 
 /**
- * Marks the tab's title and icon with the number of sessions and agents that need the reader. "r" goes to the next
- * request from any page.
+ * Marks the tab's title and icon with the number of sessions and agents that need the reader. "r" goes to the request
+ * that the page shows, then to the next one.
  */
 export function InboxBadge() {
   const { list } = useInbox();
@@ -36,16 +38,28 @@ function useNextRequest(rows: readonly InboxItem[]): void {
       const requests = rows
         .filter(({ doneAt, request }) => doneAt === null && request !== null)
         .sort((a, b) => INBOX_KINDS.indexOf(a.kind) - INBOX_KINDS.indexOf(b.kind) || a.since - b.since);
+      const focused = document.activeElement?.closest<HTMLElement>(CARD);
+      const [shown] = document.querySelectorAll<HTMLElement>(`[data-pins] ${CARD}`);
+      if (focused == null && goTo(shown ?? document.querySelector<HTMLElement>(CARD) ?? undefined) !== false) return;
       const isHere = (item: InboxItem) => inboxItemPath(item).split('#')[0] === path;
       const last = requests.findIndex(({ id }) => id === lastId);
       // The user may have left the last request in another way.
-      const from = last >= 0 && isHere(requests[last] as InboxItem) ? last : -1;
-      const next = requests[(from + 1) % Math.max(1, requests.length)];
+      const isLastHere = last >= 0 && isHere(requests[last] as InboxItem);
+      const at = focused == null ? -1 : requests.findIndex((item) => keyOf(item) === focused.dataset.action);
+      const from = at >= 0 ? at : isLastHere ? last : requests.findIndex(isHere) - 1;
+      const next = requests[(Math.max(-1, from) + 1) % Math.max(1, requests.length)];
       if (next === undefined) return false;
       setLastId(next.id);
       router.push(inboxItemPath(next));
     },
   });
+}
+
+/** The card of an open request. */
+const CARD = '[data-action^="request:"]:not([data-gone], [hidden] *)';
+
+function keyOf({ request }: InboxItem): string | null {
+  return request && requestKey({ id: request.id, position: request.openedPosition, digest: request.digest });
 }
 
 /** The app's icon with a dot. */
