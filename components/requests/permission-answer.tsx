@@ -74,7 +74,7 @@ export function PermissionAnswer(props: {
           {/* Visible only where the keys work. */}
           <span
             aria-hidden="true"
-            className="key invisible flex gap-x-3 text-2xs text-ink-3 group-focus-within/answer:visible in-[dialog]:visible max-sm:hidden"
+            className="key invisible flex gap-x-3 text-2xs text-ink-3 group-focus-within/answer:visible in-[body:not(:has(input:focus,textarea:focus))_[data-only]]:visible in-[dialog]:visible max-sm:hidden"
           >
             {first !== null && <KeyHint id="request.allow" what="allow" />}
             <KeyHint id="request.deny" what="deny" />

@@ -1,8 +1,18 @@
 'use client';
 
-import { createContext, type ReactNode, useCallback, useContext, useEffect, useEffectEvent, useState } from 'react';
+import {
+  createContext,
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useContext,
+  useEffect,
+  useEffectEvent,
+  useState,
+} from 'react';
 import { Store } from '@/components/live/store';
 import { useSelected } from '@/components/live/use-folded';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { Choice } from './question-answer';
 
 interface RequestDraft {
@@ -202,6 +212,55 @@ export function useCardKeys(digest: string | null, keys: CardKeys): void {
       if (cards.get(digest) === own) cards.delete(digest);
     };
   }, [digest]);
+}
+
+/** Cards in sight that accept keys: one per request, by `requestKey`. */
+class ShownCards extends Store {
+  #cards: ReadonlyMap<string, Element> = new Map();
+
+  /** The only request in sight; undefined if there are several. */
+  get only(): string | undefined {
+    return this.#cards.size === 1 ? this.#cards.keys().next().value : undefined;
+  }
+
+  show(key: string, card: Element): () => void {
+    this.#cards = new Map(this.#cards).set(key, card);
+    this.changedNow();
+    return () => {
+      if (this.#cards.get(key) !== card) return;
+      const others = new Map(this.#cards);
+      others.delete(key);
+      this.#cards = others;
+      this.changedNow();
+    };
+  }
+}
+
+const shownCards = new ShownCards();
+
+/**
+ * True while the card is the only one in sight. In the inbox, keys act on rows instead.
+ *
+ * @param key null while the card is out of sight or can't be answered
+ */
+export function useOnlyShown(key: string | null, box: RefObject<HTMLElement | null>): boolean {
+  useEffect(() => {
+    const card = box.current;
+    if (key === null || card === null || card.closest('[data-inbox-row], dialog') !== null) return;
+    return shownCards.show(key, card);
+  }, [key, box]);
+  return useSelected(shownCards, ({ only }) => key !== null && only === key);
+}
+
+/** Lets the keys of the only card in sight act while neither a card nor the row of another session has the focus. */
+export function OnlyCardKeys({ sessionId, keys }: { sessionId: string; keys: CardKeys }) {
+  const press = (name: keyof CardKeys) => () => {
+    const focused = document.activeElement?.closest<HTMLElement>('[data-action], [data-session-row]');
+    if (focused != null && focused.dataset.sessionRow !== sessionId) return false;
+    keys[name]();
+  };
+  useShortcuts({ 'request.allow': press('allow'), 'request.deny': press('deny') });
+  return null;
 }
 
 /** @returns false if no such card accepts keys */

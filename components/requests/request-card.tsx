@@ -27,9 +27,11 @@ import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
 import { closedText, DENY, decisionOf, isAnswering, offeredOptions, requestKey, withExpiry } from './request-answer';
 import {
+  OnlyCardKeys,
   useCardKeys,
   useOfferAnswers,
   useOnClosed,
+  useOnlyShown,
   useReadState,
   useRequestDraft,
   useWatchedRequests,
@@ -110,6 +112,7 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
   };
   const keys = { allow: () => choose(first), deny: () => choose(deny) };
   useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, keys);
+  const isOnly = useOnlyShown(!isQuestion && settled ? key : null, box);
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);
   const isClosed = !open && !isNotice;
   useKeptFocus(!hasFocus ? null : isClosed ? 'closed' : isNotice || isBusy ? 'open' : null, box);
@@ -129,6 +132,7 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
       id={pinned ? undefined : `request-${item.id}`}
       data-action={key}
       data-gone={isNotice || undefined}
+      data-only={isOnly || undefined}
       // The transcript may have a card with the same title.
       aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${quoted(item.title)}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: needs the focus for its keys
@@ -141,6 +145,7 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
         !pinned && 'my-3',
       )}
     >
+      {isOnly && actions !== null && <OnlyCardKeys sessionId={actions.sessionId} keys={keys} />}
       <RequestHead item={item} isOpen={open} isAll={input === null} />
       {open && !isQuestion && input === null && (
         <p className="mt-1.5 pl-5 text-ink-2 text-xs">This request has no input.</p>

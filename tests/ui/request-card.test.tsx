@@ -96,6 +96,33 @@ it('a permission can’t be allowed because another one in its place was read', 
 });
 
 describe('a request card', () => {
+  it('accepts its keys while it is the only one in sight and nothing else has the focus', async () => {
+    await open(permission({ digest: 'd1' }));
+    await focus(screen.getByRole('textbox'));
+    await key(screen.getByRole('textbox'), 'a');
+    expect(posted).toEqual([]);
+    await act(async () => screen.getByRole('textbox').blur());
+    await key(document.body, 'a');
+    expect(posted).toMatchObject([{ request: 'a', behavior: 'allow', digest: 'd1' }]);
+  });
+
+  it('leaves keys alone beside another request, or while another session has the focus', async () => {
+    const other = permission({ id: 'other', position: '2', digest: 'd2', title: 'Other' });
+    await open(permission(), other);
+    await key(document.body, 'a');
+    expect(posted).toEqual([]);
+    show(permission());
+    const row = document.body.appendChild(document.createElement('button'));
+    row.dataset.sessionRow = 'elsewhere';
+    await focus(row);
+    await key(row, 'a');
+    expect(posted).toEqual([]);
+    row.dataset.sessionRow = 's';
+    await key(row, 'd');
+    expect(posted).toMatchObject([{ behavior: 'deny' }]);
+    row.remove();
+  });
+
   it('keeps the focus while its answer is sent, and moves it on once it has closed', async () => {
     const onClosed = vi.fn();
     const page = (item: RequestItem) => (
