@@ -96,15 +96,17 @@ export const InboxRow = memo(function InboxRow(props: {
             <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
           </div>
           <div className="flex flex-wrap items-center gap-x-5 gap-y-1 pl-5 text-xs">
-            <RowOwner owner={owner} person={person} />
-            <span className="flex min-h-7 flex-wrap-reverse items-center gap-x-3 gap-y-1 sm:gap-x-4">
-              {isDone && <span className="text-ink-2">Done</span>}
+            <span className="contents sm:pointer-fine:relative sm:pointer-fine:flex sm:pointer-fine:min-w-0 sm:pointer-fine:flex-[1_1_16rem] sm:pointer-fine:items-center">
+              <RowOwner owner={owner} person={person} />
               {!isDone && (
                 // on touch screens, a folded request hides its marks
                 <span className={isAnswered && !isUnfolded ? 'contents pointer-coarse:hidden' : 'contents'}>
                   <ItemActions item={lead} person={person} onMark={(made) => actions.mark(open, made)} />
                 </span>
               )}
+            </span>
+            <span className="flex min-h-7 items-center">
+              {isDone && <span className="text-ink-2">Done</span>}
               {isAnswered && !isUnfolded ? (
                 <RowAnswer item={lead} isSeen={isSeen} onUnfold={() => actions.unfold(id, true)} />
               ) : (

@@ -13,7 +13,8 @@ import { itemTitle } from './inbox-labels';
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
 
 /**
- * Marks the items of a row. Shown while the pointer or the focus is in the row; on touch screens, always.
+ * Marks the items of a row. Shown over the end of its owner while the pointer or the focus is in the row; on touch
+ * screens, always and beside the owner.
  *
  * @param item the row's most urgent item
  */
@@ -26,7 +27,7 @@ export function ItemActions(props: { item: InboxItem; person: string | null; onM
   const claimed = claim === null ? 'none' : claim.by.id === person ? 'mine' : 'theirs';
   if (!mayAct) return null;
   return (
-    <span className="flex gap-x-3 pointer-fine:opacity-0 transition-opacity focus-within:opacity-100 group-focus-within/row:opacity-100 group-hover/row:opacity-100 sm:gap-x-4">
+    <span className="flex items-center gap-x-3 pointer-fine:opacity-0 transition-opacity focus-within:opacity-100 group-focus-within/row:opacity-100 group-hover/row:opacity-100 sm:gap-x-4 sm:pointer-fine:absolute sm:pointer-fine:inset-y-0 sm:pointer-fine:right-0 sm:pointer-fine:bg-ground sm:pointer-fine:pl-4">
       <ActionButton
         about={about}
         label={seenAt === null ? 'Seen' : 'Unseen'}
@@ -48,8 +49,9 @@ export function ItemActions(props: { item: InboxItem; person: string | null; onM
 const ACTION =
   'inline-flex min-h-6 items-center rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 
-/** The one button of a row that stands out. */
-const MAIN = 'inline-flex min-h-7 items-center rounded bg-ink px-2.5 font-medium text-ground hover:bg-ink-2';
+/** The one button of a row that stands out. Not filled: a page may have many. */
+const MAIN =
+  'inline-flex min-h-7 items-center rounded border border-line-strong px-2.5 font-medium text-ink hover:bg-raised';
 
 export function ActionButton(props: {
   about: string;
