@@ -5,9 +5,11 @@ import type { MessageItem, SessionSummary, ToolCallItem, Turn } from '@interlude
 import { listedStateOf } from '@interlude/protocol/session-predicates';
 import { keepPreviousData, useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useEffectEvent, useMemo, useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
 import { itemsOf } from '@/components/inbox/inbox-items';
 import { hasRequest, type RequestedItem, requestQuery, useAnswerStore } from '@/components/inbox/item-request';
+import { RetryButton } from '@/components/inbox/retry-here';
 import { ActionsProvider } from '@/components/live/actions';
 import { fetchJson } from '@/components/live/fetch-json';
 import { applyUnlessReset, useFleet, useFleetStores } from '@/components/live/use-fleet';
@@ -51,6 +53,7 @@ export function PreviewBody({ sessionId, onReady }: { sessionId: string; onReady
 function Preview({ session, onReady }: { session: SessionSummary; onReady: () => void }) {
   const { id } = session;
   const agent = useAgentSummary(session.agentId);
+  const mayAct = useMayAct();
   const actions = useAnswerStore(id);
   const { store, query } = useTranscript(id, null, TURNS);
   const message = useSelected(store, ({ value }) => lastMessage(value?.turns ?? []));
@@ -97,6 +100,11 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
           <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-ink-3 text-xs">
             <SessionPlace session={session} agent={agent} hasLinks />
           </p>
+          {mayAct && listedStateOf(session) === 'failed' && (
+            <div className="mt-3">
+              <RetryButton sessionId={id} />
+            </div>
+          )}
           {isReady ? (
             <>
               {requests}

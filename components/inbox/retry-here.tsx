@@ -4,6 +4,7 @@ import type { Sending } from '@interlude/protocol/commands';
 import type { Position } from '@interlude/protocol/position';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { forEachLimited } from '@/components/live/for-each-limited';
 import { IdempotentPost } from '@/components/live/idempotent-post';
@@ -49,6 +50,21 @@ export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (s
       text={data == null || data.isCut ? '' : data.text}
       onSent={onSent}
     />
+  );
+}
+
+/** A button that unfolds `RetryHere`, for pages of a failed session. */
+export function RetryButton({ sessionId }: { sessionId: string }) {
+  const [isOpen, setOpen] = useState(false);
+  if (isOpen) return <RetryHere sessionId={sessionId} onSent={() => {}} />;
+  return (
+    <button
+      type="button"
+      onClick={() => setOpen(true)}
+      className="min-h-7 rounded border border-line-strong px-2.5 font-medium text-xs hover:bg-raised pointer-coarse:min-h-11"
+    >
+      Retry
+    </button>
   );
 }
 

@@ -1,13 +1,17 @@
 // @vitest-environment happy-dom
 
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
 import { API_BASE } from '@interlude/protocol/version';
-import { cleanup, render } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import type { ReactNode } from 'react';
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from 'vitest';
+import { PreviewBody } from '@/app/(console)/preview-body';
 import * as headerPart from '@/app/(console)/sessions/[sessionId]/session-header';
 import type { SessionStart } from '@/app/(console)/sessions/[sessionId]/session-stores';
 import { SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
 import { transcriptCode } from '@/app/(console)/sessions/[sessionId]/transcript-code';
+import { AnswerStoresProvider } from '@/components/inbox/item-request';
 import { LiveConnection } from '@/components/live/live-connection';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
@@ -32,10 +36,10 @@ const start: SessionStart = {
   transcript: { position: '10', hasMore: false, turns: [aTurn({ items: [aMessage({ text: 'Hello' })] })] },
 };
 
-function Beside() {
+function Beside({ session }: { session: SessionSummary }) {
   useInitialData((fleet) => {
     const counts = { ...noSessions(), idle: 2 };
-    fleet.putSessions({ sessions: [shown, other], position: '9', hasMore: false, next: null, counts });
+    fleet.putSessions({ sessions: [session, other], position: '9', hasMore: false, next: null, counts });
   });
   return <SessionNav currentId="shown" keysEverywhere={false} empty={null} />;
 }
@@ -62,15 +66,16 @@ afterEach(() => {
 });
 
 /** A live session page beside the list of sessions. */
-async function openPage() {
+async function openPage(session = shown, beside: ReactNode = null) {
   await transcriptCode.load();
   const page = render(
     <NowProvider renderedAt={Date.now()}>
       <LiveProvider>
-        <Beside />
+        <Beside session={session} />
+        {beside}
         <SessionView
           sessionId="shown"
-          initial={JSON.stringify(start)}
+          initial={JSON.stringify({ ...start, session: { session, position: '10' } })}
           nonce={undefined}
           tab="transcript"
           publicUrl={null}
@@ -156,4 +161,22 @@ it('reads everything again after a gap and resumes the stream from there', async
   expect(page.queryByText('Gone with the disk')).toBeNull();
   next.send({ event: 'session', id: '8', data: { ...other, title: 'Goes on', updatedPosition: '8' } });
   await page.findByText('Goes on');
+});
+
+it('a failed session’s page and preview offer to send its last message again', async () => {
+  const items = [aMessage({ role: 'user', text: 'Mend the login test' })];
+  answers['/sessions/shown/transcript'] = { turns: [aTurn({ items })], position: '10', hasMore: false };
+  const preview = (
+    <AnswerStoresProvider>
+      <section aria-label="Preview">
+        <PreviewBody sessionId="shown" onReady={() => {}} />
+      </section>
+    </AnswerStoresProvider>
+  );
+  await openPage({ ...shown, state: 'failed' }, preview);
+  for (const place of [screen.getByRole('region', { name: 'Preview' }), screen.getByRole('main')]) {
+    fireEvent.click(await within(place).findByRole('button', { name: 'Retry' }));
+    const text = await within(place).findByLabelText<HTMLTextAreaElement>('Send again:');
+    expect(text.value).toBe('Mend the login test');
+  }
 });

@@ -1,6 +1,7 @@
 'use client';
 
 import type { AgentSummary, MessageItem, SessionSummary, Turn } from '@interlude/protocol/read-models';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
 import { useCallback } from 'react';
 import { useActing } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
@@ -18,6 +19,7 @@ const NO_TURNS: readonly Turn[] = [];
 
 const awayCode = new CodeOnDemand(async () => (await import('@/components/sessions/away-note')).AwayNote);
 const troubleCode = new CodeOnDemand(async () => (await import('@/components/agents/trouble-line')).TroubleNote);
+const retryCode = new CodeOnDemand(async () => (await import('@/components/inbox/retry-here')).RetryButton);
 /** Needs the transcript's code, which tracks the visible requests. */
 const pinsCode = new CodeOnDemand(async () => (await import('./session-pins')).SessionPins);
 
@@ -56,6 +58,13 @@ export function SessionFoot(props: {
           name="The open requests"
           props={{ turns: known, openCount: session.pendingRequestCount }}
         />
+      )}
+      {may && listedStateOf(session) === 'failed' && (
+        <div className="shrink-0 border-line border-t">
+          <div className="session-column py-2">
+            <OnDemand code={retryCode} name="Retrying" props={{ sessionId: session.id }} />
+          </div>
+        </div>
       )}
       {!may ? (
         why !== null && <p className="shrink-0 border-line border-t px-4 py-3 text-ink-3 text-xs sm:px-6">{why}</p>
