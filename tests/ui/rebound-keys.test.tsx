@@ -1,11 +1,12 @@
 // @vitest-environment happy-dom
-import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { conflictOf, ownKey, ShortcutsPage } from '@/components/settings/shortcuts-page';
 import { setPerson, storageKey, writeStored } from '@/components/ui/browser-storage';
 import { BINDINGS_KEY, boundKeys } from '@/components/ui/shortcuts/bindings';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { SHORTCUTS, type ShortcutId, useKeyTitle, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { NextPage } from '../support/next-page';
 import { layOut, settle } from './laid-out';
 
 let acted: string[] = [];
@@ -153,4 +154,20 @@ it('has no conflict among the defaults, and keeps arrows, Esc and the digits of 
   expect([ownKey('log.level'), ownKey('log.leave'), ownKey('message.send')]).toEqual([null, null, null]);
   expect(boundKeys('x', ['j', 'ArrowDown'], { isLettersOff: false, keys: { x: 'y' } })).toEqual(['y', 'ArrowDown']);
   expect(boundKeys('x', ['g i', 'Control+.'], { isLettersOff: true, keys: {} })).toEqual(['Control+.']);
+});
+
+it('lists the shortcuts of the page first, and leaves the focus on the title', async () => {
+  history.replaceState(null, '', '/inbox?kind=failure');
+  render(
+    <NextPage>
+      <ShortcutHelp />
+    </NextPage>,
+  );
+  press('?');
+  const dialog = within(await screen.findByRole('dialog', { name: 'Keyboard shortcuts' }));
+  const title = dialog.getByRole('heading', { level: 2 });
+  await waitFor(() => expect(document.activeElement).toBe(title));
+  const places = dialog.getAllByRole('heading', { level: 3 }).map(({ textContent }) => textContent);
+  expect(places.slice(0, 3)).toEqual(['Inbox', 'On a request or its inbox row', 'Sessions']);
+  expect(new Set(places).size).toBe(places.length);
 });

@@ -1,7 +1,8 @@
 'use client';
 
 import { X } from 'lucide';
-import type { ReactNode } from 'react';
+import { usePathname } from 'next/navigation';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { Icon } from '../icon';
 import { Link } from '../link';
 import { Modal } from '../modal';
@@ -77,8 +78,21 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
 export const SHORTCUT_IDS = Object.keys(SHORTCUTS) as ShortcutId[];
 const PLACES = [...new Set(SHORTCUT_IDS.map((id) => SHORTCUT_LABELS[id][0]))];
 
+/** Places with the shortcuts of a page, by the start of its path. */
+const PAGES: readonly (readonly [start: RegExp, places: readonly string[]])[] = [
+  [/^\/inbox/, ['Inbox', 'On a request or its inbox row']],
+  [/^\/agents\/.*\/logs/, ['Log']],
+  [/^\/agents/, ['Agents']],
+  [/^\/sessions/, ['Transcript', 'Writing to the agent', 'On a request or its inbox row']],
+  [/^\/$/, ['Sessions', 'On a request or its inbox row']],
+];
+
 export function ShortcutDialog({ onClose }: { onClose: () => void }) {
   useShortcuts({ help: onClose });
+  const path = usePathname() ?? '';
+  const heading = useRef<HTMLHeadingElement>(null);
+  // After the dialog has focused its first link.
+  useEffect(() => heading.current?.focus(), []);
   return (
     <Modal
       label="Keyboard shortcuts"
@@ -87,7 +101,9 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
     >
       <div className="px-6 py-5">
         <div className="flex items-center justify-between gap-4">
-          <h2 className="flex-1 font-medium text-md">Keyboard shortcuts</h2>
+          <h2 ref={heading} tabIndex={-1} className="flex-1 font-medium text-md focus-quiet">
+            Keyboard shortcuts
+          </h2>
           <Link href="/settings/shortcuts" onClick={onClose} className="text-ink-3 text-xs hover:text-ink">
             Change
           </Link>
@@ -95,15 +111,29 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
             <Icon of={X} size={15} />
           </button>
         </div>
-        <ShortcutList className="mt-4" keysOf={(id) => <Keys id={id} />} />
+        <ShortcutList
+          className="mt-4"
+          first={PAGES.find(([start]) => start.test(path))?.[1]}
+          keysOf={(id) => <Keys id={id} />}
+        />
       </div>
     </Modal>
   );
 }
 
-/** All shortcuts by place. @param keysOf renders the keys of a shortcut */
-export function ShortcutList({ className, keysOf }: { className?: string; keysOf: (id: ShortcutId) => ReactNode }) {
-  return PLACES.map((place) => (
+/**
+ * All shortcuts by place.
+ *
+ * @param props.first places at the top
+ * @param props.keysOf renders the keys of a shortcut
+ */
+export function ShortcutList(props: {
+  className?: string;
+  first?: readonly string[] | undefined;
+  keysOf: (id: ShortcutId) => ReactNode;
+}) {
+  const { className, first = [], keysOf } = props;
+  return [...new Set([...first, ...PLACES])].map((place) => (
     <section key={place} className={className}>
       <h3 className="text-2xs text-ink-3">{place}</h3>
       <dl>
