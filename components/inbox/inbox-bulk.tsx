@@ -21,7 +21,7 @@ export function InboxBulk(props: {
   onUnfold: (items: readonly InboxItem[]) => void;
   onMark: (mark: Mark) => void;
   onNone: () => void;
-  notify: (words: string) => void;
+  notify: (words: string, isFailure: boolean) => void;
   /** Called when the bar disappears, perhaps with the focus. */
   onClosed: () => void;
 }) {
@@ -140,11 +140,17 @@ function AnswerThese(props: {
 }
 
 /** Sends the last message of each failed session again, after a second press. */
-function RetryThese({ sessionIds, notify }: { sessionIds: readonly string[]; notify: (words: string) => void }) {
+function RetryThese({
+  sessionIds,
+  notify,
+}: {
+  sessionIds: readonly string[];
+  notify: (words: string, isFailure: boolean) => void;
+}) {
   const [isBusy, setBusy] = useState(false);
   const retry = async () => {
     setBusy(true);
-    notify(await retryAll(sessionIds));
+    notify(...(await retryAll(sessionIds)));
     setBusy(false);
   };
   return (

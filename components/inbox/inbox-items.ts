@@ -193,6 +193,10 @@ export function useMarks() {
       setMessage({ text: `Could not update the items: ${(error as Error).message}`, isFailure: true });
     }
   };
+  const notify = (text: string, isFailure = false) => {
+    setUndoable(null);
+    setMessage({ text, isFailure });
+  };
   const left = useFleet(({ inbox }) =>
     JSON.stringify(
       undoable?.items.filter((item) => !hasChangedSince(item, inbox.get(item.id))).map(({ id }) => id) ?? [],
@@ -200,5 +204,5 @@ export function useMarks() {
   );
   const items = undoable?.items.filter(({ id }) => (JSON.parse(left) as string[]).includes(id)) ?? [];
   const undo = undoable === null || items.length === 0 ? null : () => void mark(items, undoable.mark as Mark);
-  return { mark, undo, message };
+  return { mark, undo, message, notify };
 }

@@ -3,7 +3,7 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { clsx } from 'clsx';
-import { memo, useLayoutEffect, useRef, useState } from 'react';
+import { type FocusEvent, memo, useLayoutEffect, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useFleet } from '@/components/live/use-fleet';
 import { Ago } from '@/components/ui/clock';
@@ -19,6 +19,7 @@ import { ItemDetails, unfoldLabel } from './item-details';
 import { hasRequest, type RequestedItem } from './item-request';
 import { RequestLine } from './request-line';
 import { RowAnswer } from './row-answer';
+import { focusAfter } from './use-inbox-keys';
 import type { InboxOwner } from './use-inbox-owners';
 
 /** Callbacks of a row. Stable, so rows stay memoized. */
@@ -26,8 +27,8 @@ export interface RowActions {
   select: (id: string, isSelected: boolean) => void;
   unfold: (id: string, isUnfolded: boolean) => void;
   mark: (items: readonly InboxItem[], mark: Mark) => void;
-  /** Confirms an action that removed an item. */
-  notify: (words: string) => void;
+  /** Reports an action that may have removed an item. */
+  notify: (words: string, isFailure?: boolean) => void;
 }
 
 /** A session or an agent: its most urgent item, title, age and actions. Unfolds to all of its items. */
@@ -45,7 +46,7 @@ export const InboxRow = memo(function InboxRow(props: {
   const isDone = open.length === 0;
   const about = itemTitle(lead);
   const count = foldEqual(open)[0]?.count ?? 1;
-  const { row, handlers } = useRowFocus();
+  const { row, handlers } = useRowFocus(isDone);
   const line = useRef<HTMLSpanElement>(null);
   const [isSeen, setSeen] = useState<boolean | null>(null);
   const mayAct = useMayAct();
@@ -57,6 +58,7 @@ export const InboxRow = memo(function InboxRow(props: {
       {...handlers}
       tabIndex={-1}
       data-inbox-row={id}
+      data-done={isDone || undefined}
       className={clsx(
         // room for the focus ring
         'group/row group/answer -mx-2 list-row border-line border-b px-2 text-row -outline-offset-2',
@@ -174,20 +176,28 @@ function RowOwner({ owner: { lead, open }, person }: { owner: InboxOwner; person
   );
 }
 
-/** Keeps the focus in the row when its focused button disappears. */
-function useRowFocus() {
+/** Keeps the focus in the row when its focused button disappears, and moves it to the next row once this one is done. */
+function useRowFocus(isDone: boolean) {
   const row = useRef<HTMLLIElement>(null);
-  const hasFocus = useRef(false);
+  const focused = useRef<Element | null>(null);
+  const wasDone = useRef(isDone);
   useLayoutEffect(() => {
-    if (hasFocus.current && document.activeElement === document.body) row.current?.focus();
+    const isNewlyDone = isDone && !wasDone.current;
+    wasDone.current = isDone;
+    const before = focused.current;
+    if (before !== null && document.activeElement === document.body) row.current?.focus();
+    // The next keys of a reader who was typing here are no shortcuts.
+    if (before?.matches('textarea, [type=text]') === false && isNewlyDone && row.current !== null) {
+      focusAfter(row.current);
+    }
   });
   const handlers = {
-    onFocus: () => {
-      hasFocus.current = true;
+    onFocus: ({ target }: FocusEvent) => {
+      focused.current = target;
     },
     // Removing a focused element fires no blur event.
     onBlur: () => {
-      hasFocus.current = false;
+      focused.current = null;
     },
   };
   return { row, handlers };

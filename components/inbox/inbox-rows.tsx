@@ -44,10 +44,9 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const counts = useCounts();
   const mayAct = useMayAct();
   const person = usePagePerson();
-  const { mark, undo, message } = useMarks();
+  const { mark, undo, message, notify } = useMarks();
   const { selected, select, selectAll, selectOnly } = useSelection();
   const unfolded = useSelection();
-  const [notice, setNotice] = useState('');
   const [isReviewing, setReviewing] = useState(false);
   const requests = groups.flatMap(({ owners }) => owners.flatMap(({ open }) => open.filter(hasRequest)));
   const minute = useServerNow((now) => now - (now % 60_000));
@@ -56,12 +55,12 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   usePreload(bulkCode);
   // also called by keys, which don't check permission
   const markItems = (items: readonly InboxItem[], change: Mark) => void (mayAct && mark(items, change));
-  const newest = useLatest({ select, unfold: unfolded.select, mark: markItems });
+  const newest = useLatest({ select, unfold: unfolded.select, mark: markItems, notify });
   const [actions] = useState<RowActions>(() => ({
     select: (...of) => newest.current.select(...of),
     unfold: (...of) => newest.current.unfold(...of),
     mark: (...of) => newest.current.mark(...of),
-    notify: setNotice,
+    notify: (...of) => newest.current.notify(...of),
   }));
   /** Focuses the first row in view once the focused control is gone. */
   const keepFocus = () => {
@@ -116,7 +115,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       onSelect: ids.length === 0 ? null : (isSelected: boolean) => selectAll(ids, isSelected),
     };
   };
-  const isSaying = held.moved + held.added > 0 || message.text !== '' || notice !== '' || undo !== null;
+  const isSaying = held.moved + held.added > 0 || message.text !== '' || undo !== null;
   const listed = groups.reduce((sum, { owners }) => sum + owners.length, 0);
   const hasAgents = counts?.agents !== 0;
   const isFiltered = isSearched || wanted.length > 0;
@@ -140,7 +139,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const hasMoreRequests = list.hasMore && requests.length < (counts?.inbox.requests ?? 0);
   useFurtherPages(isReviewing && hasMoreRequests, list);
   return (
-    <div ref={box} tabIndex={-1} className="group/inbox focus-quiet">
+    <div ref={box} data-inbox="" tabIndex={-1} className="group/inbox focus-quiet">
       {counts !== undefined && <KindFilter counts={counts.inbox.kinds} wanted={wanted} />}
       {(listed > 0 || isSearched) && (
         <div className="flex pb-2 max-sm:pb-1 sm:max-w-sm">
@@ -151,15 +150,15 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       <p
         {...(isSaying && OVERLAY)}
         className={clsx(
+          // The message takes the place of the keys. Neither moves as the changes at the end come and go.
           'flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs',
           // On a phone, over the end of the page: the rows take its place.
           'max-sm:fixed max-sm:inset-x-0 max-sm:bottom-[calc(56px+env(safe-area-inset-bottom))] max-sm:z-10 max-sm:items-center max-sm:border-line max-sm:border-t max-sm:bg-ground max-sm:px-4 max-sm:py-1',
           !isSaying && 'max-sm:sr-only',
         )}
       >
-        <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
         <span role="status" className={clsx('empty:contents', message.isFailure ? 'text-failed' : 'text-ink-2')}>
-          {message.text || notice}
+          {message.text}
         </span>
         {undo !== null && (
           <button
@@ -173,7 +172,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
             Undo
           </button>
         )}
-        <KeysOfRows />
+        {message.text === '' && <KeysOfRows />}
+        <HeldChanges moved={held.moved} added={held.added} onShow={held.release} className="ml-auto" />
       </p>
       <List
         rows={groups}
@@ -252,7 +252,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
             },
             onMark: (change) => markItems(chosenItems, change),
             onNone: () => selectOnly([]),
-            notify: setNotice,
+            notify,
             onClosed: keepFocus,
           }}
         />

@@ -68,8 +68,8 @@ export function RetryButton({ sessionId }: { sessionId: string }) {
   );
 }
 
-/** Sends the last message of each session again. @returns the result in words */
-export async function retryAll(sessionIds: readonly string[]): Promise<string> {
+/** Sends the last message of each session again. @returns the result in words, and true if a message was not sent */
+export async function retryAll(sessionIds: readonly string[]): Promise<[words: string, isFailure: boolean]> {
   let sent = 0;
   let failure = '';
   await forEachLimited(sessionIds, async (sessionId) => {
@@ -83,7 +83,8 @@ export async function retryAll(sessionIds: readonly string[]): Promise<string> {
     }
   });
   const left = sessionIds.length - sent;
-  return `${plural(sent, 'message')} sent again.${left === 0 ? '' : ` ${left.toLocaleString('en')} not sent: ${failure}`}`;
+  const words = `${plural(sent, 'message')} sent again.`;
+  return left === 0 ? [words, false] : [`${words} ${left.toLocaleString('en')} not sent: ${failure}`, true];
 }
 
 async function readLastMessage(sessionId: string, signal?: AbortSignal) {

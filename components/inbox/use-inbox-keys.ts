@@ -3,10 +3,25 @@
 import type { RefObject } from 'react';
 import type { CardKeys } from '@/components/requests/request-board';
 import { focusRow, goTo, rowsIn } from '@/components/ui/focus-row';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { InboxOwner } from './use-inbox-owners';
 
 const ROW = '[data-inbox-row]';
+
+/** When the focus moved on from a done row. */
+let movedAt = Number.NEGATIVE_INFINITY;
+
+/** Focuses the next row that is not done, else the one before. Scrolls only for a reader who uses keys. */
+export function focusAfter(row: HTMLElement): void {
+  const all = rowsIn(row.closest<HTMLElement>('[data-inbox]'), ROW);
+  const at = all.indexOf(row);
+  const next = [...all.slice(at), ...all.slice(0, at).reverse()].find(({ dataset }) => dataset.done === undefined);
+  if (next === undefined) return;
+  movedAt = performance.now();
+  next.focus({ preventScroll: true });
+  if (next.matches(':focus-visible')) next.scrollIntoView({ block: 'nearest' });
+}
 
 /** Actions of keys on the focused row. */
 interface KeyActions {
@@ -47,6 +62,8 @@ export function useInboxKeys(options: {
   };
   const answerWith = (key: keyof CardKeys) => () => {
     if (selection !== null) return selection[key]();
+    // A second press was aimed at the row before.
+    if (performance.now() - movedAt < SETTLE_MS) return;
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');
     return owner !== undefined && owner.open.length > 0 && answer(owner, key);
   };

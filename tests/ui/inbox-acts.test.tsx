@@ -178,6 +178,31 @@ it('keys act on the selected rows instead of the focused one', async () => {
   ]);
 });
 
+it('moves the focus from a row that is done to the next one, whose permission a second press does not answer', async () => {
+  const second = { ...failure, id: 'g', sessionId: 's2', title: 'Out of luck', since: 2_000, updatedPosition: '6' };
+  answers['/inbox/marks'] = ({ items = [] }: MarkInbox): InboxMarked => ({
+    items: [failure, second]
+      .filter(({ id }) => id === items[0]?.id)
+      .map((item) => ({ ...item, doneAt: 9, updatedPosition: '20' })),
+    changed: [],
+    applied: ['f'],
+    position: '20',
+  });
+  open([failure, second]);
+  const focused = () => document.activeElement?.getAttribute('data-inbox-row');
+  const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
+  key('j');
+  expect(focused()).toBe('session s1');
+  key('s');
+  await waitFor(() => expect(focused()).toBe('session s2'));
+  // `false`: swallowed
+  expect(key('a')).toBe(false);
+  key('s');
+  // The last row keeps the focus.
+  await waitFor(() => expect(screen.getAllByText('Done')).toHaveLength(2));
+  expect(focused()).toBe('session s2');
+});
+
 it('Esc clears the selection, then the search, and only then leaves', async () => {
   answers['/inbox'] = { items: permissions, position: '10', next: null, counts: noItems() };
   open(permissions);
