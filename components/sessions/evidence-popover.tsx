@@ -27,7 +27,7 @@ export function EvidencePopover(props: {
 }) {
   const { session, button, onClose } = props;
   return (
-    <ButtonPopover label="Why this state" button={button} onClose={onClose}>
+    <ButtonPopover label="Why this state" button={button} onClose={onClose} isText>
       <div className="px-3 py-1.5 text-xs">
         <StateEvidence session={session} />
       </div>

@@ -36,16 +36,21 @@ function Panel(props: ComponentProps<typeof Popover.Content>) {
   return <Popover.Content {...props} />;
 }
 
-/** A popover below a button that is rendered elsewhere, so that the popover can load on demand. */
+/**
+ * A popover below a button that is rendered elsewhere, so that the popover can load on demand.
+ *
+ * @param props.isText true for content to read: the focus stays on the panel instead of its first control
+ */
 export function ButtonPopover(props: {
   label: string;
   button: RefObject<HTMLElement | null>;
   onClose: () => void;
   align?: 'start' | 'end';
+  isText?: boolean;
   className?: string;
   children: ReactNode;
 }) {
-  const { label, button, onClose, align = 'start', className, children } = props;
+  const { label, button, onClose, align = 'start', isText = false, className, children } = props;
   const leftByPress = useRef(false);
   return (
     <Popover.Root open onOpenChange={(open) => !open && onClose()}>
@@ -53,6 +58,11 @@ export function ButtonPopover(props: {
       <PopoverPanel
         align={align}
         aria-label={label}
+        onOpenAutoFocus={(event) => {
+          if (!isText) return;
+          event.preventDefault();
+          (event.target as HTMLElement).focus();
+        }}
         onInteractOutside={(event) => {
           // The button's own handler closes the popover.
           if (button.current?.contains(event.target as Node)) event.preventDefault();

@@ -155,10 +155,12 @@ describe('why a session is in its state', () => {
     ]);
   });
 
-  it('opens and closes with a key', async () => {
+  it('opens and closes with a key, and has the focus itself', async () => {
     renderWhy(shown());
     fireEvent.keyDown(document.body, { key: 'E' });
-    await screen.findByRole('dialog', { name: 'Why this state' });
+    const dialog = await screen.findByRole('dialog', { name: 'Why this state' });
+    // Its first control explains a term.
+    await vi.waitFor(() => expect(document.activeElement).toBe(dialog));
     fireEvent.keyDown(screen.getByRole('dialog'), { key: 'Escape' });
     await vi.waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   });
