@@ -2,7 +2,7 @@
 
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { clsx } from 'clsx';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { type CardKeys, SELECTION, useAnswerable, useCardKeys } from '@/components/requests/request-board';
 import { ConfirmButton } from '@/components/ui/confirm-button';
@@ -140,13 +140,13 @@ function AnswerThese(props: {
 }
 
 /** Sends the last message of each failed session again, after a second press. */
-function RetryThese({
-  sessionIds,
-  notify,
-}: {
+export function RetryThese(props: {
   sessionIds: readonly string[];
+  /** Words before the first press. */
+  label?: ReactNode;
   notify: (words: string, isFailure: boolean) => void;
 }) {
+  const { sessionIds, label = `Retry ${these(sessionIds.length)}`, notify } = props;
   const [isBusy, setBusy] = useState(false);
   const retry = async () => {
     setBusy(true);
@@ -162,11 +162,7 @@ function RetryThese({
       looks={['', 'border-ink']}
     >
       {(isPressed) =>
-        isBusy
-          ? 'Sending…'
-          : isPressed
-            ? `Press again to resend ${plural(sessionIds.length, 'message')}`
-            : `Retry ${these(sessionIds.length)}`
+        isBusy ? 'Sending…' : isPressed ? `Press again to resend ${plural(sessionIds.length, 'message')}` : label
       }
     </ConfirmButton>
   );

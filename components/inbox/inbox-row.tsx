@@ -3,15 +3,17 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { clsx } from 'clsx';
+import { ChevronDown } from 'lucide';
 import { type FocusEvent, memo, useLayoutEffect, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useFleet } from '@/components/live/use-fleet';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
+import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
 import { Name, Quoted, Words } from '@/components/ui/name';
-import type { CodeOnDemand } from '@/components/ui/on-demand';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { nameText } from '@/components/ui/verbatim';
 import { foldEqual, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
 import { ActionButton, ItemActions, type Mark } from './item-actions';
@@ -20,7 +22,7 @@ import { hasRequest, type RequestedItem } from './item-request';
 import { RequestLine } from './request-line';
 import { RowAnswer } from './row-answer';
 import { focusAfter } from './use-inbox-keys';
-import type { InboxOwner } from './use-inbox-owners';
+import type { FailureFold, InboxOwner } from './use-inbox-owners';
 
 /** Callbacks of a row. Stable, so rows stay memoized. */
 export interface RowActions {
@@ -31,20 +33,27 @@ export interface RowActions {
   notify: (words: string, isFailure?: boolean) => void;
 }
 
+/** With room for the focus ring. */
+const ROW_LOOK = 'group/row group/answer -mx-2 list-row border-line border-b px-2 text-row -outline-offset-2';
+
 /** A session or an agent: its most urgent item, title, age and actions. Unfolds to all of its items. */
 export const InboxRow = memo(function InboxRow(props: {
   owner: InboxOwner;
   person: string | null;
   isSelected: boolean;
   isUnfolded: boolean;
+  /** True below the row that folds it. */
+  isNested: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
   actions: RowActions;
 }) {
-  const { owner, person, isSelected, isUnfolded, requestCode, actions } = props;
+  const { owner, person, isSelected, isUnfolded, isNested, requestCode, actions } = props;
   const { id, lead, open, needsYou } = owner;
   const { kind } = lead;
   const isDone = open.length === 0;
-  const about = itemTitle(lead);
+  const title = useFleet(({ sessions }) => ownerTitle(lead, sessions.get(lead.sessionId ?? '')));
+  // The row that folds this one names the failure.
+  const about = (isNested && title) || itemTitle(lead);
   const count = foldEqual(open)[0]?.count ?? 1;
   const { row, handlers } = useRowFocus(isDone);
   const line = useRef<HTMLSpanElement>(null);
@@ -60,8 +69,8 @@ export const InboxRow = memo(function InboxRow(props: {
       data-inbox-row={id}
       data-done={isDone || undefined}
       className={clsx(
-        // room for the focus ring
-        'group/row group/answer -mx-2 list-row border-line border-b px-2 text-row -outline-offset-2',
+        ROW_LOOK,
+        isNested && 'pl-9!',
         !needsYou && 'text-ink-3',
         // rows out of sight skip layout, except unfolded ones
         !isUnfolded &&
@@ -98,8 +107,8 @@ export const InboxRow = memo(function InboxRow(props: {
             <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
           </div>
           <div className="flex flex-wrap items-center gap-x-5 gap-y-1 pl-5 text-xs">
-            <span className="contents sm:pointer-fine:relative sm:pointer-fine:flex sm:pointer-fine:min-w-0 sm:pointer-fine:flex-[1_1_16rem] sm:pointer-fine:items-center">
-              <RowOwner owner={owner} person={person} />
+            <span className={OWNER_PLACE}>
+              <RowOwner owner={owner} title={isNested ? null : title} person={person} />
               {!isDone && (
                 // on touch screens, a folded request hides its marks
                 <span className={isAnswered && !isUnfolded ? 'contents pointer-coarse:hidden' : 'contents'}>
@@ -131,11 +140,108 @@ export const InboxRow = memo(function InboxRow(props: {
   );
 });
 
+/** Sessions with the same failure. Their own rows follow while it is unfolded. */
+export function FoldRow(props: {
+  fold: FailureFold;
+  person: string | null;
+  selected: ReadonlySet<string>;
+  onSelect: (isSelected: boolean) => void;
+  isUnfolded: boolean;
+  actions: RowActions;
+}) {
+  const { fold, person, selected, onSelect, isUnfolded, actions } = props;
+  const { id, lead, open, needsYou, members } = fold;
+  const failed = members.filter(({ open }) => open.length > 0);
+  const isDone = failed.length === 0;
+  const about = itemTitle(lead);
+  const count = failed.filter(({ id }) => selected.has(id)).length;
+  const { row, handlers } = useRowFocus(isDone);
+  const mayAct = useMayAct();
+  usePreload(retryCode);
+  return (
+    <li
+      ref={row}
+      {...handlers}
+      tabIndex={-1}
+      data-inbox-row={id}
+      data-done={isDone || undefined}
+      className={clsx(ROW_LOOK, !needsYou && 'text-ink-3')}
+    >
+      <div className="flex items-start gap-3">
+        <label className="-m-1.5 flex p-1.5 pt-2">
+          <input
+            ref={(field) => {
+              if (field !== null) field.indeterminate = count > 0 && count < failed.length;
+            }}
+            type="checkbox"
+            aria-label={`Select all with ${nameText(about)}`}
+            checked={!isDone && count === failed.length}
+            disabled={isDone}
+            onChange={(event) => onSelect(event.target.checked)}
+            className="accent-ink"
+          />
+        </label>
+        <div className="min-w-0 flex-1">
+          <div className="flex items-baseline gap-2">
+            <Glyph name={KIND_GLYPH[lead.kind]} className="relative top-[1.5px]" />
+            <span className="flex min-w-0 flex-1">
+              <button
+                type="button"
+                aria-expanded={isUnfolded}
+                onClick={() => actions.unfold(id, !isUnfolded)}
+                className="hit flex min-w-0 items-center gap-1.5 text-left hover:text-accent"
+              >
+                <span dir="auto" className="wrap-break-word line-clamp-2 min-w-0 font-medium">
+                  <Words text={about} />
+                  {!isDone && `, ${plural(failed.length, 'session')}`}
+                </span>
+                <Icon of={ChevronDown} size={14} className={clsx('text-ink-3', isUnfolded && 'rotate-180')} />
+              </button>
+            </span>
+            <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
+          </div>
+          <div className="flex flex-wrap items-center gap-x-5 gap-y-1 pl-5 text-xs">
+            <span className={OWNER_PLACE}>
+              <span className="min-w-0 flex-[1_1_16rem] truncate text-ink-3">
+                <Name text={[...new Set(members.map(({ lead }) => lead.agentId))].join(', ')} max={200} />
+              </span>
+              {!isDone && <ItemActions item={lead} person={person} onMark={(made) => actions.mark(open, made)} />}
+            </span>
+            <span className="flex min-h-7 items-center">
+              {isDone && <span className="text-ink-2">Done</span>}
+              {!isDone && mayAct && (
+                <OnDemand
+                  code={retryCode}
+                  name="Retrying"
+                  props={{
+                    sessionIds: failed.flatMap(({ lead }) => lead.sessionId ?? []),
+                    label: (
+                      <>
+                        Retry all<span className="sr-only"> with {nameText(about)}</span>
+                      </>
+                    ),
+                    notify: actions.notify,
+                  }}
+                />
+              )}
+            </span>
+          </div>
+        </div>
+      </div>
+    </li>
+  );
+}
+
+const retryCode = new CodeOnDemand(async () => (await import('./inbox-bulk')).RetryThese);
+
+/** Over which the marks lie where a pointer hovers. */
+const OWNER_PLACE =
+  'contents sm:pointer-fine:relative sm:pointer-fine:flex sm:pointer-fine:min-w-0 sm:pointer-fine:flex-[1_1_16rem] sm:pointer-fine:items-center';
+
 /** The row's session and agent, further reasons, and the person who has claimed it. */
-function RowOwner({ owner: { lead, open }, person }: { owner: InboxOwner; person: string | null }) {
+function RowOwner({ owner, title, person }: { owner: InboxOwner; title: string | null; person: string | null }) {
+  const { lead, open } = owner;
   const { agentId, sessionId, from, claim } = lead;
-  const session = useFleet(({ sessions }) => (sessionId === null ? undefined : sessions.get(sessionId)));
-  const title = ownerTitle(lead, session);
   const [more, ...others] = foldEqual(open).slice(1);
   return (
     <span className="flex min-w-0 flex-[1_1_16rem] items-baseline gap-x-2 whitespace-nowrap text-ink-3">

@@ -26,11 +26,11 @@ import { useLatest } from '@/components/ui/use-latest';
 import { useSelection } from '@/components/ui/use-selection';
 import { useMarks } from './inbox-items';
 import { KIND_WORD } from './inbox-labels';
-import { InboxRow, type RowActions } from './inbox-row';
+import { FoldRow, InboxRow, type RowActions } from './inbox-row';
 import { type Mark, snoozeForAnHour } from './item-actions';
 import { hasRequest, type RequestedItem } from './item-request';
 import { useInboxKeys } from './use-inbox-keys';
-import { type InboxOwner, useInboxOwners } from './use-inbox-owners';
+import { type FailureFold, foldFailures, type InboxOwner, useInboxOwners } from './use-inbox-owners';
 
 const bulkCode = new CodeOnDemand(async () => (await import('./inbox-bulk')).InboxBulk);
 const reviewCode = new CodeOnDemand(async () => (await import('./review-deck')).ReviewDeck);
@@ -70,10 +70,31 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       rows.find((row) => row.getBoundingClientRect().top >= 0)?.focus();
     });
   };
+  const shown = groups.map(({ name, owners }) => ({ name, owners, rows: foldFailures(name, owners) }));
+  const folds = shown.flatMap(({ rows }) => rows.flatMap((row) => ('members' in row ? row : [])));
+  const rowsOf = (owner: InboxOwner) =>
+    'members' in owner ? (owner as FailureFold).members.filter(({ open }) => open.length > 0) : [owner];
+  const selectRow = (owner: InboxOwner, isSelected: boolean) =>
+    selectAll(
+      rowsOf(owner).map(({ id }) => id),
+      isSelected,
+    );
+  const rowOf = (owner: InboxOwner, isNested: boolean) => (
+    <InboxRow
+      key={owner.id}
+      owner={owner}
+      person={person}
+      isSelected={selected.has(owner.id)}
+      isUnfolded={unfolded.selected.has(owner.id)}
+      isNested={isNested}
+      requestCode={requestCode}
+      actions={actions}
+    />
+  );
   const idOf = (item: InboxItem) => [...owners.values()].find(({ open }) => open.includes(item))?.id ?? '';
   useInboxKeys({
     list: box,
-    find: (id) => owners.get(id),
+    find: (id) => owners.get(id) ?? folds.find((fold) => fold.id === id),
     open: ({ id }) => unfolded.select(id, true),
     review: () => mayAct && requests.length > 0 && setReviewing(true),
     answer: ({ lead: { request } }, key) => request !== null && pressCard(request.digest, key),
@@ -100,7 +121,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           },
     actions: {
       unfold: ({ id }) => unfolded.select(id, !unfolded.selected.has(id)),
-      select: ({ id }) => select(id, !selected.has(id)),
+      select: (owner) => selectRow(owner, !rowsOf(owner).every(({ id }) => selected.has(id))),
       seen: ({ open, lead }) => markItems(open, lead.seenAt === null ? 'seen' : 'unseen'),
       claim: ({ open, lead: { claim } }) =>
         markItems(open, claim === null ? 'claimed' : claim.by.id === person ? 'released' : 'taken-over'),
@@ -198,7 +219,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         }
       >
         {() =>
-          groups.map(({ name, owners }) => (
+          shown.map(({ name, owners, rows }) => (
             <InboxGroup
               key={name}
               name={name as GroupName}
@@ -206,17 +227,22 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
               unfolds={isSearched}
               {...selectionOf(owners)}
             >
-              {owners.map((owner) => (
-                <InboxRow
-                  key={owner.id}
-                  owner={owner}
-                  person={person}
-                  isSelected={selected.has(owner.id)}
-                  isUnfolded={unfolded.selected.has(owner.id)}
-                  requestCode={requestCode}
-                  actions={actions}
-                />
-              ))}
+              {rows.flatMap((row) =>
+                'members' in row
+                  ? [
+                      <FoldRow
+                        key={row.id}
+                        fold={row}
+                        person={person}
+                        selected={selected}
+                        onSelect={(isSelected) => selectRow(row, isSelected)}
+                        isUnfolded={unfolded.selected.has(row.id)}
+                        actions={actions}
+                      />,
+                      ...(unfolded.selected.has(row.id) ? row.members.map((owner) => rowOf(owner, true)) : []),
+                    ]
+                  : rowOf(row, false),
+              )}
             </InboxGroup>
           ))
         }

@@ -84,7 +84,7 @@ export function useInboxKeys(options: {
       'inbox.open': () => {
         const row = document.activeElement;
         if (!row?.matches(ROW)) return false;
-        row.querySelector('a')?.click();
+        row.querySelector<HTMLElement>('a, [aria-expanded]')?.click();
       },
       'inbox.unfold': act('unfold'),
       'inbox.select': act('select'),

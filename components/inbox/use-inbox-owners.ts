@@ -13,7 +13,7 @@ import { useListSearch } from '@/components/live/use-list';
 import { useServerNow } from '@/components/ui/clock';
 import { type RowGroup, useHeldOrder } from '@/components/ui/held-order';
 import { BY_OWNER, itemsOf, useInbox } from './inbox-items';
-import { ownerTitle } from './inbox-labels';
+import { itemTitle, ownerTitle } from './inbox-labels';
 
 /** A session or an agent with its items. */
 export interface InboxOwner {
@@ -130,6 +130,33 @@ export function ownersOf(
       return [id, known !== undefined && isSame(known, owner) ? known : owner];
     }),
   );
+}
+
+/** Failures that are folded: fewer are listed one by one. */
+const MIN_FOLDED = 3;
+
+/** Sessions with the same failure. */
+export interface FailureFold extends InboxOwner {
+  members: readonly InboxOwner[];
+}
+
+/**
+ * Folds sessions with the same failure into one entry, in the place of the first. Done ones stay in their fold.
+ *
+ * @param group name of the group that lists the owners
+ */
+export function foldFailures(group: string, owners: readonly InboxOwner[]): (InboxOwner | FailureFold)[] {
+  const equal = new Map<string, InboxOwner[]>();
+  const keyOf = ({ id, lead }: InboxOwner) => (lead.kind === 'failure' ? `${group} ${itemTitle(lead)}` : id);
+  for (const owner of owners) equal.set(keyOf(owner), [...(equal.get(keyOf(owner)) ?? []), owner]);
+  return owners.flatMap((owner) => {
+    const id = keyOf(owner);
+    const members = equal.get(id) ?? [];
+    if (members.length < MIN_FOLDED) return owner;
+    const lead = members.find(({ open }) => open.length > 0)?.lead ?? owner.lead;
+    const open = members.flatMap(({ open }) => open);
+    return members[0] === owner ? { id, lead, open, needsYou: owner.needsYou, members } : [];
+  });
 }
 
 function isSame(one: InboxOwner, other: InboxOwner): boolean {

@@ -258,6 +258,62 @@ it('retries all selected failures on the second press, and reports the result', 
   expect(posted.map(({ path }) => path)).toEqual(['/sessions/s1/messages']);
 });
 
+describe('equal failures of several sessions', () => {
+  const equal = [1, 2, 3].map((at) =>
+    anInboxItem({
+      id: `e${at}`,
+      kind: 'failure',
+      title: 'exit code 137',
+      sessionId: `s${at}`,
+      since: at,
+      updatedPosition: `${at}`,
+    }),
+  );
+  const rows = () => screen.getAllByRole('listitem').map((row) => row.getAttribute('data-inbox-row'));
+
+  it('share one row that lists them, and acts on all of them', async () => {
+    answers['/inbox/marks'] = { items: [], changed: [], applied: [], position: '20' } satisfies InboxMarked;
+    open([...equal, { ...failure, sessionId: 's9' }]);
+    expect(rows()).toHaveLength(2);
+    press('Exit code 137, 3 sessions');
+    expect(rows().slice(1, 4)).toEqual(['session s1', 'session s2', 'session s3']);
+    expect(screen.getByRole('button', { name: 'Retry: Session s2' })).toBeDefined();
+    press('Exit code 137, 3 sessions');
+    press('Seen: Exit code 137');
+    await waitFor(() => expect(posted).toHaveLength(1));
+    const items = equal.map(({ id, updatedPosition }) => ({ id, updatedPosition }));
+    expect(posted[0]?.body).toEqual({ items, mark: 'seen' });
+    fireEvent.click(screen.getByRole('checkbox', { name: 'Select all with Exit code 137' }));
+    expect(await screen.findByRole('region', { name: '3 items selected' })).toBeDefined();
+  });
+
+  it('are retried together on the second press', async () => {
+    layOut();
+    const items = [aMessage({ role: 'user', text: 'Mend the login test' })];
+    for (const { sessionId } of equal) {
+      answers[`/sessions/${sessionId}/transcript`] = { turns: [aTurn({ items })], position: '10', hasMore: false };
+      const sending = { kind: 'allowed', reason: null };
+      answers[`/sessions/${sessionId}/messages`] = { messageId: 'm9', delivery: 'queued', sending };
+    }
+    open(equal);
+    const settled = async (name: string) => {
+      const button = await screen.findByRole('button', { name });
+      await waitFor(() => expect(button.getAttribute('aria-disabled')).not.toBe('true'));
+      fireEvent.click(button);
+    };
+    await settled('Retry all with Exit code 137');
+    expect(posted).toEqual([]);
+    await settled('Press again to resend 3 messages');
+    expect(await screen.findByText('3 messages sent again.')).toBeDefined();
+    expect(posted).toHaveLength(3);
+  });
+
+  it('are listed one by one if there are two', () => {
+    open(equal.slice(0, 2));
+    expect(rows()).toEqual(['session s1', 'session s2']);
+  });
+});
+
 it('offers no undo for hook failures, which stay seen', async () => {
   const hook = anInboxItem({ id: 'h', kind: 'hook-failure', title: 'Stop: exit 3', sessionId: null });
   const items = [{ ...hook, doneAt: 9, updatedPosition: '20' }];

@@ -101,7 +101,7 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
     >
       <div className="px-6 py-5">
         <div className="flex items-center justify-between gap-4">
-          <h2 ref={heading} tabIndex={-1} className="flex-1 font-medium text-md focus-quiet">
+          <h2 ref={heading} tabIndex={-1} className="flex-1 font-medium text-md outline-none">
             Keyboard shortcuts
           </h2>
           <Link href="/settings/shortcuts" onClick={onClose} className="text-ink-3 text-xs hover:text-ink">
