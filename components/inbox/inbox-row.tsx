@@ -98,7 +98,13 @@ export const InboxRow = memo(function InboxRow(props: {
               {hasRequest(lead) ? (
                 <RequestLine item={lead} line={line} onSeen={setSeen} />
               ) : (
-                <span dir="auto" className="wrap-break-word line-clamp-2 min-w-0 flex-1 font-medium">
+                <span
+                  dir="auto"
+                  className={clsx(
+                    'wrap-break-word min-w-0 flex-1 font-medium',
+                    isNested ? 'line-clamp-1' : 'line-clamp-2',
+                  )}
+                >
                   <Words text={about} />
                   {count > 1 && `, ${count.toLocaleString('en')} times`}
                 </span>
@@ -189,13 +195,15 @@ export function FoldRow(props: {
                 type="button"
                 aria-expanded={isUnfolded}
                 onClick={() => actions.unfold(id, !isUnfolded)}
-                className="hit flex min-w-0 items-center gap-1.5 text-left hover:text-accent"
+                className="hit flex min-w-0 flex-wrap items-center gap-x-2 text-left hover:text-accent"
               >
                 <span dir="auto" className="wrap-break-word line-clamp-2 min-w-0 font-medium">
                   <Words text={about} />
-                  {!isDone && `, ${plural(failed.length, 'session')}`}
                 </span>
-                <Icon of={ChevronDown} size={14} className={clsx('text-ink-3', isUnfolded && 'rotate-180')} />
+                <span className="tabular flex items-center gap-1.5 whitespace-nowrap text-ink-3">
+                  {!isDone && plural(failed.length, 'session')}
+                  <Icon of={ChevronDown} size={14} className={clsx('shrink-0', isUnfolded && 'rotate-180')} />
+                </span>
               </button>
             </span>
             <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />

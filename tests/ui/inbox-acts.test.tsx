@@ -275,10 +275,10 @@ describe('equal failures of several sessions', () => {
     answers['/inbox/marks'] = { items: [], changed: [], applied: [], position: '20' } satisfies InboxMarked;
     open([...equal, { ...failure, sessionId: 's9' }]);
     expect(rows()).toHaveLength(2);
-    press('Exit code 137, 3 sessions');
+    press('Exit code 137 3 sessions');
     expect(rows().slice(1, 4)).toEqual(['session s1', 'session s2', 'session s3']);
     expect(screen.getByRole('button', { name: 'Retry: Session s2' })).toBeDefined();
-    press('Exit code 137, 3 sessions');
+    press('Exit code 137 3 sessions');
     press('Seen: Exit code 137');
     await waitFor(() => expect(posted).toHaveLength(1));
     const items = equal.map(({ id, updatedPosition }) => ({ id, updatedPosition }));
