@@ -31,7 +31,7 @@ test('a message appears at once, reaches the runner, and shows queued, delivered
   const { messageId } = command.body;
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [messageId])]);
   await transcriptOf(page).getByText('Seen', { exact: true }).waitFor();
-  await page.getByRole('button', { name: /^1 reply/ }).click();
+  await page.getByRole('button', { name: /^1 pending reply/ }).click();
   await page
     .getByRole('dialog', { name: 'Pending replies' })
     .getByRole('link', { name: /Line one/ })
@@ -41,7 +41,7 @@ test('a message appears at once, reaches the runner, and shows queued, delivered
     ...answer('a2', 'Both read', [messageId]),
     turnOf('RUN_FINISHED', 'second', [messageId]),
   ]);
-  await page.getByRole('button', { name: /^1 reply/ }).waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: /^1 pending reply/ }).waitFor({ state: 'hidden' });
   expect(await said(page, 'Line one\nline two').count()).toBe(1);
   // A reply directly below its message needs no link to it.
   expect(await page.getByRole('link', { name: /in reply to/ }).count()).toBe(0);
