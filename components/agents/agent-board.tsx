@@ -24,7 +24,6 @@ import { useSelection } from '@/components/ui/use-selection';
 import { BoardSorter, gridOf, type Sort, usualColumns } from './board-columns';
 import {
   BoardFilter,
-  BoardPicks,
   boardParams,
   columnsFrom,
   isOnBoard,
@@ -128,12 +127,12 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   };
   return (
     <div className="@container">
-      <div className="@7xl:flex @7xl:flex-row-reverse @7xl:items-start @7xl:gap-10">
+      <Views params={boardParams(query)} savedParams={boardParams({ ...query, columns: chosenColumns })} />
+      <div className="relative @7xl:flex @7xl:flex-row-reverse @7xl:items-start @7xl:gap-10">
         <BoardActivity />
         <div ref={box} tabIndex={-1} className="min-w-0 focus-quiet @7xl:max-w-[1200px] @7xl:flex-1">
-          <Views params={boardParams(query)} savedParams={boardParams({ ...query, columns: chosenColumns })} />
-          <div className="flex flex-wrap items-center gap-x-3 gap-y-2 pb-2 text-2xs text-ink-3">
-            <div className="flex min-w-48 flex-1 text-sm @max-2xl:basis-full @2xl:max-w-sm">
+          <div className="flex-wrap items-center gap-x-1 gap-y-1 text-2xs text-ink-3 @2xl:flex @2xl:pb-2">
+            <div className="flex min-w-48 flex-1 text-sm @max-2xl:mr-24 @2xl:mr-2 @2xl:max-w-sm">
               <ListSearch
                 what="agents"
                 shortcut="board.search"
@@ -142,48 +141,55 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
                 onChange={(text) => setQuery({ ...query, text })}
               />
             </div>
-            <div className="flex min-w-0 items-center gap-x-3 @max-2xl:basis-full @max-2xl:gap-x-1">
-              <BoardPicks agents={rows} query={query} onQuery={setQuery} />
-              <BoardSort
-                sort={query.sort}
-                isReversed={query.isReversed}
-                onSort={(sort, isReversed) => setQuery({ ...query, sort, isReversed })}
-              />
-            </div>
-            <button
-              ref={columnsButton}
-              type="button"
-              aria-haspopup="dialog"
-              aria-expanded={choosesColumns}
-              onClick={() => setChoosesColumns(!choosesColumns)}
-              className="hit hidden text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink @4xl:inline"
-            >
-              Columns
-            </button>
-          </div>
-          {counts !== undefined && (
-            <BoardFilter agents={rows} isWhole={next === null} counts={counts} query={query} onQuery={setQuery}>
-              <span className="flex flex-auto items-center gap-x-1 pl-2">
-                <span role="status" className="tabular text-ink-3">
-                  {shown !== all && `${shown} of `}
-                  {all} {counts.agents === 1 ? 'agent' : 'agents'}
+            {counts !== undefined && (
+              <BoardFilter
+                agents={rows}
+                isWhole={next === null}
+                counts={counts}
+                query={query}
+                onQuery={setQuery}
+                tools={
+                  <>
+                    <BoardSort
+                      sort={query.sort}
+                      isReversed={query.isReversed}
+                      onSort={(sort, isReversed) => setQuery({ ...query, sort, isReversed })}
+                    />
+                    <button
+                      ref={columnsButton}
+                      type="button"
+                      aria-haspopup="dialog"
+                      aria-expanded={choosesColumns}
+                      onClick={() => setChoosesColumns(!choosesColumns)}
+                      className="hit hidden text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink @4xl:inline"
+                    >
+                      Columns
+                    </button>
+                  </>
+                }
+              >
+                <span className="flex flex-auto items-center gap-x-1 pl-2">
+                  <span role="status" className="tabular text-ink-3">
+                    {shown !== all && `${shown} of `}
+                    {all} {counts.agents === 1 ? 'agent' : 'agents'}
+                  </span>
+                  <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
+                  {mayAct && (
+                    <button
+                      ref={stopButton}
+                      type="button"
+                      aria-haspopup="dialog"
+                      aria-expanded={asksToStop === true}
+                      onClick={() => setAsksToStop(!asksToStop)}
+                      className="hit ml-auto min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+                    >
+                      Stop all…
+                    </button>
+                  )}
                 </span>
-                <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
-                {mayAct && (
-                  <button
-                    ref={stopButton}
-                    type="button"
-                    aria-haspopup="dialog"
-                    aria-expanded={asksToStop === true}
-                    onClick={() => setAsksToStop(!asksToStop)}
-                    className="hit ml-auto min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
-                  >
-                    Stop all…
-                  </button>
-                )}
-              </span>
-            </BoardFilter>
-          )}
+              </BoardFilter>
+            )}
+          </div>
           {choosesColumns && (
             <OnDemand
               code={chooserCode}
@@ -269,7 +275,7 @@ function Views(props: { params: string; savedParams: string }) {
 const chooserCode = new CodeOnDemand(async () => (await import('./column-chooser')).ColumnChooser);
 const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts')).FleetCharts);
 
-/** The charts above the board. The browser remembers if they are folded. */
+/** The charts beside or above the board; folded, their heading is beside the search. The browser remembers it. */
 function BoardActivity() {
   const [chosen, choose] = useStored('fold-activity');
   // Elsewhere they would push the agents out of view.
@@ -277,8 +283,15 @@ function BoardActivity() {
   const isKnown = useHydrated();
   const isOpen = chosen === null ? isWide : chosen === 'open';
   return (
-    <section aria-label="Activity" className={clsx('pb-3 @7xl:sticky @7xl:top-16', isOpen && '@7xl:w-[300px]')}>
-      <h2 className="pb-1 font-medium text-xs">
+    <section
+      aria-label="Activity"
+      className={clsx(
+        '@7xl:sticky @7xl:top-16',
+        isOpen ? 'pb-3 @7xl:w-[300px]' : isKnown ? '@max-7xl:absolute' : 'max-xl:absolute',
+        'top-0 right-0',
+      )}
+    >
+      <h2 className={clsx('flex items-center font-medium text-xs', isOpen ? 'pb-1' : 'h-8 pointer-coarse:h-11')}>
         <FoldButton isOpen={isOpen} onToggle={() => choose(isOpen ? 'folded' : 'open')} className="hover:text-accent">
           Activity
         </FoldButton>

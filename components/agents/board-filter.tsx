@@ -12,7 +12,7 @@ import { nameText } from '@/components/ui/verbatim';
 import { hostOf, providerOf } from './board-agent';
 import { byName, SORTS, type Sort } from './board-columns';
 
-/** Filters agents by state, and adds the retired ones. */
+/** Filters agents and adds the retired ones: below the search one line that scrolls, elsewhere parts of the tools. */
 export function BoardFilter(props: {
   /** The loaded agents. */
   agents: readonly AgentSummary[];
@@ -21,9 +21,11 @@ export function BoardFilter(props: {
   counts: FleetCounts;
   query: BoardQuery;
   onQuery: (query: BoardQuery) => void;
-  children?: ReactNode;
+  /** Sorting and columns. */
+  tools: ReactNode;
+  children: ReactNode;
 }) {
-  const { agents, isWhole, counts, query, onQuery, children } = props;
+  const { agents, isWhole, counts, query, onQuery, tools, children } = props;
   const { states, showsRetired } = query;
   const isPicked = !hasServerCounts(query);
   const byState = useMemo(
@@ -35,8 +37,14 @@ export function BoardFilter(props: {
   return (
     <div
       ref={strip}
-      className="strip scroll-sideways @2xl:mx-0 -mx-4 items-center gap-1 @2xl:bg-none @2xl:px-0 px-4 pb-2 text-2xs pointer-coarse:pb-0 @2xl:flex-wrap"
+      className="strip scroll-sideways -mx-4 items-center gap-1 px-4 pb-2 pointer-coarse:pb-0 @2xl:contents"
     >
+      {/* leaves room for the heading of the folded charts */}
+      <div className="flex min-w-0 items-center gap-x-3 @max-2xl:order-1 @2xl:pr-20 @7xl:pr-0">
+        <BoardPicks agents={agents} query={query} onQuery={onQuery} />
+        {tools}
+      </div>
+      <span className="w-full @max-2xl:hidden" />
       <StateChips
         legend="Show only agents in"
         all={AGENT_STATES}
@@ -62,7 +70,7 @@ export function BoardFilter(props: {
 }
 
 /** Filters agents by provider and host. */
-export function BoardPicks(props: Pick<Parameters<typeof BoardFilter>[0], 'agents' | 'query' | 'onQuery'>) {
+function BoardPicks(props: Pick<Parameters<typeof BoardFilter>[0], 'agents' | 'query' | 'onQuery'>) {
   const { agents, query, onQuery } = props;
   return (
     <>
@@ -115,7 +123,7 @@ function sumOf(counts: Record<string, number>): number {
 }
 
 export const PICK =
-  'h-6 min-w-0 max-w-44 flex-auto rounded border border-line bg-ground px-1 text-2xs text-ink-2 @2xl:flex-none pointer-coarse:h-11 pointer-coarse:border-x-transparent pointer-coarse:border-t-transparent pointer-coarse:px-0';
+  'h-6 max-w-44 rounded border border-line bg-ground px-1 text-2xs text-ink-2 pointer-coarse:h-11 pointer-coarse:border-transparent pointer-coarse:px-0';
 
 /** Picks one of the given values. Hidden if there are fewer than two. */
 function Pick(props: {

@@ -18,7 +18,7 @@ export function BoardHead(props: {
   const { columns, query, onSort, isAll, onAll } = props;
   return (
     // biome-ignore lint/a11y/useSemanticElements: as the rows below
-    <div role="rowgroup" className="sticky top-12 z-[5] bg-ground">
+    <div role="rowgroup" className="sticky top-12 short:top-0 z-[5] bg-ground">
       {/* biome-ignore lint/a11y/useSemanticElements: as the rows below */}
       <div
         role="row"
@@ -73,8 +73,8 @@ export function BoardSort(props: {
   const { sort, isReversed, onSort } = props;
   const descends = isDescending(sort, isReversed);
   return (
-    <span className="flex min-w-0 flex-auto items-center @2xl:flex-none">
-      <span aria-hidden="true" className="pr-1.5 @max-2xl:hidden">
+    <span className="flex items-center">
+      <span aria-hidden="true" className="pr-1.5 @max-4xl:hidden">
         Sort by
       </span>
       <select
@@ -93,7 +93,7 @@ export function BoardSort(props: {
         type="button"
         aria-label={descends ? 'Descending: reverse order' : 'Ascending: reverse order'}
         onClick={() => onSort(sort, !isReversed)}
-        className="grid size-6 shrink-0 pointer-coarse:size-11 place-items-center @max-2xl:-mr-3 rounded text-ink-2 hover:text-ink"
+        className="grid size-6 shrink-0 pointer-coarse:size-11 place-items-center rounded text-ink-2 hover:text-ink"
       >
         <Icon of={descends ? ArrowDown : ArrowUp} size={13} />
       </button>

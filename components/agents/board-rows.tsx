@@ -73,7 +73,7 @@ export function BoardRows(props: {
             ref={virtualizer.measureElement}
             className={clsx(
               BOARD_GRID,
-              'list-row-line -outline-offset-2 scroll-mt-24 scroll-mb-24 border-line border-b text-xs hover:bg-raised/60',
+              'list-row-line -outline-offset-2 scroll-mt-24 scroll-mb-24 border-line border-b text-xs hover:bg-raised/60 has-checked:bg-raised',
               agent.retiredAt !== null && 'text-ink-3',
             )}
           >
@@ -85,8 +85,12 @@ export function BoardRows(props: {
   );
 }
 
-/** Head and rows are grids with the same tracks, in `--columns`. Where those don't fit, each row is a card. */
-export const BOARD_GRID = 'grid grid-cols-[20px_minmax(0,1fr)_auto] items-baseline gap-x-4 @4xl:grid-cols-(--columns)';
+/**
+ * Head and rows are grids with the same tracks, in `--columns`, and with room for the focus ring. Where the columns
+ * don't fit, each row is a card.
+ */
+export const BOARD_GRID =
+  '-mx-2 grid px-2 grid-cols-[20px_minmax(0,1fr)_auto] items-baseline gap-x-4 @4xl:grid-cols-(--columns)';
 
 /** Class names of a column's cell: its place in a card, and its side in the table. */
 export function placeOf(sort: Sort, isHead = false): string {

@@ -4,6 +4,7 @@ import type { CommandResponse, RetireResponse } from '@interlude/protocol/comman
 import type { InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import type { AgentSummary, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { clsx } from 'clsx';
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
@@ -34,6 +35,7 @@ export function SelectionBar(props: {
   const { state, isBusy, run, retry } = useEachAgent();
   const of = agents.map(({ id }) => id).join('\n');
   const [inTurn, open] = [sumOf(agents, inTurnCount), sumOf(agents, openCount)];
+  const [setsLevel, setSetsLevel] = useState(false);
   const canRetire = agents.some(({ retiredAt }) => retiredAt === null);
   const start = (what: string, job: AgentJob) => run(what, agents, job);
   return (
@@ -98,13 +100,21 @@ export function SelectionBar(props: {
                 Unretire
               </button>
             )}
+            <button
+              type="button"
+              aria-expanded={setsLevel}
+              onClick={() => setSetsLevel(!setsLevel)}
+              className={clsx(QUIET, 'sm:hidden')}
+            >
+              Log level…
+            </button>
           </>
         ) : (
           <span className="text-ink-2">You can view agents, but not change them.</span>
         )}
       </div>
       {mayAct && (
-        <div className="mt-2">
+        <div className={clsx('mt-2', !setsLevel && 'max-sm:hidden')}>
           <BulkLevel agents={agents} />
         </div>
       )}

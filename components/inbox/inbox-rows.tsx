@@ -4,7 +4,6 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
-import { ListChecks } from 'lucide';
 import { type ReactNode, useRef, useState } from 'react';
 import { createPortal } from 'react-dom';
 import { useMayAct } from '@/components/access/may-act';
@@ -16,7 +15,6 @@ import { useStored } from '@/components/ui/browser-storage';
 import { useHydrated, useServerNow } from '@/components/ui/clock';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
-import { Icon } from '@/components/ui/icon';
 import { OVERLAY } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch, useStrip } from '@/components/ui/list-controls';
@@ -161,21 +159,23 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   useFurtherPages(isReviewing && hasMoreRequests, list);
   return (
     <div ref={box} data-inbox="" tabIndex={-1} className="group/inbox focus-quiet">
-      {counts !== undefined && <KindFilter counts={counts.inbox.kinds} wanted={wanted} />}
-      {(listed > 0 || isSearched) && (
-        <div className="flex pb-2 max-sm:pb-1 sm:max-w-sm">
-          <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
-        </div>
-      )}
+      <div className="max-sm:pb-1 sm:flex sm:flex-wrap sm:items-center sm:gap-x-6 sm:pointer-fine:pb-2">
+        {counts !== undefined && <KindFilter counts={counts.inbox.kinds} wanted={wanted} />}
+        {(listed > 0 || isSearched) && (
+          <div className="flex min-w-52 sm:max-w-sm sm:flex-1">
+            <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
+          </div>
+        )}
+      </div>
       {mayAct && requests.length > 1 && <ReviewButton count={requestCount} onPress={() => setReviewing(true)} />}
       <p
         {...(isSaying && OVERLAY)}
         className={clsx(
           // The message takes the place of the keys. Neither moves as the changes at the end come and go.
           'flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs',
-          // On a phone, over the end of the page: the rows take its place.
-          'max-sm:fixed max-sm:inset-x-0 max-sm:bottom-[calc(56px+env(safe-area-inset-bottom))] max-sm:z-10 max-sm:items-center max-sm:border-line max-sm:border-t max-sm:bg-ground max-sm:px-4 max-sm:py-1',
-          !isSaying && 'max-sm:sr-only',
+          // On a phone or tablet, over the end of the page: the rows take its place.
+          'handheld:fixed handheld:inset-x-0 handheld:bottom-[calc(56px+env(safe-area-inset-bottom))] handheld:z-10 handheld:items-center handheld:border-line handheld:border-t handheld:bg-ground handheld:px-4 handheld:py-1',
+          !isSaying && 'handheld:sr-only',
         )}
       >
         <span role="status" className={clsx('empty:contents', message.isFailure ? 'text-failed' : 'text-ink-2')}>
@@ -297,9 +297,7 @@ function ReviewButton({ count, onPress }: { count: number | undefined; onPress: 
       onClick={onPress}
       className="hit flex h-8 items-center gap-[0.4em] whitespace-nowrap rounded bg-ink px-3 font-medium text-ground text-xs hover:bg-ink-2"
     >
-      <Icon of={ListChecks} size={15} className="sm:hidden" />
-      <span className="max-sm:sr-only">Review </span>
-      <span className="tabular">{count?.toLocaleString('en')}</span>
+      Review <span className="tabular">{count?.toLocaleString('en')}</span>
       <span className="max-sm:sr-only"> requests</span>
     </button>
   );
@@ -399,7 +397,7 @@ function KindFilter(props: {
   if (shown.length < 2) return null;
   return (
     <nav aria-label="Kinds" className="-mx-4 sm:mx-0">
-      <div ref={strip} className="strip scroll-sideways gap-x-4 gap-y-1 px-4 text-xs sm:flex-wrap sm:px-0 sm:pb-2">
+      <div ref={strip} className="strip scroll-sideways gap-x-4 gap-y-1 px-4 text-xs sm:flex-wrap sm:px-0">
         <KindLink href="/inbox" label="All" isCurrent={wanted.length === 0} />
         {shown.map((kind) => (
           <KindLink

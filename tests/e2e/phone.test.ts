@@ -47,6 +47,11 @@ async function onPhone(path: string): Promise<Page> {
   return page;
 }
 
+async function topOf(page: Page, row: string): Promise<number | undefined> {
+  const box = await page.locator(row).first().boundingBox();
+  return box?.y;
+}
+
 /** Moves a finger. */
 async function swipe(page: Page, from: { x: number; y: number }, to: { x: number; y: number }): Promise<void> {
   const cdp = await page.context().newCDPSession(page);
@@ -134,23 +139,30 @@ test('the first row of each list, and the first line of a log, is near the top',
   for (const [path, row, topPx] of [
     ['/', '[data-session-row]', 170],
     ['/inbox', '[data-inbox-row]', 170],
+    ['/agents', '[data-agent-row]', 180],
     [`/agents/${AGENT}/logs`, '[role="log"]', 180],
     ['/sessions/phone-asks?tab=log', '[role="log"][aria-label="Agent log"]', 180],
   ] as const) {
     await page.goto(`${site.server.url}${path}`);
     await live(page);
-    await expect
-      .poll(
-        () =>
-          page
-            .locator(row)
-            .first()
-            .boundingBox()
-            .then((box) => box?.y),
-        { message: path },
-      )
-      .toBeLessThanOrEqual(topPx);
+    await expect.poll(() => topOf(page, row), { message: path }).toBeLessThanOrEqual(topPx);
   }
+});
+
+test('the first row of the inbox is near the top of a tablet', async () => {
+  const page = await onPhone('/inbox');
+  await page.setViewportSize({ width: 768, height: 1024 });
+  await expect.poll(() => topOf(page, '[data-inbox-row]')).toBeLessThanOrEqual(150);
+});
+
+test('the actions on selected agents leave most of the screen to the agents', async () => {
+  const page = await onPhone('/agents');
+  await page.getByRole('checkbox', { name: `Select “${AGENT}”` }).tap();
+  const bar = page.getByRole('region', { name: 'Selected agents' });
+  const height = () => bar.boundingBox().then((box) => box?.height);
+  await expect.poll(height).toBeLessThanOrEqual(160);
+  await bar.getByRole('button', { name: 'Log level…' }).tap();
+  await expect.poll(height).toBeGreaterThan(160);
 });
 
 test('a strip of filters scrolls to the current one', async () => {
