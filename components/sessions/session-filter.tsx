@@ -30,7 +30,7 @@ export function SessionFilter(props: {
     <div
       ref={strip}
       className={clsx(
-        'strip shrink-0 gap-1 px-4 pt-2 pointer-coarse:py-0 pb-1 text-2xs @2xl:flex-wrap',
+        'strip shrink-0 gap-1 px-4 pt-2 pointer-coarse:py-0 pb-1 text-2xs @md:flex-wrap',
         hasWords ? 'scroll-sideways' : 'icon-chips',
       )}
     >

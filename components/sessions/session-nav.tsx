@@ -161,7 +161,7 @@ export function SessionNav(props: {
         ) : (
           <SessionFilter query={query} counts={counts.sessions} hasWords={keysEverywhere} onQuery={setQuery} />
         ))}
-      <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
+      <div className="scroll-edge min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
         {isEmpty && empty}
         {/* The head of the rows' last column. */}
         {allIds[0] !== undefined && (

@@ -27,7 +27,6 @@ export const SessionRow = memo(function SessionRow(props: {
   const silence = useLastSignal(session.lastHeardAt);
   const lastSignal = session.state === 'working' ? silence : '';
   const isUrgent = needsAttention(session);
-  const isAlone = marks.length === 0 && lastSignal === '';
   return (
     <Link
       href={`/sessions/${encodeURIComponent(session.id)}`}
@@ -57,12 +56,14 @@ export const SessionRow = memo(function SessionRow(props: {
       </span>
       <Ago at={session.stateSince} className="text-2xs text-ink-3" />
       <span className="flex min-w-0 items-baseline gap-2 text-ink-3 text-xs [grid-area:agent]">
-        {/* The name takes the space that the marks leave, at least a third. */}
+        {/* The name leaves room for the widest mark, but keeps a third. */}
         <span data-agent-name className="min-w-0 truncate">
           <Name text={session.agentId} />
         </span>
         <span className="sr-only">, {describeState(session)}</span>
-        {!isAlone && <Marks marks={marks} lastSignal={lastSignal} isSilent={silence !== ''} />}
+        {marks.length + lastSignal.length > 0 && (
+          <Marks marks={marks} lastSignal={lastSignal} isSilent={silence !== ''} />
+        )}
       </span>
       {/* The height stays when the first text arrives: rows below must not move under the pointer. */}
       <span
@@ -79,12 +80,12 @@ export const SessionRow = memo(function SessionRow(props: {
   );
 });
 
-/** The marks that fit on one line, whole; the title has all. */
+/** The marks that fit on one line, whole; the title has all. The last signal precedes pending replies and tasks. */
 function Marks(props: { marks: readonly SessionMark[]; lastSignal: string; isSilent: boolean }) {
   const { marks, lastSignal, isSilent } = props;
   return (
     <span
-      className="flex h-[1lh] max-w-2/3 shrink-0 flex-wrap gap-x-1.5 overflow-hidden"
+      className="flex h-[1lh] min-w-min max-w-2/3 flex-1 flex-wrap gap-x-1.5 overflow-hidden"
       title={[...marks.map(({ text }) => text), lastSignal].filter(Boolean).join(', ')}
     >
       {marks.map(({ kind, text, title, since }) => (
@@ -120,8 +121,8 @@ const COLOUR: Record<SessionMark['kind'], string> = {
   failures: 'text-failed',
   lost: 'text-waiting',
   quarantined: 'text-waiting',
-  obligations: '',
-  tasks: 'text-ink-2',
+  obligations: 'order-1',
+  tasks: 'order-1 text-ink-2',
 };
 
 const GLYPH: Partial<Record<SessionMark['kind'], GlyphName>> = { woken: 'woken', tasks: 'running' };
