@@ -4,6 +4,7 @@ import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import type { MessageItem, SessionSummary, ToolCallItem, Turn } from '@interlude/protocol/read-models';
 import { listedStateOf } from '@interlude/protocol/session-predicates';
 import { keepPreviousData, useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
+import { clsx } from 'clsx';
 import { type ReactNode, useEffect, useEffectEvent, useMemo, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
@@ -20,7 +21,7 @@ import { TaskOutcome } from '@/components/tasks/task-outcome';
 import { TaskOutputPart } from '@/components/tasks/task-output';
 import { orderTasks } from '@/components/tasks/task-panel';
 import { TaskStop } from '@/components/tasks/task-stop';
-import { namedTask } from '@/components/tasks/task-words';
+import { namedTask, taskFont } from '@/components/tasks/task-words';
 import { useTasks } from '@/components/tasks/use-tasks';
 import { messageAnchor } from '@/components/transcript/reply-link';
 import { ToolCallLine } from '@/components/transcript/tool-call-line';
@@ -245,7 +246,7 @@ function RunningTasks(props: { session: SessionSummary; path: string; isShown: b
                 <Glyph name="running" />
                 <span
                   dir="auto"
-                  className="min-w-0 flex-1 truncate text-ink text-sm"
+                  className={clsx('min-w-0 flex-1 truncate text-ink', taskFont(task) || 'text-sm')}
                   title={nameText(task.description)}
                 >
                   <Words text={task.description} />

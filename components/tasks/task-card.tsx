@@ -23,7 +23,7 @@ import { ErrorText } from '@/components/ui/verbatim-text';
 import { TaskOutcome } from './task-outcome';
 import { TaskStop, TaskWake } from './task-stop';
 import { TaskSummary } from './task-summary';
-import { isBoilerplate, shortPath, taskAnchor } from './task-words';
+import { isBoilerplate, shortPath, taskAnchor, taskFont } from './task-words';
 import { useTaskDetail } from './use-task-detail';
 
 const wakeCode = new CodeOnDemand(async () => (await import('./wake-here')).WakeHere);
@@ -71,7 +71,11 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
     >
       <div className="flex items-center gap-2">
         <Glyph name={task.status} />
-        <span dir="auto" className="min-w-0 truncate font-medium" title={nameText(task.description)}>
+        <span
+          dir="auto"
+          className={clsx('min-w-0 truncate font-medium', taskFont(task))}
+          title={nameText(task.description)}
+        >
           <Words text={task.description} />
         </span>
         <TaskOutcome task={task} className="flex-1" />

@@ -11,7 +11,7 @@ import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Words } from '@/components/ui/name';
 import { TaskOutcome } from './task-outcome';
-import { taskAnchor } from './task-words';
+import { taskAnchor, taskFont } from './task-words';
 
 /** Tasks listed at first; further ones are added per press. */
 const SHOWN = 60;
@@ -60,7 +60,7 @@ export function TaskPanel(props: { tasks: readonly Task[]; omitted?: number; isW
               )}
             >
               <Glyph name={task.status} className="relative top-[1.5px]" />
-              <span dir="auto" className="truncate">
+              <span dir="auto" className={clsx('truncate', taskFont(task))}>
                 <Words text={task.description} />
               </span>
               <TaskOutcome task={task} className={clsx('col-start-2', isWide && 'sm:col-start-3')} />

@@ -15,7 +15,7 @@ import { toPlainText } from '@/components/ui/plain-text';
 import { useHoldTail } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import { TaskOutcome } from './task-outcome';
-import { taskAnchor } from './task-words';
+import { taskAnchor, taskFont } from './task-words';
 
 /** About three lines. */
 const PREVIEW_CHARACTERS = 220;
@@ -78,7 +78,10 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
     <>
       <p className="flex items-center gap-2 text-xs">
         <Glyph name={item.phase === 'started' ? 'running' : item.phase} />
-        <JumpLink anchor={taskAnchor(task)} className="min-w-0 truncate text-ink-2 hover:text-ink hover:underline">
+        <JumpLink
+          anchor={taskAnchor(task)}
+          className={clsx('min-w-0 truncate text-ink-2 hover:text-ink hover:underline', taskFont(task))}
+        >
           <bdi>
             <Words text={task.description} />
           </bdi>

@@ -22,6 +22,11 @@ const MAX_DESCRIPTION = 1_000;
 /** Cached, because most tasks of a session stay unchanged. */
 const named = new WeakMap<Task, Task>();
 
+/** The font of a task's description, which is a command in the background's shell. */
+export function taskFont({ kind }: Pick<Task, 'kind'>): string | false {
+  return kind === 'shell' && 'font-mono text-xs';
+}
+
 export function taskAnchor(task: Pick<Task, 'position'>): string {
   return `task-${task.position}`;
 }

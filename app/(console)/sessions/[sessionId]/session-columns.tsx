@@ -46,7 +46,7 @@ export function SessionColumns({ nonce, named, jump, toast, showToast }: Session
   return (
     <JumpProvider jump={jump}>
       <div className="flex min-h-0 flex-1">
-        <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col [--beside:0px]">
           <TranscriptOnDemand nonce={nonce} sentCount={sentCount} onEnd={onTranscript} showToast={showToast} />
           <SessionFoot
             pins={hasTranscript}

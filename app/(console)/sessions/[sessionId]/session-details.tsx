@@ -25,7 +25,7 @@ export function SessionDetails() {
   const path = `/agents/${encodeURIComponent(session.agentId)}`;
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
-      <div className="mx-auto grid max-w-[1080px] gap-x-12 gap-y-8 px-4 py-5 sm:px-6 xl:grid-cols-2 xl:items-start">
+      <div className="session-column grid max-w-[1190px] gap-x-12 gap-y-8 py-5 xl:grid-cols-2 xl:items-start">
         <Part title="Session">
           <dl className="tabular grid grid-cols-[minmax(96px,auto)_minmax(0,1fr)] gap-x-6 gap-y-1 text-xs">
             <Fact name="ID">

@@ -21,7 +21,11 @@ const AGENT = 'min-w-[6ch] max-w-[30ch] truncate max-lg:max-w-fit max-lg:flex-[1
 export function SessionTitle({ session }: { session: SessionSummary }) {
   const title = sessionTitle(session);
   return (
-    <h1 dir="auto" className="min-w-0 truncate font-medium text-md" title={nameText(title)}>
+    <h1
+      dir="auto"
+      className="min-w-0 truncate font-medium text-md max-sm:line-clamp-2 max-sm:whitespace-normal"
+      title={nameText(title)}
+    >
       <Words text={title} />
     </h1>
   );
@@ -53,8 +57,7 @@ export function SessionFacts(props: {
         ) : isTimed(session) ? (
           <RunningClock since={session.stateSince} isServerTime className="text-ink-3" />
         ) : (
-          // A fixed width, so that the ticking clock moves nothing after it.
-          <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
+          <Ago at={session.stateSince} className="text-ink-3" />
         )}
         {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3 max-md:hidden" />}
       </span>

@@ -1,5 +1,6 @@
 'use client';
 
+import { clsx } from 'clsx';
 import { useState } from 'react';
 import { TaskPanel } from '@/components/tasks/task-panel';
 import { JumpProvider } from '@/components/ui/jump';
@@ -47,7 +48,10 @@ function SessionPage({ nonce, tab: initial, ...parts }: SessionParts & { nonce: 
       <SessionLog panel={panel} tasks={named.tasks}>
         <div
           data-log={(panel.open && panel.isBelow) || undefined}
-          className="group/page relative flex min-h-0 flex-1 flex-col"
+          className={clsx(
+            'group/page relative flex min-h-0 flex-1 flex-col',
+            named.tasks.length > 0 && '2xl:[--beside:320px]',
+          )}
         >
           <TabPanel tabs={tabs} of="transcript">
             <SessionColumns {...parts} nonce={nonce} named={named} jump={jump} />
