@@ -45,10 +45,10 @@ export function RequestOutcome({ item, box = null }: { item: RequestItem; box?: 
       aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${quoted(item.title)}`}
       className="my-1 focus-quiet"
     >
-      <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
+      <p className="relative flex items-baseline gap-x-2 pl-5 text-xs max-sm:flex-wrap">
         <Glyph
           name={outcome === 'denied' ? 'stopped' : decided ? 'completed' : 'lost'}
-          className="relative top-[1.5px]"
+          className="absolute top-[3px] left-0"
         />
         <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
           {isAll ? (
@@ -72,7 +72,7 @@ export function RequestOutcome({ item, box = null }: { item: RequestItem; box?: 
             <Quoted text={chosen.label} max={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
           </span>
         )}
-        <span className="tabular ml-auto flex shrink-0 gap-2 text-2xs text-ink-3">
+        <span className="tabular flex shrink-0 gap-2 text-2xs text-ink-3 max-sm:w-full sm:ml-auto">
           {OUTCOME[outcome]}
           {by}
           {item.resolvedAt !== null && (
