@@ -9,7 +9,7 @@ export function PageHeader(props: { title: string; back?: ReactNode; actions?: R
   return (
     <div
       className={clsx(
-        'sticky top-0 z-10 flex h-12 shrink-0 items-center gap-3 border-line border-b bg-ground px-4',
+        'sticky short:static top-0 z-10 flex h-12 shrink-0 items-center gap-3 border-line border-b bg-ground px-4',
         className,
       )}
     >

@@ -47,7 +47,7 @@ export function ItemActions(props: { item: InboxItem; person: string | null; onM
 
 /** At least 24 px high, for touch. */
 const ACTION =
-  'inline-flex min-h-6 items-center rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
+  'inline-flex min-h-6 items-center justify-center rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 
 /** The one button of a row that stands out. Not filled: a page may have many. */
 const MAIN =

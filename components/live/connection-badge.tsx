@@ -46,12 +46,12 @@ export function ConnectionBadge() {
       role="status"
       aria-label="Connection"
       title={MEANING[status]}
-      // Reserves its later width from the first paint on.
-      className={clsx('flex min-w-8 shrink-0 flex-col items-end text-2xs sm:min-w-[70px]', COLOUR[status])}
+      // Reserves its later width from the first paint on; on a phone, the usual states are a dot.
+      className={clsx('flex shrink-0 flex-col items-end text-2xs sm:min-w-[70px]', COLOUR[status])}
     >
       <span className="flex items-center gap-1.5">
         <span aria-hidden="true" className={clsx('size-1.5 rounded-full', DOT[status])} />
-        <span className={clsx(status === 'connecting' && 'max-sm:sr-only')}>{WORD[status]}</span>
+        <span className={clsx(COLOUR[status] === 'text-ink-3' && 'max-sm:sr-only')}>{WORD[status]}</span>
       </span>
       {asOf !== null && <Age asOf={asOf} />}
     </span>

@@ -90,7 +90,7 @@ function Pages({ path, isAdmin }: { path: string; isAdmin: boolean }) {
           href={href}
           aria-current={isHere(href) ? 'page' : undefined}
           className={clsx(
-            'flex items-center border-b py-2 -outline-offset-2 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
+            'flex items-center justify-center border-b py-2 @4xl:justify-start -outline-offset-2 @4xl:rounded @4xl:border-0 @4xl:px-2 @4xl:py-1 pointer-coarse:min-h-11',
             isHere(href)
               ? 'border-ink text-ink @4xl:bg-raised @4xl:font-medium'
               : 'border-transparent text-ink-2 hover:text-ink @4xl:hover:bg-raised/60',

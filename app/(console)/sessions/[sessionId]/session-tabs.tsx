@@ -106,7 +106,7 @@ export function SessionTabs({
           tabIndex={one === tab ? 0 : -1}
           onClick={() => select(one)}
           className={clsx(
-            '-mb-px flex h-8 items-center gap-1.5 border-b-2 px-1 text-xs pointer-coarse:h-11 -outline-offset-2',
+            '-mb-px flex h-8 items-center justify-center gap-1.5 border-b-2 px-1 text-xs pointer-coarse:h-11 -outline-offset-2',
             one === tab ? 'border-ink font-medium text-ink' : 'border-transparent text-ink-3 hover:text-ink',
           )}
         >
