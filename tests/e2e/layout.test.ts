@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { layoutFaults, rowFaults } from '../support/layout-faults';
 import {
@@ -37,5 +38,19 @@ test('session rows keep their texts apart and their agents’ names readable at 
   await expect.poll(() => rowFaults(page, SESSION_ROWS), SETTLED).toEqual([]);
   await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
   expect(Math.min(...(await nameWidths(page)))).toBeGreaterThanOrEqual(READABLE_PX);
+  await page.close();
+});
+
+test('a session’s transcript, tasks and details begin at the same edge beside the list of tasks', async () => {
+  const page = await openAt(site, '/sessions/busy', 1680);
+  const leftOf = (content: Locator) => content.boundingBox().then((box) => box && Math.round(box.x));
+  const edge = await leftOf(page.getByRole('textbox', { name: /^Message to/ }).locator('xpath=ancestor::form/div'));
+  const show = (tab: string) => page.getByRole('tab', { name: tab }).click();
+  await show('Tasks');
+  const tasks = page.getByRole('tabpanel', { name: 'Tasks' }).getByRole('listitem').first().getByRole('link');
+  await expect.poll(() => leftOf(tasks), SETTLED).toBe(edge);
+  await show('Details');
+  const details = page.getByRole('tabpanel', { name: 'Details' }).locator('.session-column');
+  await expect.poll(() => leftOf(details), SETTLED).toBe(edge);
   await page.close();
 });
