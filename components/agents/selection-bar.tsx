@@ -21,7 +21,7 @@ import { quoted } from '@/components/ui/verbatim';
 export const QUIET = 'min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 const LOOKS = [QUIET, 'min-h-6 font-medium text-failed underline underline-offset-2 aria-disabled:text-ink-3'] as const;
 
-export const BAR = 'border-line-strong border-t bg-ground py-3';
+export const BAR = '-mx-2 px-2 border-line-strong border-t bg-ground py-3';
 
 /** Actions on all selected agents, with the outcome for each. */
 export function SelectionBar(props: {

@@ -1,6 +1,7 @@
 'use client';
 
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { clsx } from 'clsx';
 import { useRef, useState } from 'react';
 import { plural } from '@/components/ui/duration';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
@@ -21,7 +22,11 @@ export function ObligationsButton({ session }: { session: SessionSummary }) {
         aria-haspopup="dialog"
         aria-expanded={open}
         onClick={() => setOpen(!open)}
-        className="-my-1 py-1 text-start hover:text-ink pointer-coarse:my-0 hover:underline aria-expanded:text-ink"
+        className={clsx(
+          '-my-1 py-1 text-start hover:text-ink pointer-coarse:my-0 hover:underline aria-expanded:text-ink',
+          // On a phone, the agent's name needs the room, and each message shows whether it waits for a reply.
+          session.overdueCount === 0 && 'max-sm:hidden',
+        )}
       >
         {pendingText(session)}
       </button>
