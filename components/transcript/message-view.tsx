@@ -89,12 +89,13 @@ function Answer({ item, answers }: { item: MessageItem; answers: string }) {
       )}
       <Markdown text={item.text} streaming={item.streaming} className={grows ? CARET : undefined} />
       {replyTo !== null && !item.streaming && (
+        // in the margin, so that it covers no text
         <button
           type="button"
           aria-label="Reply to this"
           title="Reply to this"
           onClick={() => replyTo(item.id)}
-          className="hit absolute top-1 right-0 text-ink-3 pointer-coarse:opacity-100 opacity-0 hover:text-ink focus-visible:opacity-100 group-hover/message:opacity-100"
+          className="hit absolute top-1 -right-3.5 sm:-right-4 text-ink-3 pointer-coarse:opacity-100 opacity-0 hover:text-ink focus-visible:opacity-100 group-hover/message:opacity-100"
         >
           <Icon of={Reply} size={13} strokeWidth={1.75} />
         </button>

@@ -141,7 +141,7 @@ export function Transcript({
               aria-live={leftAt === null ? 'polite' : 'off'}
               // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
               tabIndex={0}
-              className="h-full overflow-y-auto overscroll-contain -outline-offset-2 [overflow-anchor:none]"
+              className="h-full overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]"
             >
               <FirstPaint value={firstPaint}>
                 <ParsedAtOnce value={firstPaint?.parsed ?? null}>
