@@ -1,3 +1,4 @@
+import type { Task } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { TaskPanel } from '@/components/tasks/task-panel';
@@ -5,11 +6,11 @@ import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { aTask } from './rows';
 
-const render = (omitted?: number) =>
+const render = (omitted?: number, kind: Task['kind'] = 'shell') =>
   renderToStaticMarkup(
     <NowProvider renderedAt={63_000}>
       <LivenessProvider stoppedAt={null} lastSignalAt={null} why="" isAway={false}>
-        <TaskPanel tasks={[aTask({ status: 'running' })]} omitted={omitted} />
+        <TaskPanel tasks={[aTask({ status: 'running', kind })]} omitted={omitted} />
       </LivenessProvider>
     </NowProvider>,
   ).replaceAll('<!-- -->', '');
@@ -24,5 +25,9 @@ describe('a session’s tasks', () => {
   it('count nothing if all are listed', () => {
     expect(render()).toContain('1 of 1 running');
     expect(render()).not.toContain('not listed');
+  });
+  it('set commands in the font for code, and words in the font for text', () => {
+    expect(render()).toMatch(/font-mono[^>]*>.*<\/span>/);
+    expect(render(undefined, 'subagent')).not.toContain('font-mono');
   });
 });
