@@ -3,8 +3,8 @@
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import type { FleetCounts } from '@interlude/protocol/inbox';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { listedStateOf } from '@interlude/protocol/session-predicates';
-import { type AgentState, LISTED_STATES, type ListedState } from '@interlude/protocol/session-states';
+import { countedStateOf } from '@interlude/protocol/session-predicates';
+import { AGENT_STATES, type AgentState, LISTED_STATES } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { X } from 'lucide';
 import { useEffect, useState } from 'react';
@@ -18,7 +18,7 @@ import { GROUP_WORD, glyphOf } from './session-labels';
 /** Filters by state, with the number of sessions in each, and by agent. Where it is narrow, one line that scrolls. */
 export function SessionFilter(props: {
   query: SessionQuery;
-  counts: FleetCounts['sessions'];
+  counts: FleetCounts['groups'];
   /** Shows the words for the states even where the list is narrow. */
   hasWords: boolean;
   onQuery: (query: SessionQuery) => void;
@@ -36,7 +36,7 @@ export function SessionFilter(props: {
     >
       <StateChips
         legend="Show only"
-        all={LISTED_STATES}
+        all={AGENT_STATES}
         states={states}
         counts={counts}
         hasNumbers={query.text.trim() === '' && agentId === null}
@@ -102,7 +102,7 @@ export function StateChips<State extends AgentState>(props: {
 /** A filter of sessions. Without states, sessions in every state pass. */
 interface SessionQuery {
   text: string;
-  states: readonly ListedState[];
+  states: readonly AgentState[];
   agentId: string | null;
 }
 
@@ -124,18 +124,23 @@ export function paramsOf({ text, states, agentId }: SessionQuery, stateName = 's
 
 /** The query string of a search with `GET /sessions`; empty without a filter. */
 export function searchQueryOf(query: SessionQuery): string {
-  const states = query.states.length === 0 ? LISTED_STATES : query.states;
+  const { states: wanted } = query;
+  // The server does not tell seen failures from others.
+  const states = wanted.length === 0 ? LISTED_STATES : wanted.flatMap((one) => (one === 'seen' ? FAILURES : one));
   return paramsOf(query) && paramsOf({ ...query, states }, 'listed');
 }
 
+/** The states that turn into `seen`. */
+const FAILURES = ['failed', 'lost'] as const;
+
 function queryOf(params: URLSearchParams): SessionQuery {
-  const states = LISTED_STATES.filter((state) => params.getAll('state').includes(state));
+  const states = AGENT_STATES.filter((state) => params.getAll('state').includes(state));
   return { text: params.get('q') ?? '', states, agentId: params.get('agent') };
 }
 
 /** True if a session matches the filter, apart from its text. */
 export function matchesFilter(session: SessionSummary, { states, agentId }: SessionQuery): boolean {
-  const hasState = states.length === 0 || states.includes(listedStateOf(session));
+  const hasState = states.length === 0 || states.includes(countedStateOf(session));
   return hasState && (agentId === null || agentId === session.agentId);
 }
 

@@ -107,8 +107,8 @@ export function SessionNav(props: {
   useEffect(() => {
     onCurrent(currentId);
   }, [currentId]);
-  /** The server’s number of matching sessions. */
-  const count = sum((isFiltered ? search.found?.counts : counts?.groups) ?? {});
+  /** The server’s number of matching sessions, which may have seen failures among others. */
+  const count = query.states.length > 0 ? undefined : sum((isFiltered ? search.found?.counts : counts?.groups) ?? {});
   // The server searches less text than the browser, so a search is complete only once all sessions are loaded.
   const isWhole = list?.next === null || (query.text.trim() === '' && search.found !== undefined && !search.hasMore);
   const end = isFiltered ? search : state;
@@ -159,7 +159,7 @@ export function SessionNav(props: {
         (counts === undefined ? (
           <div className="h-9 shrink-0 pointer-coarse:h-11" />
         ) : (
-          <SessionFilter query={query} counts={counts.sessions} hasWords={keysEverywhere} onQuery={setQuery} />
+          <SessionFilter query={query} counts={counts.groups} hasWords={keysEverywhere} onQuery={setQuery} />
         ))}
       <div className="scroll-edge min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
         {isEmpty && empty}

@@ -141,6 +141,23 @@ it('filters by state, and Back undoes a state but not each letter', async () => 
   expect([state(/^Failed/).checked, state(/^Idle/).checked, field().value]).toEqual([true, false, 'flooded']);
 });
 
+it('filters seen failures by their own chip, with the numbers of the headings', async () => {
+  all = [1, 2, 3].map((at) => aSession({ id: `broken-${at}`, state: 'failed' }));
+  const seen = { ...(all[0] as SessionSummary).arrangement, seenState: (all[0] as SessionSummary).stateSince };
+  all[0] = { ...(all[0] as SessionSummary), arrangement: seen };
+  open();
+  const chip = (name: RegExp) => state(name).labels?.[0]?.textContent;
+  expect([chip(/^Failed\b(?!,)/), chip(/^Failed, seen/)]).toEqual(['Failed2', 'Failed, seen1']);
+  expect(screen.getByRole('heading', { name: 'Failed 2' })).toBeDefined();
+  fireEvent.click(state(/^Failed\b(?!,)/));
+  expect(ids()).toEqual(['broken-2', 'broken-3']);
+  fireEvent.click(state(/^Failed\b(?!,)/));
+  fireEvent.click(state(/^Failed, seen/));
+  expect(location.search).toBe('?state=seen');
+  await waitFor(() => expect(ids()).toEqual(['broken-1']));
+  await waitFor(() => expect(asked.at(-1)?.getAll('listed')).toEqual(['failed', 'lost']));
+});
+
 it('shows that no session matches, and clears the search on a press', async () => {
   open('?q=zanzibar');
   fireEvent.click(await screen.findByText('Clear search'));
