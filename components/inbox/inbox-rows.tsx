@@ -145,12 +145,13 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         ? counts?.inbox.kinds[wanted[0] as InboxKind]
         : undefined;
   /** Number of rows in a group; undefined if the server counts something else and not all rows are loaded. */
-  const countOf = (name: string, listed: number) => {
-    if (name === NEW_ROWS) return listed;
-    if (isFiltered) return isWhole ? listed : undefined;
+  const countOf = (name: string, rows: readonly InboxOwner[]) => {
+    if (name === NEW_ROWS) return rows.length;
+    if (isFiltered) return isWhole ? rows.filter(({ open }) => open.length > 0).length : undefined;
     const { needsYou, inbox } = counts ?? {};
     if (needsYou === undefined || inbox === undefined) return undefined;
-    // the counts follow the rows within a second
+    // The counts follow the rows within a second. Rows that no longer belong to their held group do not count.
+    const listed = rows.filter(({ open, needsYou: is }) => open.length > 0 && is === (name === 'needs-you')).length;
     return Math.max(listed, name === 'needs-you' ? needsYou : inbox.all - needsYou);
   };
   const requestCount = isFiltered ? (isWhole ? requests.length : undefined) : counts?.inbox.requests;
@@ -223,7 +224,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
             <InboxGroup
               key={name}
               name={name as GroupName}
-              count={countOf(name, owners.length)}
+              count={countOf(name, owners)}
               unfolds={isSearched}
               {...selectionOf(owners)}
             >

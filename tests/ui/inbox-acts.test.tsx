@@ -1,7 +1,14 @@
 // @vitest-environment happy-dom
 
 import type { MarkInbox } from '@interlude/protocol/commands';
-import type { InboxItem, InboxList, InboxMarked, WebhookDeliveries, WebhookStatus } from '@interlude/protocol/inbox';
+import type {
+  FleetCounts,
+  InboxItem,
+  InboxList,
+  InboxMarked,
+  WebhookDeliveries,
+  WebhookStatus,
+} from '@interlude/protocol/inbox';
 import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
 import { noItems } from '@interlude/protocol/vocabulary';
@@ -10,12 +17,13 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
+import { CurrentCounts } from '@/components/live/use-counts';
 import { WebhookPanel } from '@/components/settings/webhook-panel';
 import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { NextPage } from '../support/next-page';
 import { layOut } from './laid-out';
-import { aMessage, anAgent, anInboxItem, aSession, aTask, aTurn } from './rows';
+import { aMessage, anAgent, anInboxItem, aSession, aTask, aTurn, someCounts } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 /** Posted bodies by path. */
@@ -46,7 +54,10 @@ afterEach(() => {
 
 const nothingAsked = new CodeOnDemand<{ item: RequestedItem }>(async () => () => null);
 
-function open(items: InboxItem[]) {
+const countsOf = (needsYou: number, position: string) =>
+  someCounts({ position, needsYou, inbox: { all: needsYou, kinds: noItems(), requests: 0 } });
+
+function open(items: InboxItem[], shownCounts?: FleetCounts) {
   const counts = noItems();
   for (const { kind } of items) counts[kind] += 1;
   const initial: InboxList = { items, position: '10', next: null, counts };
@@ -55,6 +66,7 @@ function open(items: InboxItem[]) {
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
+          {shownCounts && <CurrentCounts initial={shownCounts} />}
           <InboxPage initial={initial} requestCode={nothingAsked} />
         </LiveProvider>
       </NowProvider>
@@ -106,6 +118,18 @@ it('undoes a mark', async () => {
     { items: [{ id: 'p0', updatedPosition: '5' }], mark: 'seen' },
     { items: [{ id: 'p0', updatedPosition: '20' }], mark: 'unseen' },
   ]);
+});
+
+it('does not count rows that are done but keep their place', async () => {
+  const done = { ...failure, doneAt: 9, updatedPosition: '20' };
+  answers['/inbox/marks'] = { items: [done], changed: [], applied: ['f'], position: '20' };
+  answers['/counts'] = countsOf(1, '20');
+  open([permissions[0] as InboxItem, failure], countsOf(2, '10'));
+  expect(screen.getByRole('heading', { name: 'Needs you 2' })).toBeDefined();
+  screen.getByRole('button', { name: 'Seen: “Out of credit”' }).focus();
+  press('Seen: “Out of credit”');
+  expect(await screen.findByRole('heading', { name: 'Needs you 1' })).toBeDefined();
+  expect(screen.getByText('Done')).toBeDefined();
 });
 
 it('reopens a failure that was done by being seen', async () => {
