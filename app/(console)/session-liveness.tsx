@@ -13,7 +13,9 @@ import { LivenessProvider } from '@/components/ui/liveness';
  * @param session undefined until its row is loaded
  */
 export function SessionLiveness(props: {
-  session: Pick<SessionSummary, 'away' | 'lastHeardAt' | 'state' | 'stateSince'> | undefined;
+  session:
+    | Pick<SessionSummary, 'away' | 'lastHeardAt' | 'lastOccurredAt' | 'observations' | 'state' | 'stateSince'>
+    | undefined;
   agent: AgentSummary | null;
   children: ReactNode;
 }) {
@@ -21,14 +23,18 @@ export function SessionLiveness(props: {
   const away = session?.away ?? null;
   // After an exit, calls without a result are no longer running.
   const isSilent = useIsSilent(session?.lastHeardAt ?? null);
-  const exitedAt = session?.state === 'exited' ? session.stateSince : null;
+  const skewMs = agent?.clockSkewMs ?? 0;
+  const lastAt = (session?.lastOccurredAt ?? Number.POSITIVE_INFINITY) - skewMs;
+  const exitedAt = session?.state === 'exited' ? Math.min(session.stateSince, lastAt) : null;
+  const turn = session?.observations.turn;
   return (
     <LivenessProvider
       stoppedAt={exitedAt ?? away?.lastHeardAt ?? null}
       why={exitedAt === null && away !== null ? awayLabel(away) : 'Exited'}
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
       isSilent={isSilent}
-      skewMs={agent?.clockSkewMs}
+      skewMs={skewMs}
+      turnReportedAt={turn?.value.state === 'running' ? turn.observedAt : null}
       lastSignalAt={session?.lastHeardAt ?? null}
     >
       <RefusalsProvider status={agent?.status ?? null}>{children}</RefusalsProvider>

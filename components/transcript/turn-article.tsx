@@ -4,8 +4,9 @@ import type { RequestItem, TaskItem, Turn } from '@interlude/protocol/read-model
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { memo, type ReactNode, useCallback, useMemo } from 'react';
-import { LastSignal, RunningClock, TimeOfDay, useHasPassed } from '@/components/ui/clock';
+import { LastSignal, RunningClock, useHasPassed } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
+import { LateReport, Moment } from '@/components/ui/day';
 import { Glyph } from '@/components/ui/glyph';
 import { useLastSignalAt, useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
@@ -55,7 +56,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         isLocked && 'shadow-[inset_2px_0_var(--ink-2)]',
       )}
     >
-      <TimeOfDay
+      <Moment
         at={turn.startedAt}
         className={clsx(
           'hidden pt-3 pr-3 text-right text-2xs leading-[18px]! sm:col-start-1 sm:row-start-1 sm:block',
@@ -134,7 +135,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
       )}
       {turn.state === 'finished' && isSilent(turn) && <p className="my-1 text-xs">The turn ended without an answer.</p>}
       <p className="tabular flex h-5 items-center gap-3">
-        <TimeOfDay at={turn.startedAt} className="sm:hidden" />
+        <Moment at={turn.startedAt} className="sm:hidden" />
         {turn.endedAt !== null && <span>{formatDuration(turn.endedAt - turn.startedAt)}</span>}
         {turn.inferred && (
           <span title="The agent did not report the end of this turn. Interlude inferred it from the agent’s silence or next turn.">
@@ -152,7 +153,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
 }
 
 function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
-  const { stopped } = useLiveness();
+  const { stopped, turnReportedAt } = useLiveness();
   const lastSignalAt = useLastSignalAt();
   const request = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
   const since = { since: request?.receivedAt ?? turn.startedAt, isServerTime: request !== undefined };
@@ -178,7 +179,13 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   return (
     <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
       <Glyph name={request === undefined ? 'working' : 'waiting'} />
-      {request === undefined ? 'Turn' : 'Waiting for an answer'} <RunningClock {...since} />
+      <LateReport
+        what="Turn started"
+        at={request === undefined ? turn.startedAt : undefined}
+        reportedAt={turnReportedAt ?? 0}
+      >
+        {request === undefined ? 'Turn' : 'Waiting for an answer'} <RunningClock {...since} />
+      </LateReport>
       {request === undefined && lastSignalAt !== null && <LastSignal at={lastSignalAt} />}
       {inLog}
     </p>

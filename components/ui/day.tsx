@@ -1,6 +1,8 @@
 'use client';
 
-import { Time, useClock } from './clock';
+import { isLate } from '@interlude/protocol/time';
+import type { ReactNode } from 'react';
+import { Ago, Time, useClock, useServerTime } from './clock';
 import { isSameDay, type TimeFormat, useTimeFormat, yearUnless } from './time-format';
 
 /** Local time, with the date unless it is today: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
@@ -11,6 +13,23 @@ export function Moment({ at, seconds = false, className }: { at: number; seconds
     <Time at={at} className={className} local={seconds ? 'ds' : 'd'}>
       {format === null ? '\u2007\u2007:\u2007\u2007' : `${date} ${format.time(at, seconds)}`.trim()}
     </Time>
+  );
+}
+
+/**
+ * `27 Nov 16:01, reported 8 min ago`, for a record that reached the server late; else the children.
+ *
+ * @param what words before the time
+ * @param at when it happened, on the runner's clock; undefined for a record that was not late
+ */
+export function LateReport(props: { what?: string; at: number | undefined; reportedAt: number; children: ReactNode }) {
+  const { what, at = Number.POSITIVE_INFINITY, reportedAt, children } = props;
+  const happenedAt = useServerTime(at);
+  if (!isLate(happenedAt, reportedAt)) return children;
+  return (
+    <>
+      {what} <Moment at={happenedAt} />, reported <Ago at={reportedAt} inWords />
+    </>
   );
 }
 

@@ -15,9 +15,17 @@ interface Liveness {
   isSilent: boolean;
   /** Milliseconds that the clock of the agent's runner is ahead of the server's. */
   skewMs: number;
+  /** When the server learned of the open turn, epoch milliseconds; null without one. */
+  turnReportedAt: number | null;
 }
 
-const LivenessContext = createContext<Liveness>({ stopped: null, isAway: false, isSilent: false, skewMs: 0 });
+const LivenessContext = createContext<Liveness>({
+  stopped: null,
+  isAway: false,
+  isSilent: false,
+  skewMs: 0,
+  turnReportedAt: null,
+});
 const LastSignalContext = createContext<number | null>(null);
 
 export function LivenessProvider(props: {
@@ -26,6 +34,7 @@ export function LivenessProvider(props: {
   isAway?: boolean;
   isSilent?: boolean;
   skewMs?: number | undefined;
+  turnReportedAt?: number | null;
   /** Time of the last record, epoch milliseconds. */
   lastSignalAt?: number | null;
   children: ReactNode;
@@ -36,12 +45,13 @@ export function LivenessProvider(props: {
     isAway = false,
     isSilent = false,
     skewMs = 0,
+    turnReportedAt = null,
     lastSignalAt = null,
     children,
   } = props;
   const liveness = useMemo(
-    () => ({ stopped: stoppedAt === null ? null : { at: stoppedAt, why }, isAway, isSilent, skewMs }),
-    [stoppedAt, why, isAway, isSilent, skewMs],
+    () => ({ stopped: stoppedAt === null ? null : { at: stoppedAt, why }, isAway, isSilent, skewMs, turnReportedAt }),
+    [stoppedAt, why, isAway, isSilent, skewMs, turnReportedAt],
   );
   return (
     <LivenessContext value={liveness}>

@@ -397,6 +397,10 @@ export const SessionSummary = z.object({
   wakeRule: WakeRule.nullable().describe('Null if never set, or if the runner does not wake agents.'),
   startedAt: z.number(),
   lastEventAt: z.number().describe('When the server received its newest event.'),
+  lastOccurredAt: z
+    .number()
+    .optional()
+    .describe('When its newest event happened, on the runner’s clock. Absent up to a minute before `lastEventAt`.'),
   lastHeardAt: z.number().describe('When the agent itself last reported on the session, on the server’s clock.'),
   updatedPosition: Position,
 });

@@ -41,3 +41,11 @@ export function answerDeadline(expiresAt: unknown, opened: { occurredAt: number;
   if (typeof expiresAt !== 'number' || !(expiresAt > occurredAt && expiresAt <= MAX_TIME)) return null;
   return Math.min(MAX_TIME, receivedAt + expiresAt - occurredAt);
 }
+
+/** Times that differ by less may be one: records wait in the outbox for a moment. */
+const LATE_MS = 60_000;
+
+/** True if the server received a record long after it happened. Both times are of one clock. */
+export function isLate(occurredAt: number, receivedAt: number): boolean {
+  return receivedAt - occurredAt > LATE_MS;
+}

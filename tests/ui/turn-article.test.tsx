@@ -1,4 +1,4 @@
-import type { Task, Turn } from '@interlude/protocol/read-models';
+import type { SessionSummary, Task, Turn } from '@interlude/protocol/read-models';
 import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
@@ -253,6 +253,28 @@ describe('an open turn', () => {
       </NowProvider>,
     );
     expect([...markup.matchAll(/>(\d+:\d\d)</g)].map(([, age]) => age)).toEqual(Array(5).fill('1:02'));
+  });
+
+  it('shows when a late record happened, and when it was reported', () => {
+    const [at, minute] = [100_000_000, 60_000];
+    const reportedAt = at + 10 * minute;
+    const late = aSession({ state: 'exited', stateSince: reportedAt, lastOccurredAt: at + 420_000 });
+    const turn = { observedAt: reportedAt, turnId: 'r1', value: { state: 'running' as const } };
+    const working = aSession({ state: 'working', observations: { ...aSession({}).observations, turn } });
+    const shown = (session: SessionSummary, clockSkewMs: number, children: ReactElement) =>
+      renderToStaticMarkup(
+        <NowProvider renderedAt={reportedAt + 8 * minute}>
+          <SessionLiveness session={session} agent={anAgent({ clockSkewMs })}>
+            {children}
+          </SessionLiveness>
+        </NowProvider>,
+      );
+    const facts = <SessionFacts session={late} agent={null} hasLinks={false} />;
+    expect(shown(late, 0, facts)).toMatch(/<time[^>]*dateTime="1970-01-02T03:53:40.000Z".*reported.*8 min ago/);
+    expect(shown(late, -3 * minute, facts)).not.toContain('reported');
+    const article = <Turns turns={[{ ...open, startedAt: at }]} tasks={[]} />;
+    expect(shown(working, 0, article)).toMatch(/Turn started.*reported.*8 min ago/);
+    expect(shown(working, -10 * minute, article)).toMatch(/Turn <time[^>]*>8:00</);
   });
 
   it('pulses only after a recent signal', () => {

@@ -5,6 +5,7 @@ import { COMMAND_EXPIRY_MS, MAX_PREVIEW, MAX_TITLE } from '../limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '../read-models';
 import { hasEnded, isActiveState } from '../session-predicates';
 import { truncateText } from '../text';
+import { isLate } from '../time';
 import type { ObligationChange } from './obligations';
 import { NO_OBSERVATION_MEMORY, type ObservationMemory, Observer, observationMemory, reportTurnNow } from './observe';
 import { type OpenRequest, OpenRequests } from './open-requests';
@@ -234,6 +235,7 @@ export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
 
 const UNANNOUNCED: ReadonlySet<keyof SessionSummary> = new Set([
   'lastEventAt',
+  'lastOccurredAt',
   'lastHeardAt',
   'lastText',
   'stateDueAt',
@@ -253,6 +255,8 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
   }
   // Lists sort by the server's clock, even if it was set back, because agents' clocks are unreliable.
   summary.lastEventAt = entry.receivedAt;
+  if (isLate(entry.occurredAt, entry.receivedAt)) summary.lastOccurredAt = entry.occurredAt;
+  else delete summary.lastOccurredAt;
   for (const turn of placement.turns) {
     if (turn.kind === 'none') continue;
     if (turn.state === 'open') {

@@ -159,6 +159,21 @@ describe('a session', () => {
     expect(fold.summary.title).toBe('Mend the tests');
   });
 
+  it('keeps the own time of its newest event if the server received it late', () => {
+    const events = [...runStarts('r1'), ...runEnds('r1')];
+    const lastOf = (...ages: number[]) => {
+      const entries = ages.map((age, at) => ({
+        position: String(at + 1),
+        occurredAt: 900_000 - age,
+        receivedAt: 900_000,
+        event: events[at] as AgUiEvent,
+      }));
+      return foldSession(newSession('s1', 'a1', 1), placeEvents(NO_PLACES, entries).placements, []).summary;
+    };
+    expect(lastOf(600_000, 300_000).lastOccurredAt).toBe(600_000);
+    expect(lastOf(600_000, 60_000)).not.toHaveProperty('lastOccurredAt');
+  });
+
   it('is truncated between characters', () => {
     const fold = summaryOf(userSays('u1', `${'a'.repeat(119)}🚀`), says('m1', `${'b'.repeat(239)}🚀`));
     expect(fold.summary.title).toBe('a'.repeat(119));

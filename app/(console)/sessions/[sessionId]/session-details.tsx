@@ -9,7 +9,7 @@ import { StateEvidence } from '@/components/sessions/evidence-popover';
 import { failuresInWords } from '@/components/sessions/session-labels';
 import { Ago } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { Moment } from '@/components/ui/day';
+import { LateReport, Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
@@ -49,11 +49,15 @@ export function SessionDetails() {
               </Fact>
             )}
             <Fact name="Started">
-              <Moment at={session.startedAt} />
+              <LateReport at={session.startedAt} reportedAt={session.observations.session?.observedAt ?? 0}>
+                <Moment at={session.startedAt} />
+              </LateReport>
             </Fact>
             <Fact name="Last event">
-              <Moment at={session.lastEventAt} seconds />{' '}
-              <Ago at={session.lastEventAt} inWords className="ml-2 text-ink-3" />
+              <LateReport at={session.lastOccurredAt} reportedAt={session.lastEventAt}>
+                <Moment at={session.lastEventAt} seconds />{' '}
+                <Ago at={session.lastEventAt} inWords className="ml-2 text-ink-3" />
+              </LateReport>
             </Fact>
             <Fact name="Turns">{session.turnCount.toLocaleString('en')}</Fact>
             <Fact name="Tasks">

@@ -8,6 +8,7 @@ import { describeState, failuresInWords, glyphOf, isTimed, sessionTitle } from '
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
 import { shortPath } from '@/components/tasks/task-words';
 import { Ago, LastSignal, RunningClock } from '@/components/ui/clock';
+import { LateReport } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
@@ -57,7 +58,11 @@ export function SessionFacts(props: {
         ) : isTimed(session) ? (
           <RunningClock since={session.stateSince} isServerTime className="text-ink-3" />
         ) : (
-          <Ago at={session.stateSince} className="text-ink-3" />
+          <span className="text-ink-3">
+            <LateReport at={session.lastOccurredAt} reportedAt={session.stateSince}>
+              <Ago at={session.stateSince} />
+            </LateReport>
+          </span>
         )}
         {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3 max-md:hidden" />}
       </span>
