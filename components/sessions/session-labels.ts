@@ -1,6 +1,6 @@
 import type { StateNote } from '@interlude/protocol/agent-status';
 import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
-import { isActiveState } from '@interlude/protocol/session-predicates';
+import { hasCrashed, isActiveState } from '@interlude/protocol/session-predicates';
 import type { AgentState, SessionGroup, SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
@@ -93,21 +93,17 @@ const GLYPH: Record<AgentState, GlyphName> = {
 
 /**
  * The state in words.
- * @returns `Waiting on background, 2 tasks running`, `Unknown (last: working)`, `Unreachable`, `Exited (137)`
+ * @returns `Waiting on background, 2 tasks running`, `Unknown (last: working)`, `Unreachable`, `Failed, exit code 137`
  */
 export function describeState(
-  session: Stated & Pick<SessionSummary, 'runningTaskCount'> & Partial<Pick<SessionSummary, 'away'>>,
+  session: Stated & Pick<SessionSummary, 'runningTaskCount' | 'stateReason'> & Partial<Pick<SessionSummary, 'away'>>,
 ): string {
-  const { state, evidence, observations, away, runningTaskCount: tasks } = session;
+  const { state, evidence, away, runningTaskCount: tasks } = session;
   if (state === 'unknown') {
     const word = away?.isUnreachable ? UNREACHABLE : STATE_WORD.unknown;
     return evidence.last === undefined ? word : `${word} (last: ${lower(evidence.last)})`;
   }
-  const exit = observations.process?.value;
-  if (state === 'exited') {
-    const code = exit?.signal ?? exit?.code ?? null;
-    return code === null ? STATE_WORD.exited : `Exited (${code})`;
-  }
+  if (hasCrashed(session)) return [STATE_WORD.failed, session.stateReason ?? []].flat().join(', ');
   const note = evidence.note === undefined ? null : NOTE_WORDS[evidence.note];
   const running = tasks > 0 ? `${plural(tasks, 'task')} running` : null;
   return [STATE_WORD[state], note, running].filter((part) => part !== null).join(', ');
@@ -172,10 +168,12 @@ export function marksOf(session: SessionSummary): SessionMark[] {
  * The last line of a row: the reason of an urgent state, else the last text.
  */
 export function lastLine(
-  { stateReason, lastText }: Pick<SessionSummary, 'stateReason' | 'lastText'>,
+  { state, stateReason, lastText }: Pick<SessionSummary, 'state' | 'stateReason' | 'lastText'>,
   isUrgent: boolean,
 ): string {
-  const reason = toPlainText(stateReason ?? '');
+  const words = toPlainText(stateReason ?? '');
+  // the server's words, as in the inbox
+  const reason = state === 'exited' ? words.charAt(0).toUpperCase() + words.slice(1) : words;
   if (reason !== '' && isUrgent) return reason;
   return toPlainText(lastText ?? '') || reason;
 }

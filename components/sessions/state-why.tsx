@@ -39,11 +39,11 @@ export function StateWhy({ session }: { session: SessionSummary }) {
   );
 }
 
-/** `since 12:03 (4m), last signal 12:02:58` */
+/** `since 12:03 (4 min ago), last signal 12:02:58` */
 export function Evidence({ away }: { away: SessionAway }) {
   return (
     <span className="tabular text-ink-2">
-      since <TimeOfDay at={away.since} /> (<Ago at={away.since} />
+      since <TimeOfDay at={away.since} /> (<Ago at={away.since} inWords />
       ), last signal <TimeOfDay at={away.lastHeardAt} seconds />
     </span>
   );

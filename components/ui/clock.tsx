@@ -225,9 +225,9 @@ function isoTime(at: number): string | undefined {
 /** Shorter silences are usual. */
 const NOTABLE_MS = 60_000;
 
-/** `last signal 4m ago`, or empty while that is recent: an agent that is shown as working may be gone. */
+/** `last signal 4 min ago`, or empty while that is recent: an agent that is shown as working may be gone. */
 export function useLastSignal(at: number): string {
-  return useClock((now) => (now - at < NOTABLE_MS ? '' : `last signal ${formatAgo(now - at)} ago`));
+  return useClock((now) => (now - at < NOTABLE_MS ? '' : `last signal ${formatAgoLong(now - at)}`));
 }
 
 /** True while nothing has been heard for so long that work may be over; false if `at` is unknown. */

@@ -3,7 +3,7 @@ import { needsAttention } from '@interlude/protocol/session-predicates';
 import { noSessions, SESSION_GROUPS, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { describe, expect, it, vi } from 'vitest';
 import { ALL, FleetStore } from '@/components/live/fleet-store';
-import { describeState, sessionTitle } from '@/components/sessions/session-labels';
+import { describeState, lastLine, sessionTitle } from '@/components/sessions/session-labels';
 import { groupSessions } from '@/components/sessions/session-nav';
 import { anAgent, anInboxItem, aSession, someCounts } from './rows';
 
@@ -42,7 +42,7 @@ describe('the session list', () => {
       aSession({ id: 'c', ...unknown('needs-input'), away: { ...away, agentGoesOn: true } }),
       aSession({ id: 'd', state: 'needs-input' }),
       aSession({ id: 'e', ...unknown('idle'), away }),
-      aSession({ id: 'f', ...exited(137) }),
+      aSession({ id: 'f', ...exited(137), stateReason: 'exit code 137' }),
       aSession({ id: 'g', ...exited(0) }),
     ];
     const groups = groupSessions(sessions, '').map(({ group, sessions }) => [group, ...sessions.map(({ id }) => id)]);
@@ -53,14 +53,15 @@ describe('the session list', () => {
       ['unknown', 'e'],
       ['exited', 'g'],
     ]);
+    expect(lastLine(sessions[5] as SessionSummary, true)).toBe('Exit code 137');
     expect(sessions.map(describeState)).toEqual([
       'Failed',
       'Unknown (last: working)',
       'Unknown (last: needs input)',
       'Needs input',
       'Unknown (last: idle)',
-      'Exited (137)',
-      'Exited (0)',
+      'Failed, exit code 137',
+      'Exited',
     ]);
   });
 

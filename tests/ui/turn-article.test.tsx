@@ -228,7 +228,7 @@ describe('an open turn', () => {
   });
 
   it('shows the age of its last signal after a minute', () => {
-    expect(render([open], [], { lastSignalAt: 2_000 })).toContain('last signal 1m ago');
+    expect(render([open], [], { lastSignalAt: 2_000 })).toContain('last signal 1 min ago');
     expect(render([open], [], { lastSignalAt: 4_000 })).not.toContain('last signal');
   });
 
@@ -253,6 +253,21 @@ describe('an open turn', () => {
       </NowProvider>,
     );
     expect([...markup.matchAll(/>(\d+:\d\d)</g)].map(([, age]) => age)).toEqual(Array(5).fill('1:02'));
+  });
+
+  it('leaves the reason of the state to the request and to the end of the process', () => {
+    const facts = (fields: Partial<SessionSummary>) =>
+      renderToStaticMarkup(
+        <NowProvider renderedAt={63_000}>
+          <SessionFacts session={aSession(fields)} agent={null} hasLinks={false} />
+        </NowProvider>,
+      );
+    expect(facts({ state: 'failed', stateReason: 'No credit' })).toContain('“No credit”');
+    expect(facts({ state: 'needs-input', stateReason: 'Bash: rm -rf build' })).not.toContain('rm -rf');
+    const process = { observedAt: 1_000, turnId: null, value: { code: 137, signal: null, reason: null } };
+    const observations = { ...aSession({}).observations, process };
+    const crashed = facts({ state: 'exited', stateReason: 'exit code 137', observations });
+    expect(crashed.match(/exit code 137|137/gi)).toEqual(['exit code 137']);
   });
 
   it('shows when a late record happened, and when it was reported', () => {

@@ -1,7 +1,7 @@
 'use client';
 
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
-import { listedStateOf, statedReason } from '@interlude/protocol/session-predicates';
+import { hasCrashed, listedStateOf } from '@interlude/protocol/session-predicates';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { ObligationsButton } from '@/components/obligations/obligations-button';
 import { describeState, failuresInWords, glyphOf, isTimed, sessionTitle } from '@/components/sessions/session-labels';
@@ -40,9 +40,9 @@ export function SessionFacts(props: {
   hasLinks: boolean;
 }) {
   const { session, agent, hasLinks } = props;
-  const exit = session.state === 'exited' ? session.observations.process?.value : undefined;
-  // The state already names the exit code.
-  const reason = exit === undefined ? session.stateReason : statedReason(exit.reason);
+  // The state names the end of a process, and the request's card what it asks for.
+  const isShown = hasCrashed(session) || session.state === 'needs-input';
+  const reason = isShown ? null : session.stateReason;
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
       {/* Where it is narrow, long words give way first, and the state last. */}
