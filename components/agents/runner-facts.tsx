@@ -6,7 +6,8 @@ import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { Fragment, type ReactNode } from 'react';
-import { Ago, TimeOfDay } from '@/components/ui/clock';
+import { Ago } from '@/components/ui/clock';
+import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { Name, Words } from '@/components/ui/name';
@@ -30,7 +31,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
         </Fact>
       )}
       <Fact name="First seen">
-        <TimeOfDay at={agent.firstSeenAt} /> <Ago at={agent.firstSeenAt} inWords className="ml-2 text-2xs text-ink-3" />
+        <Moment at={agent.firstSeenAt} /> <Ago at={agent.firstSeenAt} inWords className="ml-2 text-2xs text-ink-3" />
       </Fact>
       {agent.clockSkewMs !== undefined && (
         <Fact name="Clock">
@@ -77,7 +78,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
         </Fact>
       ))}
       {agent.owedCount > 0 && (
-        <Fact name="Pending replies">
+        <Fact name="Pending replies, all sessions">
           {agent.owedCount.toLocaleString('en')}
           {agent.overdueCount > 0 && `, ${agent.overdueCount} overdue`}
         </Fact>
@@ -123,7 +124,7 @@ function Connection({ agent }: { agent: AgentSummary }) {
   if (agent.connectedSince === null) return 'No runner has connected yet.';
   return (
     <>
-      Disconnected since <TimeOfDay at={agent.connectedSince} />{' '}
+      Disconnected since <Moment at={agent.connectedSince} />{' '}
       <Ago at={agent.connectedSince} inWords className="ml-2 text-2xs text-ink-3" />
     </>
   );

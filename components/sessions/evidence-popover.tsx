@@ -26,10 +26,20 @@ export function EvidencePopover(props: {
   onClose: () => void;
 }) {
   const { session, button, onClose } = props;
+  const ways = modeAndModelOf(useRunnerStatus());
   return (
     <ButtonPopover label="Why this state" button={button} onClose={onClose} isText>
       <div className="px-3 py-1.5 text-xs">
         <StateEvidence session={session} />
+        {ways.length > 0 && (
+          <p className="mt-2 text-ink-2 [overflow-wrap:anywhere]">
+            {ways.map(({ name, text }) => (
+              <span key={name} className="mr-4">
+                <span className="text-ink-3">{name}</span> <Name text={text} />
+              </span>
+            ))}
+          </p>
+        )}
       </div>
     </ButtonPopover>
   );
@@ -37,8 +47,7 @@ export function EvidencePopover(props: {
 
 /** The reason for a session's state, and each observation with its age. */
 export function StateEvidence({ session }: { session: SessionSummary }) {
-  const status = useRunnerStatus();
-  const [ways, limits] = [modeAndModelOf(status), limitsOf(status)];
+  const limits = limitsOf(useRunnerStatus());
   return (
     <>
       <StateReason session={session} />
@@ -47,15 +56,6 @@ export function StateEvidence({ session }: { session: SessionSummary }) {
         <Term of="missing records">Delivery</Term>
       </h3>
       <DeliveryVerdict session={session} />
-      {ways.length > 0 && (
-        <p className="mt-2 text-ink-2 [overflow-wrap:anywhere]">
-          {ways.map(({ name, text }) => (
-            <span key={name} className="mr-4">
-              <span className="text-ink-3">{name}</span> <Name text={text} />
-            </span>
-          ))}
-        </p>
-      )}
       {limits.length > 0 && (
         <>
           <h3 className="mt-2 mb-0.5 text-2xs text-ink-3">Limits</h3>

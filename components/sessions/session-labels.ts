@@ -1,6 +1,6 @@
 import type { StateNote } from '@interlude/protocol/agent-status';
 import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
-import { hasCrashed, isActiveState } from '@interlude/protocol/session-predicates';
+import { canReply, hasCrashed, isActiveState } from '@interlude/protocol/session-predicates';
 import type { AgentState, SessionGroup, SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
@@ -150,12 +150,12 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   if (insightCount > 0) marks.push({ kind: 'failures', text: failuresInWords(session) });
   if (lostCount > 0) marks.push({ kind: 'lost', text: `${lostCount} lost` });
   if (quarantinedCount > 0) marks.push({ kind: 'quarantined', text: `${quarantinedCount} rejected` });
-  if (owedCount > 0) {
+  if (overdueCount > 0 || (owedCount > 0 && canReply(session))) {
     const text =
       overdueCount > 0
         ? `${plural(overdueCount, 'reply', 'replies')} overdue`
         : plural(owedCount, 'pending reply', 'pending replies');
-    marks.push({ kind: 'obligations', text, title: `${plural(owedCount, 'message')} without a reply` });
+    marks.push({ kind: 'obligations', text });
   }
   if (runningTaskCount > 0 && away === null) {
     const text = plural(runningTaskCount, 'task');

@@ -3,7 +3,7 @@ import { needsAttention } from '@interlude/protocol/session-predicates';
 import { noSessions, SESSION_GROUPS, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { describe, expect, it, vi } from 'vitest';
 import { ALL, FleetStore } from '@/components/live/fleet-store';
-import { describeState, lastLine, sessionTitle } from '@/components/sessions/session-labels';
+import { describeState, lastLine, marksOf, sessionTitle } from '@/components/sessions/session-labels';
 import { groupSessions } from '@/components/sessions/session-nav';
 import { anAgent, anInboxItem, aSession, someCounts } from './rows';
 
@@ -63,6 +63,14 @@ describe('the session list', () => {
       'Failed, exit code 137',
       'Exited',
     ]);
+  });
+
+  it('marks pending replies only of sessions that can reply, and overdue ones of all', () => {
+    const marks = (fields: Partial<SessionSummary>) =>
+      marksOf(aSession({ owedCount: 1, ...fields })).map(({ text }) => text);
+    expect(marks({ state: 'working' })).toEqual(['1 pending reply']);
+    for (const state of ['needs-input', 'failed', 'exited'] as const) expect(marks({ state })).toEqual([]);
+    expect(marks({ state: 'failed', overdueCount: 1 })).toEqual(['1 reply overdue']);
   });
 
   it('groups pinned, archived and seen failed sessions apart unless they are urgent', () => {
