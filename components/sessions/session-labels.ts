@@ -34,21 +34,12 @@ export const GROUP_WORD: Record<SessionGroup, string> = {
 
 const NOTE_WORDS: Record<StateNote, string | null> = {
   delivering: 'message on its way',
-  resumed: 'resumed after it was complete',
-  compacting: 'compacting',
-  restarting: 'restarting',
-  'no-progress': 'no progress',
-  'no-output': 'no output',
-  inferred: null,
-};
-
-/** Notes shown in lists. */
-const MARKED: Partial<Record<StateNote, string>> = {
   resumed: 'resumed',
   compacting: 'compacting',
   restarting: 'restarting',
   'no-progress': 'no progress',
   'no-output': 'no output',
+  inferred: null,
 };
 
 /** True if the duration of the state is shown. */
@@ -104,9 +95,13 @@ export function describeState(
     return evidence.last === undefined ? word : `${word} (last: ${lower(evidence.last)})`;
   }
   if (hasCrashed(session)) return [STATE_WORD.failed, session.stateReason ?? []].flat().join(', ');
-  const note = evidence.note === undefined ? null : NOTE_WORDS[evidence.note];
+  const note = noteOf(evidence);
   const running = tasks > 0 ? `${plural(tasks, 'task')} running` : null;
   return [STATE_WORD[state], note, running].filter((part) => part !== null).join(', ');
+}
+
+function noteOf({ note }: SessionSummary['evidence']): string | null {
+  return note === undefined ? null : NOTE_WORDS[note];
 }
 
 /** The reason for silence, in two words. */
@@ -145,8 +140,8 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   if (lastTurnKind === 'between-run')
     marks.push({ kind: 'woken', text: 'Woke by itself', title: 'The agent started its last turn itself' });
   if (away?.isUnreachable) marks.push({ kind: 'unreachable', text: UNREACHABLE, since: away.since });
-  const note = evidence.note === undefined ? null : MARKED[evidence.note];
-  if (note != null) marks.push({ kind: 'note', text: note });
+  const note = noteOf(evidence);
+  if (note !== null && evidence.note !== 'delivering') marks.push({ kind: 'note', text: note });
   if (insightCount > 0) marks.push({ kind: 'failures', text: failuresInWords(session) });
   if (lostCount > 0) marks.push({ kind: 'lost', text: `${lostCount} lost` });
   if (quarantinedCount > 0) marks.push({ kind: 'quarantined', text: `${quarantinedCount} rejected` });

@@ -9,7 +9,7 @@ import { useSupportsCommand } from '@/components/live/refusals';
 import { useSelected } from '@/components/live/use-folded';
 import { SessionLink } from '@/components/sessions/session-link';
 import { CopyButton } from '@/components/ui/copy-button';
-import { formatCount, plural } from '@/components/ui/duration';
+import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
@@ -25,6 +25,9 @@ import { TaskStop, TaskWake } from './task-stop';
 import { TaskSummary } from './task-summary';
 import { isBoilerplate, shortPath, taskAnchor, taskFont } from './task-words';
 import { useTaskDetail } from './use-task-detail';
+
+/** `812`, `14.2K`. */
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 const wakeCode = new CodeOnDemand(async () => (await import('./wake-here')).WakeHere);
 const outputCode = new CodeOnDemand(async () => (await import('./task-output')).TaskOutputPart);
@@ -200,7 +203,7 @@ export function TaskFacts({ task }: { task: Task }) {
         </span>
       )}
       {usage?.toolUses != null && usage.toolUses > 0 && <span>{plural(usage.toolUses, 'tool call')}</span>}
-      {usage?.totalTokens != null && usage.totalTokens > 0 && <span>{formatCount(usage.totalTokens)} tokens</span>}
+      {usage?.totalTokens != null && usage.totalTokens > 0 && <span>{COMPACT.format(usage.totalTokens)} tokens</span>}
       {outputFile !== null && (
         <span className="flex min-w-0 max-w-full items-center gap-1.5">
           {/* Keeps the end of the path. `dir=rtl` would clip the front but also reorder the slashes. */}

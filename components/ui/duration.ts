@@ -35,13 +35,6 @@ export function formatAgoLong(ms: number): string {
   return hours < 24 ? `${hours} h ${minutes} min ago` : `${Math.floor(hours / 24)} d ${hours % 24} h ago`;
 }
 
-const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-
-/** `812`, `14.2K`. */
-export function formatCount(value: number): string {
-  return COMPACT.format(value);
-}
-
 /** `1 hit`, `1,204 hits`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
