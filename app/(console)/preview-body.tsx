@@ -26,7 +26,7 @@ import { useTasks } from '@/components/tasks/use-tasks';
 import { messageAnchor } from '@/components/transcript/reply-link';
 import { ToolCallLine } from '@/components/transcript/tool-call-line';
 import { useTranscript } from '@/components/transcript/transcript-store';
-import { RecordAgo } from '@/components/ui/clock';
+import { RecordAgo } from '@/components/ui/day';
 import { Glyph } from '@/components/ui/glyph';
 import { OVERLAY } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';

@@ -7,7 +7,7 @@ import { clsx } from 'clsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { sessionTitle } from '@/components/sessions/session-labels';
-import { RecordAgo } from '@/components/ui/clock';
+import { RecordAgo } from '@/components/ui/day';
 import { Link } from '@/components/ui/link';
 import { Name, Phrase } from '@/components/ui/name';
 import { useVisibleRow } from '@/components/ui/visible-rows';

@@ -201,11 +201,6 @@ export function Ago({ at, inWords = false, className }: { at: number; inWords?: 
   );
 }
 
-/** `Ago` in words for a time of the agent's records. */
-export function RecordAgo({ at, className }: { at: number; className?: string }) {
-  return <Ago at={useServerTime(at)} inWords {...(className !== undefined && { className })} />;
-}
-
 /** Local time of day: `14:03`, or `14:03:21`. */
 export function TimeOfDay({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
   const format = useTimeFormat();

@@ -33,6 +33,11 @@ export function LateReport(props: { what?: string; at: number | undefined; repor
   );
 }
 
+/** `Ago` in words for a time of the agent's records. */
+export function RecordAgo({ at, className }: { at: number; className?: string }) {
+  return <Ago at={useServerTime(at)} inWords {...(className !== undefined && { className })} />;
+}
+
 /** True if two times fall on different local days; false if one is invalid. */
 export function isOtherDay(a: number, b: number): boolean {
   const [one, other] = [new Date(a), new Date(b)];
