@@ -96,7 +96,6 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const latest = useLatest(select);
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
   const mayAct = useMayAct();
-  const stopButton = useRef<HTMLButtonElement>(null);
   /** Null until the reader first asks to stop. */
   const [asksToStop, setAsksToStop] = useState<boolean | null>(null);
   useBoardKeys({
@@ -176,11 +175,10 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
                   <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
                   {mayAct && (
                     <button
-                      ref={stopButton}
                       type="button"
                       aria-haspopup="dialog"
                       aria-expanded={asksToStop === true}
-                      onClick={() => setAsksToStop(!asksToStop)}
+                      onClick={() => setAsksToStop(true)}
                       className="hit ml-auto min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
                     >
                       Stop all…
@@ -237,7 +235,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
               <OnDemand
                 code={stopCode}
                 name="Stopping all"
-                props={{ button: stopButton, agents, isAsking: asksToStop, onAnswer: () => setAsksToStop(false) }}
+                props={{ agents, isAsking: asksToStop, onAnswer: () => setAsksToStop(false) }}
               />
             )}
             {picked.length > 0 && (

@@ -1,10 +1,10 @@
 'use client';
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import type { RefObject } from 'react';
+import { clsx } from 'clsx';
 import { plural } from '@/components/ui/duration';
 import { SettledButton } from '@/components/ui/misclick-guard';
-import { ButtonPopover } from '@/components/ui/popover';
+import { Modal } from '@/components/ui/modal';
 import {
   type AgentJob,
   BAR,
@@ -20,13 +20,12 @@ import {
 
 /** Asks how to stop the listed agents, then shows progress and the outcome for each. */
 export function StopAll(props: {
-  button: RefObject<HTMLElement | null>;
   /** The agents that the board lists. */
   agents: readonly AgentSummary[];
   isAsking: boolean;
   onAnswer: () => void;
 }) {
-  const { button, agents, isAsking, onAnswer } = props;
+  const { agents, isAsking, onAnswer } = props;
   const { state, isBusy, run, retry, clear } = useEachAgent();
   const start = (what: string, countOf: (agent: AgentSummary) => number, job: AgentJob) => {
     const affected = agents.filter((agent) => countOf(agent) > 0);
@@ -36,26 +35,37 @@ export function StopAll(props: {
   return (
     <>
       {isAsking && (
-        <ButtonPopover label="Stop all" button={button} align="end" onClose={onAnswer} className="w-72 py-1.5 text-xs">
-          <Choice
-            agents={agents}
-            countOf={inTurnCount}
-            isBusy={isBusy}
-            verb="Interrupt"
-            effect="Ends their current turns. Sessions stay open."
-            none="No agent in this list is in a turn."
-            onPress={() => start('Interrupt', inTurnCount, interruptAll)}
-          />
-          <Choice
-            agents={agents}
-            countOf={openCount}
-            isBusy={isBusy}
-            verb="End"
-            effect="Agents and runners exit. This can’t be undone."
-            none="No agent in this list has an open session."
-            onPress={() => start('End sessions', openCount, endAll)}
-          />
-        </ButtonPopover>
+        <Modal
+          label="Stop all agents?"
+          onClose={onAnswer}
+          className="m-auto w-[min(360px,calc(100vw-32px))] rounded-lg"
+        >
+          <div className="flex flex-col gap-2 px-5 py-4 text-xs">
+            <h2 className="mb-1 font-medium text-md">Stop all agents?</h2>
+            <Choice
+              agents={agents}
+              countOf={inTurnCount}
+              isBusy={isBusy}
+              verb="Interrupt"
+              effect="Their current turns end. Sessions stay open."
+              none="No agent in this list is in a turn."
+              onPress={() => start('Interrupt', inTurnCount, interruptAll)}
+            />
+            <Choice
+              agents={agents}
+              countOf={openCount}
+              isBusy={isBusy}
+              verb="End"
+              effect="Agents and runners exit. This can’t be undone."
+              isFinal
+              none="No agent in this list has an open session."
+              onPress={() => start('End sessions', openCount, endAll)}
+            />
+            <button type="button" onClick={onAnswer} className={`${QUIET} hit self-end`}>
+              Cancel
+            </button>
+          </div>
+        </Modal>
       )}
       {state !== null && (
         <section aria-label="Stop all" className={`${BAR} flex items-start gap-4`}>
@@ -73,19 +83,20 @@ export function StopAll(props: {
   );
 }
 
-/** `Interrupt 25 sessions`, with the number of agents and the effect. */
+/** `Interrupt 25 sessions of 12 agents`, with the effect. */
 function Choice(props: {
   agents: readonly AgentSummary[];
   countOf: (agent: AgentSummary) => number;
   isBusy: boolean;
   verb: string;
   effect: string;
+  isFinal?: boolean;
   none: string;
   onPress: () => void;
 }) {
-  const { agents, countOf, isBusy, verb, effect, none, onPress } = props;
+  const { agents, countOf, isBusy, verb, effect, isFinal = false, none, onPress } = props;
   const count = sumOf(agents, countOf);
-  if (count === 0) return <p className="px-3 py-1.5 text-ink-2">{none}</p>;
+  if (count === 0) return <p className="text-ink-2">{none}</p>;
   const affected = agents.filter((agent) => countOf(agent) > 0);
   return (
     <SettledButton
@@ -93,14 +104,15 @@ function Choice(props: {
       of={`${verb} ${agents.map(({ id }) => id).join('\n')}`}
       disabled={isBusy}
       onPress={onPress}
-      className="block w-full px-3 py-1.5 text-left hover:bg-raised aria-disabled:text-ink-3"
+      className={clsx(
+        'block w-full rounded border border-line-strong px-3 py-2 text-left hover:bg-raised aria-disabled:text-ink-3',
+        isFinal && 'text-failed',
+      )}
     >
       <span className="block font-medium">
-        {verb} {plural(count, 'session')}
+        {verb} {plural(count, 'session')} of {plural(affected.length, 'agent')}
       </span>
-      <span className="block text-2xs text-ink-3">
-        Of {plural(affected.length, 'agent')}. {effect}
-      </span>
+      <span className="block text-2xs text-ink-3">{effect}</span>
     </SettledButton>
   );
 }

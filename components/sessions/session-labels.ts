@@ -21,6 +21,7 @@ const STATE_WORD: Record<SessionState, string> = {
   exited: 'Exited',
 };
 
+const ENDING = 'ending';
 const UNREACHABLE = 'Unreachable';
 
 /** Headings of the groups. */
@@ -87,7 +88,9 @@ const GLYPH: Record<AgentState, GlyphName> = {
  * @returns `Waiting on background, 2 tasks running`, `Unknown (last: working)`, `Unreachable`, `Failed, exit code 137`
  */
 export function describeState(
-  session: Stated & Pick<SessionSummary, 'runningTaskCount' | 'stateReason'> & Partial<Pick<SessionSummary, 'away'>>,
+  session: Stated &
+    Pick<SessionSummary, 'isEnding' | 'runningTaskCount' | 'stateReason'> &
+    Partial<Pick<SessionSummary, 'away'>>,
 ): string {
   const { state, evidence, away, runningTaskCount: tasks } = session;
   if (state === 'unknown') {
@@ -97,7 +100,9 @@ export function describeState(
   if (hasCrashed(session)) return [STATE_WORD.failed, session.stateReason ?? []].flat().join(', ');
   const note = noteOf(evidence);
   const running = tasks > 0 ? `${plural(tasks, 'task')} running` : null;
-  return [STATE_WORD[state], note, running].filter((part) => part !== null).join(', ');
+  return [STATE_WORD[state], session.isEnding ? ENDING : null, note, running]
+    .filter((part) => part !== null)
+    .join(', ');
 }
 
 function noteOf({ note }: SessionSummary['evidence']): string | null {
@@ -141,6 +146,7 @@ export function marksOf(session: SessionSummary): SessionMark[] {
     marks.push({ kind: 'woken', text: 'Woke by itself', title: 'The agent started its last turn itself' });
   if (away?.isUnreachable) marks.push({ kind: 'unreachable', text: UNREACHABLE, since: away.since });
   const note = noteOf(evidence);
+  if (session.isEnding) marks.push({ kind: 'note', text: ENDING });
   if (note !== null && evidence.note !== 'delivering') marks.push({ kind: 'note', text: note });
   if (insightCount > 0) marks.push({ kind: 'failures', text: failuresInWords(session) });
   if (lostCount > 0) marks.push({ kind: 'lost', text: `${lostCount} lost` });

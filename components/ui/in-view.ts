@@ -39,7 +39,9 @@ function without([from, to]: readonly [number, number], top: number, bottom: num
 }
 
 function areasOver(element: Element): Area[] {
-  return Array.from(document.querySelectorAll('[data-over]'))
+  // A modal dialog is above all others.
+  const top = element.closest('dialog:modal') ?? document;
+  return Array.from(top.querySelectorAll('[data-over]'))
     .filter((over) => !over.contains(element))
     .map((over) => over.getBoundingClientRect());
 }

@@ -365,6 +365,10 @@ export const SessionSummary = z.object({
     .nullable()
     .describe('When time alone may change the state, on the server’s clock; null: never.'),
   stateSince: z.number().describe('When the server learned of the state.'),
+  isEnding: z
+    .literal(true)
+    .optional()
+    .describe('The runner was asked to end the session. Absent once that failed, it has ended or a turn starts.'),
   wakeable: z
     .boolean()
     .optional()

@@ -448,7 +448,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       const notices = async () => (await items()).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
       expect(await notices()).toEqual(['The session was asked to end.']);
       await ack(answer.commandId, { state: 'done' });
-      expect(await notices()).toEqual(['The runner ends the session.']);
+      expect(await notices()).toEqual(['The runner began to end the session.']);
       await send(custom('session:ended', { reason: 'ended from the dashboard' }));
       const late = await post(path('/end'));
       expect([late.status, (await errorOf(late)).reason]).toEqual([409, 'session_ended']);

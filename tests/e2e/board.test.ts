@@ -45,7 +45,7 @@ test('the agents page charts fleet activity, and lists the agents that the addre
 test('everything listed is stopped with two presses, by pointer and by keys', async () => {
   const page = await site.open('/agents?q=board-');
   const dialog = page.getByRole('dialog', { name: 'Stop all' });
-  const interrupt = dialog.getByRole('button', { name: /^Interrupt 1 session Of 1 agent\./ });
+  const interrupt = dialog.getByRole('button', { name: /^Interrupt 1 session of 1 agent/ });
   const results = page.getByRole('region', { name: 'Stop all' });
   await page.getByRole('button', { name: 'Stop all…' }).click();
   await untilPressable(interrupt);

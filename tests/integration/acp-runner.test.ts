@@ -48,6 +48,6 @@ test('a session ended from the dashboard ends its agent and runner, which exits 
   expect([end.exitCode, end.stderr]).toEqual([0, 'interlude: ended from the dashboard\n']);
   expect(await session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
   const texts = (await turns()).flatMap(({ items }) => items.map((item) => ('text' in item ? item.text : item.kind)));
-  expect(texts).toEqual(['The runner ends the session.', expect.stringContaining('ended from the dashboard')]);
+  expect(texts).toEqual(['The runner began to end the session.', expect.stringContaining('ended from the dashboard')]);
   await expect(post('end')).rejects.toThrow('session_ended');
 });

@@ -312,7 +312,7 @@ describe('a runner', () => {
     expect(await session(sessionId)).toMatchObject({ state: 'exited' });
     const items = (await transcript(sessionId)).flatMap(({ items }) => items);
     expect(items).toContainEqual(
-      expect.objectContaining({ id: `command:${commandId}`, text: 'The runner ends the session.' }),
+      expect.objectContaining({ id: `command:${commandId}`, text: 'The runner began to end the session.' }),
     );
   });
 

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { noSessions } from '@interlude/protocol/session-states';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MayActProvider } from '@/components/access/may-act';
 import { SelectionBar } from '@/components/agents/selection-bar';
@@ -89,18 +89,18 @@ it('interrupts all listed agents that are in a turn with one press, and shows pr
     const agentId = searchParams.get('agent') ?? '';
     return Response.json({ sessions: [aSession({ id: `${agentId}-1`, agentId, openTurnId: 'r1' })], next: null });
   });
-  const button = { current: document.body };
   const onAnswer = vi.fn();
   render(
     <NowProvider renderedAt={Date.now()}>
-      <StopAll button={button} agents={agents} isAsking onAnswer={onAnswer} />
+      <StopAll agents={agents} isAsking onAnswer={onAnswer} />
     </NowProvider>,
   );
   await act(settle);
-  expect(screen.getByRole('button', { name: /^End 5 sessions/ }).textContent).toMatch(/Of 3 agents\./);
+  const dialog = within(screen.getByRole('dialog', { name: 'Stop all agents?' }));
+  expect(dialog.getByRole('button', { name: /^End 5 sessions of 3 agents .*can’t be undone\.$/ })).toBeDefined();
   fireEvent.click(
     screen.getByRole('button', {
-      name: 'Interrupt 3 sessions Of 2 agents. Ends their current turns. Sessions stay open.',
+      name: 'Interrupt 3 sessions of 2 agents Their current turns end. Sessions stay open.',
     }),
   );
   expect(onAnswer).toHaveBeenCalledOnce();

@@ -73,6 +73,12 @@ describe('the session list', () => {
     expect(marks({ state: 'failed', overdueCount: 1 })).toEqual(['1 reply overdue']);
   });
 
+  it('marks a session that was asked to end', () => {
+    const session = aSession({ state: 'needs-input', isEnding: true });
+    expect(describeState(session)).toBe('Needs input, ending');
+    expect(marksOf(session).map(({ text }) => text)).toEqual(['ending']);
+  });
+
   it('groups pinned, archived and seen failed sessions apart unless they are urgent', () => {
     const NOW = 1_795_170_000_000;
     const made = { name: null, pinnedAt: null, archivedAt: null, seenState: null };

@@ -91,7 +91,7 @@ const COMMAND_TEXTS: Record<string, Record<State, string> | undefined> = {
   },
   'session.end': {
     queued: 'The session was asked to end',
-    done: 'The runner ends the session',
+    done: 'The runner began to end the session',
     failed: 'The session could not be ended',
   },
   'task.stop': {

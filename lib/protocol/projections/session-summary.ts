@@ -1,3 +1,4 @@
+import type { CommandType } from '../commands';
 import { CUSTOM, contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from '../event-fields';
 import { fieldsOf } from '../fields';
 import { readInterlude } from '../interlude-metadata';
@@ -264,7 +265,10 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
       if (isNew) summary.turnCount += 1;
       summary.openTurnId = turn.id;
       summary.lastTurnKind = turn.kind;
-      if (isNew) observer.turnStarted(turn.id, entry.receivedAt);
+      if (isNew) {
+        delete summary.isEnding;
+        observer.turnStarted(turn.id, entry.receivedAt);
+      }
     } else {
       if (summary.openTurnId === turn.id) summary.openTurnId = null;
       observer.turnEnded(turn.id, turn.state, turn.error?.message ?? null, entry.receivedAt);
@@ -312,6 +316,8 @@ function setTitle(fold: SessionFold, messageId: string | null, text: string): vo
   fold.titleMessageId = content.length > MAX_TITLE || content.includes('\n') ? null : messageId;
 }
 
+const END = 'session.end' satisfies CommandType;
+
 function applyCustom(fold: SessionFold, { entry }: Placement): void {
   const value = customValue(entry.event);
   switch (customName(entry.event)) {
@@ -332,8 +338,16 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
     case CUSTOM.runnerBack:
       fold.away = null;
       return;
+    case CUSTOM.commandQueued:
+    case CUSTOM.commandDone:
+      if (value.type === END) fold.summary.isEnding = true;
+      return;
+    case CUSTOM.commandFailed:
+      if (value.type === END) delete fold.summary.isEnding;
+      return;
     case CUSTOM.sessionEnded:
       fold.away = null;
+      delete fold.summary.isEnding;
   }
 }
 

@@ -77,7 +77,7 @@ describe('a command', () => {
 
   it.each([
     ['queued', {}, 'The session was asked to end.'],
-    ['done', {}, 'The runner ends the session.'],
+    ['done', {}, 'The runner began to end the session.'],
     ['failed', { reason: 'it runs in a terminal' }, 'The session could not be ended (it runs in a terminal).'],
   ])('shows a session end that is %s', (state, more, text) => {
     expect(itemsOf(command(state, { type: 'session.end', ...more }))).toMatchObject([{ kind: 'notice', text }]);

@@ -174,6 +174,18 @@ describe('a session', () => {
     expect(lastOf(600_000, 60_000)).not.toHaveProperty('lastOccurredAt');
   });
 
+  it('is ending from the command until that failed, it has ended or a turn starts', () => {
+    const command = (state: string, type = 'session.end') =>
+      custom(`command:${state}`, { command_id: 'c1', type }) as AgUiEvent[];
+    const isEnding = (...chapters: AgUiEvent[][]) => summaryOf(runStarts('r1'), ...chapters).summary.isEnding;
+    expect(isEnding(command('queued', 'interrupt'))).toBeUndefined();
+    expect(isEnding(command('queued'))).toBe(true);
+    expect(isEnding(command('queued'), command('done'))).toBe(true);
+    for (const last of [command('failed'), custom('session:ended', {}), runStarts('r2')]) {
+      expect(isEnding(command('queued'), last)).toBeUndefined();
+    }
+  });
+
   it('is truncated between characters', () => {
     const fold = summaryOf(userSays('u1', `${'a'.repeat(119)}🚀`), says('m1', `${'b'.repeat(239)}🚀`));
     expect(fold.summary.title).toBe('a'.repeat(119));
