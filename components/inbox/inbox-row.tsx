@@ -18,7 +18,7 @@ import { nameText } from '@/components/ui/verbatim';
 import { foldEqual, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
 import { ActionButton, ItemActions, type Mark } from './item-actions';
 import { ItemDetails, unfoldLabel } from './item-details';
-import { hasRequest, type RequestedItem } from './item-request';
+import { DoneWord, hasRequest, type RequestedItem } from './item-request';
 import { RequestLine } from './request-line';
 import { RowAnswer } from './row-answer';
 import { focusAfter } from './use-inbox-keys';
@@ -123,7 +123,7 @@ export const InboxRow = memo(function InboxRow(props: {
               )}
             </span>
             <span className="flex min-h-7 items-center">
-              {isDone && <span className="text-ink-2">Done</span>}
+              {isDone && <span className="text-ink-2">{hasRequest(lead) ? <DoneWord item={lead} /> : 'Done'}</span>}
               {isAnswered && !isUnfolded ? (
                 <RowAnswer item={lead} isSeen={isSeen} onUnfold={() => actions.unfold(id, true)} />
               ) : (

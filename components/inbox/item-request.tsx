@@ -52,6 +52,15 @@ export function hasRequest(item: InboxItem): item is RequestedItem {
   return item.sessionId !== null && item.request !== null;
 }
 
+const OUTCOME: Record<string, string> = { allow: 'Allowed', deny: 'Denied' };
+
+/** The outcome of an item that is done: the answer of this page, else only that it is done. */
+export function DoneWord({ item }: { item: RequestedItem }) {
+  const { actions, key } = useAnswer(item);
+  const { behavior } = (actions.sent(key) ?? {}) as { behavior?: string };
+  return OUTCOME[behavior ?? ''] ?? 'Done';
+}
+
 /** Poll interval while an answer is on its way. A refused answer changes no item, only the request. */
 const POLL_MS = 1_000;
 

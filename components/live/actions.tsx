@@ -20,6 +20,7 @@ export class ActionStore extends Store {
   readonly sessionId: string;
   readonly #states = new Map<string, ActionState>();
   readonly #posts = new Map<string, IdempotentPost>();
+  readonly #bodies = new Map<string, object>();
   #version = 0;
   readonly #onFailure: (key: string, reason: string) => void;
 
@@ -37,6 +38,11 @@ export class ActionStore extends Store {
     return this.#states.get(key) ?? null;
   }
 
+  /** The body that was sent last for a subject. */
+  sent(key: string): object | undefined {
+    return this.#bodies.get(key);
+  }
+
   /** Keys and commands of requests that the agent has not acted on. */
   accepted(): { key: string; commandId: string }[] {
     return [...this.#states].flatMap(([key, state]) =>
@@ -49,6 +55,7 @@ export class ActionStore extends Store {
     if (this.get(key)?.kind === 'sending') return;
     const post = this.#posts.get(key) ?? new IdempotentPost();
     this.#posts.set(key, post);
+    this.#bodies.set(key, body);
     this.#set(key, { kind: 'sending' });
     try {
       const url = `/sessions/${encodeURIComponent(this.sessionId)}${path}`;

@@ -28,6 +28,9 @@ export function ObligationsPopover(props: {
   );
 }
 
+/** Ids of people whose name is unknown. */
+const NO_NAME: ReadonlySet<string> = new Set(['user', 'operator']);
+
 function OpenObligations({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
   const { obligations, query } = useOpenObligations(session, true);
   if (query.isError) return <p className="px-3 py-2 text-failed text-xs">{query.error.message}</p>;
@@ -43,8 +46,14 @@ function OpenObligations({ session, onLeave }: { session: SessionSummary; onLeav
           >
             <span className="flex items-baseline gap-2 text-2xs text-ink-3">
               <span className="min-w-0 flex-1 truncate">
-                {from.kind === 'agent' ? 'agent ' : ''}
-                <Quoted text={from.id} />
+                {from.kind === 'person' && NO_NAME.has(from.id) ? (
+                  'From a person'
+                ) : (
+                  <>
+                    From {from.kind === 'agent' && 'agent '}
+                    <Quoted text={from.id} />
+                  </>
+                )}
               </span>
               {isOverdue === true && <span className="font-medium text-waiting">overdue</span>}
               <Ago at={owedSince ?? sentAt} inWords />

@@ -87,7 +87,7 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
             Source
           </th>
           <th scope="col" className="w-full pr-3 font-normal">
-            <Term of="evidence">Evidence</Term>
+            <Term of="evidence">Observation</Term>
           </th>
           <th scope="col" className="text-right font-normal">
             Age
@@ -253,7 +253,7 @@ const RULE_WORDS: Record<StateRule, string> = {
   11: 'because the agent reported it and has not worked since.',
   12: 'because the agent reports it and was active until recently.',
   13: 'because it is idle, although it reported that it was working.',
-  14: 'because its newest records show it.',
+  14: 'according to its newest records.',
   15: 'because it has reported no activity yet.',
   16: 'because no event or output has arrived for an unusually long time.',
 };

@@ -17,13 +17,13 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Time left: `in 12 s`, `in 4 min`, `in 5 h`, `in 29 d`. */
+/** Time left: `in 12 s`, `in 4 min`, `in 5 h`, `in 29 days`. */
 export function remainingTime(ms: number): string {
   const span = Math.max(0, ms);
   if (span < MINUTE) return `in ${Math.ceil(span / 1_000)} s`;
   if (span < HOUR) return `in ${Math.floor(span / MINUTE)} min`;
   if (span < 2 * DAY) return `in ${Math.floor(span / HOUR)} h`;
-  return `in ${Math.round(span / DAY)} d`;
+  return `in ${Math.round(span / DAY)} days`;
 }
 
 /** A duration: `an hour`, `8 hours`, `7 days`. */

@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import { SettledButton } from './misclick-guard';
 
-/** `3 moved, 2 new`: changes that a held list does not show yet. A press shows them. */
+/** `3 moved, 2 new · Show`: changes that a held list does not show yet. A press shows them. */
 export function HeldChanges(props: { moved: number; added: number; onShow: () => void; className?: string }) {
   const { moved, added, onShow, className } = props;
   if (moved + added === 0) return null;
@@ -17,7 +17,7 @@ export function HeldChanges(props: { moved: number; added: number; onShow: () =>
         className,
       )}
     >
-      {words.filter(Boolean).join(', ')}
+      {words.filter(Boolean).join(', ')} · Show
     </SettledButton>
   );
 }

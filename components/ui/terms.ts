@@ -22,11 +22,11 @@ export const TERMS = {
   },
   'missing records': {
     title: 'Missing records',
-    text: 'Records that a runner had to drop or that the server rejected. Records are numbered, so Interlude knows where one is missing and says so there.',
+    text: 'Records that a runner had to drop or that the server rejected. Records are numbered, so Interlude knows where one is missing and marks the place.',
   },
   'rejected records': {
     title: 'Rejected records',
-    text: 'Records that the server couldn’t store as they were sent. It keeps them here, with the reason.',
+    text: 'Records that the server couldn’t store as they were sent. They are listed here with the reason.',
   },
   'unassigned records': {
     title: 'Unassigned records',

@@ -15,7 +15,7 @@ import { noItems } from '@interlude/protocol/vocabulary';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
-import type { RequestedItem } from '@/components/inbox/item-request';
+import { AnswerStoresProvider, DoneWord, type RequestedItem, useAnswer } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { CurrentCounts } from '@/components/live/use-counts';
 import { WebhookPanel } from '@/components/settings/webhook-panel';
@@ -118,6 +118,32 @@ it('undoes a mark', async () => {
     { items: [{ id: 'p0', updatedPosition: '5' }], mark: 'seen' },
     { items: [{ id: 'p0', updatedPosition: '20' }], mark: 'unseen' },
   ]);
+});
+
+/** A request, with a button that denies it. */
+function Denying({ item }: { item: RequestedItem }) {
+  const { actions, key } = useAnswer(item);
+  return (
+    <>
+      <button type="button" onClick={() => void actions.request(key, '/requests/q', { behavior: 'deny' })}>
+        Deny
+      </button>
+      <DoneWord item={item} />
+    </>
+  );
+}
+
+it('names the answer of this page once its request is done', async () => {
+  const request = { id: 'q', digest: 'd', openedPosition: '1', answerBy: null };
+  const item = { ...failure, sessionId: 's1', request };
+  render(
+    <AnswerStoresProvider>
+      <Denying item={item} />
+    </AnswerStoresProvider>,
+  );
+  expect(screen.getByText('Done')).toBeDefined();
+  press('Deny');
+  expect(await screen.findByText('Denied')).toBeDefined();
 });
 
 it('does not count rows that are done but keep their place', async () => {

@@ -85,7 +85,7 @@ it('creates a token, shows it once with the focus, and lists it', async () => {
   expect(notice.querySelector('code')?.textContent).toBe(TOKEN);
   await press('I have it');
   expect(document.body.innerHTML).not.toContain(TOKEN);
-  expect(tokens()).toMatch(/The wall.*Viewer.*everything.*in 30 d/);
+  expect(tokens()).toMatch(/The wall.*Viewer.*everything.*in 30 days/);
 });
 
 it('shows why the server refused a token, and creates the corrected one', async () => {

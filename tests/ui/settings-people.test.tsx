@@ -112,7 +112,7 @@ it('shows when a sign-in ends, idle and at the latest', async () => {
   const idleUntil = NOW + 7 * DAY;
   expect(await textFor({ idleUntil, expiresAt: NOW + 12 * HOUR })).toMatch(/\. Ends in 12 h\.$/);
   expect(await textFor({ idleUntil, expiresAt: NOW + 30 * DAY })).toMatch(
-    /\. Ends after 7 days without use, or in 30 d\.$/,
+    /\. Ends after 7 days without use, or in 30 days\.$/,
   );
 });
 

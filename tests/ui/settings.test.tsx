@@ -80,7 +80,7 @@ describe('in words', () => {
 
   it('describes when it ends', () => {
     expect([-5, 900, 240_000, 5 * 3_600_000, 30 * 86_400_000 - 1].map(remainingTime)).toEqual([
-      ...['in 0 s', 'in 1 s', 'in 4 min', 'in 5 h', 'in 30 d'],
+      ...['in 0 s', 'in 1 s', 'in 4 min', 'in 5 h', 'in 30 days'],
     ]);
     expect([3_600_000, 8 * 3_600_000, 7 * 86_400_000].map(spanInWords)).toEqual(['an hour', '8 hours', '7 days']);
   });

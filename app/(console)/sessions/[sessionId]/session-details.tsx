@@ -105,7 +105,7 @@ export function SessionDetails() {
           </div>
         </Part>
         {mayAct && (
-          <Part title="Arrange">
+          <Part title="Manage">
             <div className="-mx-3">
               <ArrangeSession session={session} onDone={() => {}} />
             </div>
