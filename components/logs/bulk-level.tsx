@@ -22,6 +22,9 @@ export function BulkLevel({ agents }: { agents: readonly AgentSummary[] }) {
   return (
     <div className="min-w-0 sm:flex-1">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
+        <span aria-hidden="true" className="text-ink-3">
+          Log level
+        </span>
         <LevelRadios
           requested={sameOf(agents.map(({ logLevel }) => logLevel.desired?.level ?? logLevel.level))}
           written={sameOf(agents.map(({ logLevel }) => logLevel.level))}

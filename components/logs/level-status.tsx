@@ -101,7 +101,12 @@ function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
   const isAway = agent.connection === 'away' && agent.connectedSince !== null;
   const away = isAway ? [plain(`; ${awayText(agent, clock)}`)] : [];
   if (by === null)
-    return [plain(base === null ? `${level}, reported by the runner` : `${level}, its default`), ...away];
+    return [
+      plain(
+        base === null ? `the runner writes ${level}${level === 'fatal' ? '' : ' and above'}` : `${level}, its default`,
+      ),
+      ...away,
+    ];
   const from = since === null ? '' : ` since ${clock(since)}`;
   return [plain(`${level}${from}, set by ${setBy(by)}`), ...(until === null ? [] : back(base, until - now)), ...away];
 }

@@ -33,6 +33,8 @@ describe('levelText', () => {
   test.each<[string, Partial<AgentLogLevel>, Partial<LevelSource>, string]>([
     ['of which nothing is known', { level: null }, {}, 'plain: the runner has not reported its level'],
     ['that is the default', {}, {}, 'plain: info, its default'],
+    ['without a known default', { base: null }, {}, 'plain: the runner writes info and above'],
+    ['that has none above it', { level: 'fatal', base: null }, {}, 'plain: the runner writes fatal'],
     [
       'that was set by who can’t be shown as they are called',
       { ...DEBUG, by: 'me\u202e', until: NOW + 60_000 },

@@ -53,6 +53,7 @@ it('ends the open sessions of all selected agents after one confirmation, and sh
     </NowProvider>,
   );
   expect(screen.getByText('Interrupt turns: none open')).toBeDefined();
+  expect(screen.getByText('Log level')).toBeDefined();
   await act(settle);
   fireEvent.click(screen.getByRole('button', { name: 'End sessions' }));
   await act(settle);
