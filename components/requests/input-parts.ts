@@ -116,9 +116,13 @@ function quotedAlike(token: string): string {
   }
 }
 
-/** `3 lines, 120 characters` */
-export function inputSize(parts: readonly InputPart[]): string {
+/** Inputs up to this size are seen at a glance. */
+const [FEW_LINES, FEW_CHARACTERS] = [4, 400];
+
+/** `30 lines, 1,204 characters`; null for a small input. */
+export function inputSize(parts: readonly InputPart[]): string | null {
   const characters = parts.reduce((sum, { text }) => sum + text.length, 0);
   const lines = parts.reduce((sum, { text }) => sum + countLines(text), 0);
+  if (lines <= FEW_LINES && characters <= FEW_CHARACTERS) return null;
   return `${plural(lines, 'line')}, ${plural(characters, 'character')}`;
 }

@@ -46,7 +46,7 @@ interface RequestCardProps {
   /** The tool input, rendered as in the transcript; null if there is none. */
   input: ReactNode;
   /** Size of the input, such as `840 characters`. */
-  size: string;
+  size: string | null;
   /** Shown outside the transcript. */
   pinned?: boolean;
   /** Called when the reader dismisses a closed request. */

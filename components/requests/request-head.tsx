@@ -17,19 +17,22 @@ import type { InputGate } from './request-input';
 export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen: boolean; isAll: boolean }) {
   const { stopped } = useLiveness();
   const { toolName: tool, title: all, input } = item;
-  const title = isAll || item.requestKind === 'question' ? all : ownTitle(all, tool, input);
+  const isQuestion = item.requestKind === 'question';
+  // The tool's name is no title: some agents report it as one.
+  const title = isQuestion ? (all === tool ? null : all) : isAll ? all : ownTitle(all, tool, input);
   return (
     <p className="flex flex-wrap items-baseline gap-x-2 text-xs">
       <Glyph name={isOpen ? 'waiting' : 'lost'} className="relative top-[1.5px]" />
       <span className="min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:basis-[calc(100%-20px)]">
-        {tool !== null && (
+        {isQuestion && <span className="mr-2 font-medium text-ink">Question</span>}
+        {tool !== null && !isQuestion && (
           // Shown in code font: a tool may be named “Allowed”.
           <code className="mr-2 font-medium text-ink">
             <Name text={tool} max={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} layout="tool" />
           </code>
         )}
         {title !== null && (
-          <span className={tool === null ? 'font-medium text-ink' : 'text-ink-2'}>
+          <span className={tool === null && !isQuestion ? 'font-medium text-ink' : 'text-ink-2'}>
             {isAll && item.requestKind === 'permission' ? (
               <Quoted text={title} max={TITLE_CHARACTERS} signs={Number.POSITIVE_INFINITY} />
             ) : (

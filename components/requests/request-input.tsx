@@ -17,7 +17,7 @@ export type InputGate = 'open' | 'folded' | 'scroll';
  * @param onGate called when the required action changes
  */
 export function RequestInput(props: {
-  size: string;
+  size: string | null;
   pinned: boolean;
   head: Ref<HTMLDivElement>;
   onRead: () => void;
@@ -49,7 +49,7 @@ export function RequestInput(props: {
 
   return (
     <div className="mt-1.5 pl-5">
-      <p className="mb-0.5 text-2xs text-ink-3">Exact input: {size}</p>
+      {size !== null && <p className="mb-0.5 text-2xs text-ink-3">Exact input: {size}</p>}
       <div className="relative">
         <div ref={head} aria-hidden="true" className="pointer-events-none absolute inset-x-0 top-0 h-6" />
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields */}

@@ -61,7 +61,7 @@ export function RequestOutcome({ item, box = null }: { item: RequestItem; box?: 
             </>
           )}
         </span>
-        {tool !== null && own !== null && !own.includes(tool) && (
+        {tool !== null && item.requestKind === 'permission' && own !== null && !own.includes(tool) && (
           <code className="text-ink-3">
             <Name text={tool} layout="tool" />
           </code>

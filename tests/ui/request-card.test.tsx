@@ -123,6 +123,21 @@ describe('a request card', () => {
     row.remove();
   });
 
+  it('states the size of its input only if that is long', async () => {
+    await open(permission({ input: { command: 'npm test', description: 'Run the tests' } }));
+    expect(screen.queryByText(/^Exact input/)).toBeNull();
+    show(permission({ position: '2', input: { command: 'echo\n'.repeat(30) } }));
+    expect(screen.getByText(/^Exact input: 31 lines/)).toBeDefined();
+  });
+
+  it('of a question has no tool’s name as its title', async () => {
+    const tool = { toolName: 'AskUserQuestion', title: 'AskUserQuestion' };
+    await open(question([{ question: 'Which database?', options: [{ label: 'SQLite' }] }], tool));
+    expect(screen.getByText('Question')).toBeDefined();
+    expect(screen.queryByText(/AskUserQuestion/)).toBeNull();
+    expect(screen.getAllByText('Which database?')).toHaveLength(1);
+  });
+
   it('keeps the focus while its answer is sent, and moves it on once it has closed', async () => {
     const onClosed = vi.fn();
     const page = (item: RequestItem) => (
