@@ -50,7 +50,7 @@ export function BoardFilter(props: {
         all={AGENT_STATES}
         states={states}
         counts={byState}
-        hasNumbers={isWhole || !isPicked}
+        numbers={isWhole || !isPicked ? byState : null}
         onStates={(wanted) => onQuery({ ...query, states: wanted })}
       />
       {(retired > 0 || showsRetired) && (

@@ -1,7 +1,8 @@
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
-import { RunningClock, useServerNow } from '@/components/ui/clock';
+import { useServerNow } from '@/components/ui/clock';
+import { RunningClock } from '@/components/ui/day';
 import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';

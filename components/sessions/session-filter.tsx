@@ -19,11 +19,12 @@ import { GROUP_WORD, glyphOf } from './session-labels';
 export function SessionFilter(props: {
   query: SessionQuery;
   counts: FleetCounts['groups'];
+  numbers: Partial<FleetCounts['groups']> | null;
   /** Shows the words for the states even where the list is narrow. */
   hasWords: boolean;
   onQuery: (query: SessionQuery) => void;
 }) {
-  const { query, counts, hasWords, onQuery } = props;
+  const { query, counts, numbers, hasWords, onQuery } = props;
   const { states, agentId } = query;
   const strip = useStrip(`${states} ${agentId}`);
   return (
@@ -39,7 +40,7 @@ export function SessionFilter(props: {
         all={AGENT_STATES}
         states={states}
         counts={counts}
-        hasNumbers={query.text.trim() === '' && agentId === null}
+        numbers={numbers}
         onStates={(wanted) => onQuery({ ...query, states: wanted })}
       />
       {agentId !== null && (
@@ -66,11 +67,11 @@ export function StateChips<State extends AgentState>(props: {
   all: readonly State[];
   states: readonly State[];
   counts: Record<State, number>;
-  /** False if another filter applies, which the counts leave out. */
-  hasNumbers: boolean;
+  /** Null if another filter applies, for which they are unknown. */
+  numbers: Partial<Record<State, number>> | null;
   onStates: (states: State[]) => void;
 }) {
-  const { legend, all, states, counts, hasNumbers, onStates } = props;
+  const { legend, all, states, counts, numbers, onStates } = props;
   const toggle = (state: State) => {
     const isOn = states.includes(state);
     onStates(all.filter((one) => (one === state ? !isOn : states.includes(one))));
@@ -91,7 +92,7 @@ export function StateChips<State extends AgentState>(props: {
             <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-2 text-ink-2 group-hover/state:text-ink group-has-checked/state:border-ink group-has-checked/state:bg-raised group-has-focus-visible/state:outline-2">
               <Glyph name={glyphOf(state)} isStill />
               <span className="state-word">{GROUP_WORD[state]}</span>
-              {hasNumbers && <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>}
+              {numbers && <span className="tabular text-ink-3">{(numbers[state] ?? 0).toLocaleString('en')}</span>}
             </span>
           </label>
         ))}

@@ -109,8 +109,9 @@ export function SessionNav(props: {
   }, [currentId]);
   /** The server’s number of matching sessions, which may have seen failures among others. */
   const count = query.states.length > 0 ? undefined : sum((isFiltered ? search.found?.counts : counts?.groups) ?? {});
-  // The server searches less text than the browser, so a search is complete only once all sessions are loaded.
-  const isWhole = list?.next === null || (query.text.trim() === '' && search.found !== undefined && !search.hasMore);
+  /** True if the filter is not by state alone: the server's counts leave it out. */
+  const isNarrowed = paramsOf({ ...query, states: [] }) !== '';
+  const isWhole = list?.next === null || (search.found !== undefined && !search.hasMore);
   const end = isFiltered ? search : state;
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
   const isEmpty =
@@ -159,7 +160,19 @@ export function SessionNav(props: {
         (counts === undefined ? (
           <div className="h-9 shrink-0 pointer-coarse:h-11" />
         ) : (
-          <SessionFilter query={query} counts={counts.groups} hasWords={keysEverywhere} onQuery={setQuery} />
+          <SessionFilter
+            query={query}
+            counts={counts.groups}
+            numbers={
+              isNarrowed
+                ? isWhole && query.states.length === 0
+                  ? Object.fromEntries(groups.map(({ group, sessions }) => [group, sessions.length]))
+                  : null
+                : counts.groups
+            }
+            hasWords={keysEverywhere}
+            onQuery={setQuery}
+          />
         ))}
       <div className="scroll-edge min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
         {isEmpty && empty}
@@ -189,7 +202,7 @@ export function SessionNav(props: {
               count={
                 name === NEW_ROWS
                   ? rows.length
-                  : isFiltered
+                  : isNarrowed || (isFiltered && (name === 'pinned' || name === 'archived'))
                     ? isWhole && group?.sessions.length
                     : // the counts follow the rows within a second
                       counts && Math.max(rows.length, counts.groups[name as SessionGroup])
@@ -264,7 +277,7 @@ function GroupSection(props: {
       <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>
         {name === NEW_ROWS ? 'New' : GROUP_WORD[name]}
       </span>
-      <span className="tabular">{count !== false && count?.toLocaleString('en')}</span>
+      <span className="tabular">{count === false ? `${rows.length}+` : count?.toLocaleString('en')}</span>
     </span>
   );
   return (

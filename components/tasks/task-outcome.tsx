@@ -1,7 +1,7 @@
 import type { Task } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
-import { RunningClock } from '@/components/ui/clock';
+import { RunningClock } from '@/components/ui/day';
 import { useLiveness } from '@/components/ui/liveness';
 import { taskOutcome } from './task-words';
 

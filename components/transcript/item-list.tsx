@@ -14,7 +14,7 @@ import { clsx } from 'clsx';
 import { ChevronRight, CircleAlert, Info, ListChecks, TriangleAlert } from 'lucide';
 import { Fragment, memo, type ReactNode, useContext, useMemo, useState } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
-import { RunningClock } from '@/components/ui/clock';
+import { RunningClock } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { longRunClass } from '@/components/ui/line-breaks';

@@ -18,7 +18,8 @@ import {
   Wrench,
 } from 'lucide';
 import { memo, useEffect, useMemo, useReducer, useState } from 'react';
-import { RunningClock, useHasPassed } from '@/components/ui/clock';
+import { useHasPassed } from '@/components/ui/clock';
+import { RunningClock } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';

@@ -4,9 +4,9 @@ import type { RequestItem, TaskItem, Turn } from '@interlude/protocol/read-model
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { memo, type ReactNode, useCallback, useMemo } from 'react';
-import { LastSignal, RunningClock, useHasPassed } from '@/components/ui/clock';
+import { LastSignal, useHasPassed } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { LateReport, Moment } from '@/components/ui/day';
+import { LateReport, Moment, RunningClock } from '@/components/ui/day';
 import { Glyph } from '@/components/ui/glyph';
 import { useLastSignalAt, useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';

@@ -1,7 +1,7 @@
 'use client';
 
 import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
-import { formatAgo, formatAgoLong, formatClock } from './duration';
+import { formatAgo, formatAgoLong } from './duration';
 import { useLiveness } from './liveness';
 import { useTimeFormat } from './time-format';
 
@@ -134,30 +134,6 @@ export function useServerTime(occurredAt: number): number {
 }
 
 /**
- * Running time since `since`, a time of the agent's records. Stops when the activity's liveness does.
- *
- * @param isServerTime true if `since` is on the server's clock
- * @param alwaysRuns ignores the liveness, for waits on a person
- */
-export function RunningClock(props: {
-  since: number;
-  isServerTime?: boolean;
-  alwaysRuns?: boolean;
-  className?: string;
-}) {
-  const { since, isServerTime = false, alwaysRuns = false, className } = props;
-  const liveness = useLiveness();
-  const startedAt = isServerTime ? since : since - liveness.skewMs;
-  const stopped = alwaysRuns ? null : liveness.stopped;
-  const text = useClock((now) => formatClock(Math.min(now, stopped?.at ?? now) - startedAt));
-  return (
-    <time className={className} dateTime={isoTime(startedAt)} title={stopped?.why}>
-      {text}
-    </time>
-  );
-}
-
-/**
  * A time, with the date in full as its title.
  *
  * @param local lets `localTimes` replace the text before hydration: `d` with the date, `s` with seconds
@@ -212,7 +188,7 @@ export function TimeOfDay({ at, seconds = false, className }: { at: number; seco
 }
 
 /** Undefined for a date outside the browser's range, which a runner's clock may report. */
-function isoTime(at: number): string | undefined {
+export function isoTime(at: number): string | undefined {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }

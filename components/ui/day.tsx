@@ -2,7 +2,9 @@
 
 import { isLate } from '@interlude/protocol/time';
 import type { ReactNode } from 'react';
-import { Ago, Time, useClock, useServerTime } from './clock';
+import { Ago, isoTime, Time, useClock, useServerTime } from './clock';
+import { formatClock } from './duration';
+import { useLiveness } from './liveness';
 import { isSameDay, type TimeFormat, useTimeFormat, yearUnless } from './time-format';
 
 /** Local time, with the date unless it is today: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
@@ -30,6 +32,30 @@ export function LateReport(props: { what?: string; at: number | undefined; repor
     <>
       {what} <Moment at={happenedAt} />, reported <Ago at={reportedAt} inWords />
     </>
+  );
+}
+
+/**
+ * Running time since `since`, a time of the agent's records. Stops when the activity's liveness does.
+ *
+ * @param isServerTime true if `since` is on the server's clock
+ * @param alwaysRuns ignores the liveness, for waits on a person
+ */
+export function RunningClock(props: {
+  since: number;
+  isServerTime?: boolean;
+  alwaysRuns?: boolean;
+  className?: string;
+}) {
+  const { since, isServerTime = false, alwaysRuns = false, className } = props;
+  const liveness = useLiveness();
+  const startedAt = isServerTime ? since : since - liveness.skewMs;
+  const stopped = alwaysRuns ? null : liveness.stopped;
+  const text = useClock((now) => formatClock(Math.min(now, stopped?.at ?? now) - startedAt));
+  return (
+    <time className={className} dateTime={isoTime(startedAt)} title={stopped?.why}>
+      {text}
+    </time>
   );
 }
 

@@ -175,13 +175,19 @@ it('loads search results page by page with the server’s count', async () => {
   expect(screen.queryByText(/sessions found/)).toBeNull();
 });
 
-it('shows no numbers that leave out a search or the rows that are not loaded', async () => {
+it('shows no numbers that leave out a search, and what is found once all of it is loaded', async () => {
   open();
   expect(state(/^Idle/).labels?.[0]?.textContent).toBe(`Idle${SESSIONS}`);
   search('errand');
   expect(await screen.findByText(`${PAGE} of ${SESSIONS} sessions found`)).toBeDefined();
   expect(state(/^Idle/).labels?.[0]?.textContent).toBe('Idle');
-  expect(screen.getByRole('heading', { name: 'Idle' })).toBeDefined();
+  expect(screen.getByRole('heading', { name: `Idle ${PAGE}+` })).toBeDefined();
+  more();
+  await waitFor(() => expect(ids()).toHaveLength(2 * PAGE));
+  more();
+  expect(await screen.findByRole('heading', { name: `Idle ${SESSIONS}` })).toBeDefined();
+  expect(state(/^Idle/).labels?.[0]?.textContent).toBe(`Idle${SESSIONS}`);
+  expect(state(/^Failed/).labels?.[0]?.textContent).toBe('Failed0');
 });
 
 it('lists an agent’s sessions with counts until the filter is removed', async () => {
