@@ -57,7 +57,7 @@ export const STATE = [
   },
   {
     name: 'counts ages by the clock of the runner',
-    file: 'components/ui/clock.tsx',
+    file: 'components/ui/day.tsx',
     find: 'isServerTime ? since : since - liveness.skewMs',
     replace: 'since',
     test: 'tests/ui/turn-article.test.tsx',
