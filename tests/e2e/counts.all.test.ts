@@ -1,6 +1,6 @@
 import type { FleetCounts, InboxList } from '@interlude/protocol/inbox';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { AGENT_STATES, LISTED_STATES, SESSION_GROUPS } from '@interlude/protocol/session-states';
+import { AGENT_STATES, SESSION_GROUPS } from '@interlude/protocol/session-states';
 import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -47,7 +47,7 @@ function expected({ needsYou, inbox, sessions, groups, agents, agentStates, reti
     ['Main: Inbox', needsYou],
     ['Main: Sessions', sum(sessions)],
     ['Main: Agents', agents],
-    ...LISTED_STATES.map((state): [string, number] => [`Show only: ${GROUP_WORD[state]}`, sessions[state]]),
+    ...AGENT_STATES.map((state): [string, number] => [`Show only: ${GROUP_WORD[state]}`, groups[state]]),
     ...SESSION_GROUPS.map((group): [string, number] => [`heading: ${GROUP_WORD[group]}`, groups[group]]),
     ['end: sessions', sum(sessions)],
     ['heading: Needs you', needsYou],
@@ -143,8 +143,8 @@ test('the start, inbox, agents and session pages show the server’s counts', as
   const shown = new Map<string, Set<string>>();
   for (const { name, page } of pages) shown.set(name, new Set((await numbersOn(page)).map(([what]) => what)));
   const all = new Set([...shown.values()].flatMap((names) => [...names]));
-  const { sessions, agentStates, inbox } = await counts();
-  const chips = LISTED_STATES.filter((state) => sessions[state] > 0);
+  const { groups, agentStates, inbox } = await counts();
+  const chips = AGENT_STATES.filter((state) => groups[state] > 0);
   const agentChips = AGENT_STATES.filter((state) => agentStates[state] > 0);
   const kinds = INBOX_KINDS.filter((kind) => inbox.kinds[kind] > 0);
   const everywhere = ['title', 'Main: Inbox', 'Main: Sessions', 'Main: Agents'];
@@ -209,4 +209,15 @@ test('all numbers follow the end of a snooze', async () => {
   await allAgree();
   await expect.poll(async () => (await counts()).needsYou, { timeout: WAIT_MS }).toBe(before);
   await allAgree();
+});
+
+test('a failure among 300 sessions is found with one press and opened with the second', async () => {
+  const page = await site.load('/');
+  await live(page);
+  await page.locator('fieldset label', { hasText: 'Failed' }).first().click();
+  const failed = page.locator('[data-session-row]', { hasText: '401 invalid x-api-key' }).first();
+  await failed.click();
+  await page.waitForURL(/\/sessions\//);
+  await page.locator('main header', { hasText: 'Failed' }).waitFor();
+  await page.locator('article', { hasText: '401 invalid x-api-key' }).first().waitFor();
 });
