@@ -32,6 +32,8 @@ interface AgentLogProps {
   compact?: boolean;
   /** Moves the focus from outside the log to the lines once they have loaded. */
   takesFocus?: boolean;
+  /** The level of the agent's runner, in the toolbar. */
+  level?: ReactNode;
   /** Further controls in the toolbar. */
   tools?: ReactNode;
 }
@@ -41,7 +43,7 @@ const NONE: ReadonlySet<Position> = new Set();
 
 /** An agent's log: live, searchable, filterable. */
 export function AgentLog(props: AgentLogProps) {
-  const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false, tools } = props;
+  const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false, level, tools } = props;
   const [settings, changeSettings] = useLogSettings();
   const [query, setQuery] = useLogQuery(!compact);
   const [follows, setFollows] = useState(span === null);
@@ -168,6 +170,7 @@ export function AgentLog(props: AgentLogProps) {
         follows={follows}
         onFollow={follow}
         compact={compact}
+        level={level}
         tools={tools}
       />
       <div className="relative flex min-h-0 flex-1 flex-col">

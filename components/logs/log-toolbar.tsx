@@ -38,6 +38,8 @@ interface LogToolbarProps {
   follows: boolean;
   onFollow: (follows: boolean) => void;
   compact: boolean;
+  /** The level of the agent's runner. */
+  level: ReactNode;
   /** Further controls, at the end. */
   tools: ReactNode;
 }
@@ -57,7 +59,7 @@ export function LogToolbar(props: LogToolbarProps) {
   const { agentId, query, onQuery, settings, search, hits, isBusy, error, onRetry, store, follows, onFollow } = props;
   return (
     <div role="toolbar" aria-label="Log" className="shrink-0 border-line border-b">
-      <div className="max-sm:strip max-sm:scroll-sideways items-center gap-x-4 gap-y-1 px-3 py-1.5 text-xs max-sm:py-0.5 sm:flex sm:flex-wrap sm:px-4">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 text-xs sm:px-4">
         <SearchBar
           query={query}
           onQuery={onQuery}
@@ -68,21 +70,24 @@ export function LogToolbar(props: LogToolbarProps) {
           dims={settings.dims}
           onDims={(dims) => props.onSettings({ dims })}
         />
-        <LevelFilter level={query.level} onLevel={(level) => onQuery({ ...query, level })} />
-        <ComponentFilter
-          agentId={agentId}
-          components={query.components}
-          onComponents={(components) => onQuery({ ...query, components })}
-        />
-        {!props.compact && (
-          <TimeFilter
-            from={query.from}
-            to={query.to}
-            isUtc={settings.isUtc}
-            onSpan={(from, to) => onQuery({ ...query, from, to })}
+        <div className="max-sm:strip max-sm:scroll-sideways gap-x-4 max-sm:order-2 max-sm:w-full max-sm:items-center sm:contents">
+          <LevelFilter level={query.level} onLevel={(level) => onQuery({ ...query, level })} />
+          <ComponentFilter
+            agentId={agentId}
+            components={query.components}
+            onComponents={(components) => onQuery({ ...query, components })}
           />
-        )}
-        <div className="ml-auto flex items-center gap-4">
+          {!props.compact && (
+            <TimeFilter
+              from={query.from}
+              to={query.to}
+              isUtc={settings.isUtc}
+              onSpan={(from, to) => onQuery({ ...query, from, to })}
+            />
+          )}
+          {props.level}
+        </div>
+        <div className="ml-auto flex items-center gap-4 max-sm:gap-5">
           <LogSize store={store} />
           <ViewMenu settings={settings} onSettings={props.onSettings} store={store} />
           <a
@@ -168,9 +173,13 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
           onClick={() => choose(one)}
           title={withKey(index === 0 ? 'Every line' : `${one} and above`, index)}
           className={clsx(
-            'h-6 border-b-2 px-1.5 hover:text-ink',
-            LOG_LEVELS.indexOf(current) > index ? 'text-ink-3 line-through decoration-line-strong' : LEVEL_COLOUR[one],
-            one === current ? 'border-ink' : 'border-transparent',
+            'flex h-6 items-center justify-center px-1.5 hover:text-ink',
+            one === current && 'font-medium underline decoration-2 underline-offset-4',
+            LOG_LEVELS.indexOf(current) > index
+              ? 'text-ink-3 line-through decoration-line-strong'
+              : one === current && index < 2
+                ? 'text-ink'
+                : LEVEL_COLOUR[one],
           )}
         >
           {one}

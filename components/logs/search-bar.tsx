@@ -59,8 +59,14 @@ export function SearchBar(props: {
 
   const isSearched = query.text.trim() !== '';
   return (
-    <search className="flex items-center gap-2 sm:min-w-0 sm:max-w-[480px] sm:grow sm:basis-44">
-      <span className="flex h-7 min-w-0 items-center max-sm:w-40 sm:flex-1 gap-1.5 rounded-md bg-raised px-2 focus-within:outline-2 focus-within:outline-accent">
+    // On a phone, the field shares its row with other controls, and the hits are below it.
+    <search
+      className={clsx(
+        'flex items-center gap-2 max-sm:contents sm:min-w-0 sm:max-w-[480px] sm:grow',
+        isSearched ? 'sm:basis-96' : 'sm:basis-44',
+      )}
+    >
+      <span className="flex h-7 min-w-24 flex-1 items-center gap-1.5 rounded-md bg-raised px-2 focus-within:outline-2 focus-within:outline-accent">
         <Icon of={Search} size={13} className="shrink-0 text-ink-3" />
         <input
           dir="auto"
@@ -94,7 +100,7 @@ export function SearchBar(props: {
         </Toggle>
       </span>
       {isSearched && (
-        <>
+        <div className="order-1 flex w-full shrink-0 items-center gap-2 max-sm:gap-6 sm:w-auto">
           <span role="status" className="tabular shrink-0 text-2xs text-ink-3">
             {isBusy || hits.isSeeking ? 'Searching…' : hitText(hits)}
           </span>
@@ -109,7 +115,7 @@ export function SearchBar(props: {
               {dims ? 'all lines' : 'hits only'}
             </span>
           </Toggle>
-        </>
+        </div>
       )}
     </search>
   );

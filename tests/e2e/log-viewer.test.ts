@@ -236,6 +236,25 @@ test('Escape moves from the search to its hits, then to the whole log, then off 
   await page.waitForURL(`${site.server.url}/`);
 });
 
+test.each([360, 768, 1280])('keeps search, view and follow in reach at %i px while it searches', async (width) => {
+  const page = await open(STORYTELLER, '?q=needle');
+  await page.setViewportSize({ width, height: 780 });
+  await page.getByText('3 hits', { exact: true }).waitFor();
+  const boxOf = async (name: string) => {
+    const one = page.getByRole('toolbar', { name: 'Log' }).getByLabel(name, { exact: true });
+    return (await one.or(page.getByRole('switch', { name })).boundingBox()) ?? { x: -1, y: -1, width: 0, height: 0 };
+  };
+  const field = await boxOf('Search log');
+  expect(field.width).toBeGreaterThan(width < 640 ? 90 : 160);
+  for (const name of ['Next hit', 'View', 'Follow']) {
+    const box = await boxOf(name);
+    expect(box.x, name).toBeGreaterThan(0);
+    expect(box.x + box.width, name).toBeLessThanOrEqual(width);
+    const isBeside = box.x >= field.x + field.width || box.x + box.width <= field.x;
+    expect(isBeside || box.y >= field.y + field.height || box.y + box.height <= field.y, name).toBe(true);
+  }
+});
+
 /** Comes from another page, because a link to the current log keeps its state. */
 async function open(agentId: string, rest = ''): Promise<Page> {
   await site.leave(await site.open('/agents'));

@@ -39,3 +39,11 @@ test('selects with each arrow key, and leaves the focus where it moves next', ()
   expect(chosen.filter((level, index) => level !== chosen[index - 1])).toEqual(['fatal', null, 'fatal', 'error']);
   expect(document.activeElement).toBe(elsewhere);
 });
+
+test('the chosen level stands out from the levels above it', () => {
+  render(<LevelFilter level={null} onLevel={() => {}} />);
+  const classesOf = (name: string) => screen.getByRole('radio', { name }).className.split(' ');
+  expect(classesOf('debug')).toEqual(expect.arrayContaining(['text-ink', 'font-medium', 'underline']));
+  expect(classesOf('info')).toContain('text-ink-2');
+  expect(classesOf('info')).not.toContain('font-medium');
+});

@@ -68,7 +68,6 @@ export function LogPanel({ panel, toggle, ...locked }: LogPanelProps) {
   useShortcuts({ 'log.leave': () => close() }, { area: box });
   const tools = (
     <>
-      {agent !== null && <LevelMenu agent={agent} />}
       <Link
         href={`/agents/${encodeURIComponent(agentId)}/logs`}
         title="Open full log"
@@ -92,7 +91,15 @@ export function LogPanel({ panel, toggle, ...locked }: LogPanelProps) {
   );
   const content = (
     <section ref={box} id={id} aria-label="Log" tabIndex={-1} className="flex min-h-0 flex-1 flex-col focus-quiet">
-      <AgentLog agentId={agentId} span={span} onLineClick={lookUp} takesFocus={takesFocus} compact tools={tools} />
+      <AgentLog
+        agentId={agentId}
+        span={span}
+        onLineClick={lookUp}
+        takesFocus={takesFocus}
+        compact
+        level={agent !== null && <LevelMenu agent={agent} />}
+        tools={tools}
+      />
       <LogLinks {...locked} ran={ran} jump={jump} />
     </section>
   );

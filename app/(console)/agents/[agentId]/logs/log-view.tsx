@@ -29,7 +29,7 @@ export function LogView({ initial, first }: { initial: AgentDetail; first: First
       </header>
       <SeenWhileShown agent={agent} insights={detail.insights}>
         <LivenessProvider skewMs={agent.clockSkewMs}>
-          <AgentLog agentId={agent.id} first={first} tools={<LevelMenu agent={agent} />} />
+          <AgentLog agentId={agent.id} first={first} level={<LevelMenu agent={agent} />} />
         </LivenessProvider>
       </SeenWhileShown>
     </main>

@@ -19,7 +19,7 @@ export function EmbedLog({ agentId }: { agentId: string }) {
         </h1>
         <ConnectionBadge />
       </header>
-      <AgentLog agentId={agentId} tools={mayAct && agent !== null && <LevelMenu agent={agent} />} />
+      <AgentLog agentId={agentId} level={mayAct && agent !== null && <LevelMenu agent={agent} />} />
     </main>
   );
 }
