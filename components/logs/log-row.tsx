@@ -94,7 +94,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
       )}
     >
       <LineTime at={line.occurredAt} style={settings} />
-      <span className={clsx('shrink-0 @max-2xl:mr-[1ch] @2xl:w-[5ch]', LEVEL_COLOUR[level])}>
+      <span className={clsx('shrink-0 @max-2xl:mr-[1ch] @2xl:w-[6ch]', LEVEL_COLOUR[level])}>
         <span aria-hidden="true" className="uppercase @2xl:hidden">
           {level[0]}
         </span>
@@ -129,9 +129,9 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
           </strong>
         )}
         {/* A separate element, so that a search for the message finds it without the component. */}
-        <span>
+        <bdi>
           <MessageText message={shown.text} hits={hits} isUnfolded={isUnfolded} />
-        </span>
+        </bdi>
         {shown.rest !== null && (
           <button
             type="button"

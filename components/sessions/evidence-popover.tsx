@@ -117,7 +117,7 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
             </Row>
           );
         })}
-        <Row source="last signal" decided={null} at={session.lastHeardAt}>
+        <Row source="last record" decided={null} at={session.lastHeardAt}>
           The newest record from the agent arrived
         </Row>
       </tbody>
@@ -154,7 +154,7 @@ const SOURCE_WORDS: Record<string, string> = {
   agent: 'Runner',
   task: 'Tasks',
   session: 'Session',
-  'last signal': 'Last signal',
+  'last record': 'Last record',
 };
 
 const ACTIVITY_WORDS: Record<NonNullable<Observations['agent']>['value'], string> = {

@@ -65,6 +65,10 @@ describe('a log line', () => {
     expect(markup).toContain('exit status 2');
   });
 
+  it('isolates the direction of its message from its component', () => {
+    expect(row({ message: 'مرحبا بالعالم!' })).toContain('<bdi>مرحبا بالعالم!</bdi>');
+  });
+
   it('counts redacted secrets', () => {
     expect(row({ redacted: 1 })).toContain('1 secret removed');
     expect(row({ redacted: 3 })).toContain('3 secrets removed');

@@ -151,7 +151,7 @@ describe('why a session is in its state', () => {
       ),
       expect.stringMatching(/^TurnA turn is open5m/),
       expect.stringMatching(/^SessionThe first record of the session arrived1m/),
-      expect.stringMatching(/^Last signal.*4m/),
+      expect.stringMatching(/^Last record.*4m/),
     ]);
   });
 
