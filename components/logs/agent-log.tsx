@@ -59,7 +59,7 @@ export function AgentLog(props: AgentLogProps) {
   const named = useRef<Position | null>(null);
   const place = (): LogAnchor => {
     if (span !== null && list.current === null) return { kind: 'time', at: span.from };
-    const seen = named.current ?? (follows ? null : (list.current?.seen(target) ?? null));
+    const seen = named.current ?? (follows ? null : (list.current?.seen(cursor) ?? null));
     named.current = null;
     return seen === null ? { kind: 'newest' } : { kind: 'line', position: seen };
   };
@@ -117,6 +117,12 @@ export function AgentLog(props: AgentLogProps) {
   );
 
   const { store } = shown;
+  const [drawn, setDrawn] = useState(store);
+  if (store !== drawn) {
+    setDrawn(store);
+    // The filter may have removed the line at the cursor.
+    if (store !== null && cursor !== null) setCursor(store.window.nearest(cursor)?.position ?? null);
+  }
   const isThere = store !== null && store.position !== null;
   const toLines = useLineFocus({ box, list, store: isThere ? store : null, takesFocus });
   const open = () => {
@@ -127,7 +133,7 @@ export function AgentLog(props: AgentLogProps) {
     if (follows) list.current?.end();
     else setFollows(false);
   };
-  const move = (step: 1 | -1) => setCursor((at) => list.current?.beside(at, step)?.position ?? at);
+  const move = (step: 1 | -1) => setCursor(list.current?.beside(cursor, step)?.position ?? cursor);
   useShortcuts(
     {
       'log.level': ({ key }) => setQuery({ ...query, level: LOG_LEVELS[Number(key) - 1] ?? null }),
@@ -142,8 +148,11 @@ export function AgentLog(props: AgentLogProps) {
       'log.next-hit': () => void hits.step(1),
       'log.previous-hit': () => void hits.step(-1),
       'log.wrap': () => changeSettings({ wraps: !settings.wraps }),
-      'log.first': () => list.current?.first(),
-      'log.last': () => list.current?.end(),
+      'log.first': () => {
+        setCursor(null);
+        list.current?.first();
+      },
+      'log.last': () => setCursor(list.current?.end()?.position ?? null),
       'log.follow': () => follow(!follows),
       'log.unfold': () => open(),
       'log.next': () => move(1),
@@ -264,6 +273,7 @@ function useLineFocus(options: {
   useEffect(() => {
     const onFocusIn = ({ target }: FocusEvent) => {
       if (!box.current?.contains(target as Node)) isWanted.current = false;
+      else if ((target as Element).closest('[role="log"]')) isWanted.current = true;
     };
     document.addEventListener('focusin', onFocusIn);
     return () => document.removeEventListener('focusin', onFocusIn);

@@ -82,7 +82,7 @@ export function LogList(props: LogListProps) {
   const rows = useLogRows({ store, version, painted, scroller, follows, wraps: settings.wraps });
   const { items, begin } = rows;
   const fill = useLogFill({ store, version, rows, scroller, follows });
-  useLogHandle(ref, { store, version, rows, scroller, onFollow });
+  useLogHandle(ref, { store, version, rows, scroller, follows, onFollow });
   useFollow(scroller, onFollow);
   const lineSearch = useMemo(
     () => (search === null ? null : new LineSearch(search, settings.dims)),

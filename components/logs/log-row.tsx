@@ -4,7 +4,7 @@ import type { LogMarker } from '@interlude/protocol/envelope';
 import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ScanSearch } from 'lucide';
-import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState } from 'react';
+import { memo, type RefObject, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'react';
 import { pageTransport } from '@/components/live/api-fetch';
 import { useNow, useServerTime } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
@@ -56,6 +56,13 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
     const isOurs = activeElement === body || list?.current?.contains(activeElement);
     if (isCursor && isOurs) row.current?.focus({ preventScroll: true });
   }, [isCursor, list]);
+  // A focused line that is removed leaves the focus in the list.
+  useLayoutEffect(() => {
+    const own = row.current;
+    return () => {
+      if (own === document.activeElement) own?.closest<HTMLElement>('[role="log"]')?.focus({ preventScroll: true });
+    };
+  }, []);
   const { level, component, message } = line;
   const hook = failedHook(line);
   const wraps = settings.wraps || isUnfolded || isTarget;

@@ -59,7 +59,7 @@ export function LogToolbar(props: LogToolbarProps) {
   const { agentId, query, onQuery, settings, search, hits, isBusy, error, onRetry, store, follows, onFollow } = props;
   return (
     <div role="toolbar" aria-label="Log" className="shrink-0 border-line border-b">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 text-xs sm:px-4">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 text-xs max-sm:py-0.5 sm:px-4">
         <SearchBar
           query={query}
           onQuery={onQuery}

@@ -238,6 +238,12 @@ export class LogWindow {
     return this.indexWhere((line) => comparePositions(line.position, position) >= 0);
   }
 
+  /** @returns the first held line at or after this position, or else the last one */
+  nearest(position: Position): LogLine | null {
+    const index = this.indexFrom(position);
+    return this.lineAt(index < 0 ? this.rowCount - 1 : index);
+  }
+
   /** @returns the row of the first held line for which `reached` is true, or -1. `reached` must be monotonic */
   indexWhere(reached: (line: LogLine) => boolean): number {
     let row = 0;

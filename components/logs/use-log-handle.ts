@@ -18,12 +18,13 @@ export interface LogHandle {
   /** The first line at or after this time. */
   time(at: number): void;
   first(): void;
-  end(): void;
+  /** Follows the end. Returns the newest line if it is loaded. */
+  end(): LogLine | null;
   /** Focuses the lines. */
   focus(): void;
   /** The line that the reader is at: `chosen` if it is in view, else the first one fully in view. */
   seen(chosen?: Position | null): Position | null;
-  /** Moves to the line below or above, or to one in view. */
+  /** Moves to the line below or above, to one in view, or to the newest one while the log follows. */
   beside(position: Position | null, direction: 1 | -1): LogLine | null;
 }
 
@@ -34,10 +35,11 @@ export function useLogHandle(
     version: number;
     rows: LogRows;
     scroller: RefObject<HTMLDivElement | null>;
+    follows: boolean;
     onFollow: (follows: boolean) => void;
   },
 ): void {
-  const { store, version, rows, scroller, onFollow } = options;
+  const { store, version, rows, scroller, follows, onFollow } = options;
   const { window } = store;
   /** The row to show as soon as it is loaded. */
   const pending = useRef<{ row: () => number; align: Align } | null>(null);
@@ -112,18 +114,20 @@ export function useLogHandle(
       pending.current = null;
       onFollow(true);
       rows.scrollToEnd();
+      return window.lineAt(window.rowCount - 1);
     },
     focus: () => scroller.current?.focus({ preventScroll: true }),
     seen,
     beside(position, direction) {
-      const held = position === null ? -1 : window.indexFrom(position);
-      const from = seen();
-      const next = held >= 0 ? held + direction : from === null ? window.rowCount - 1 : window.indexOf(from);
+      const last = window.rowCount - 1;
+      const held = position === null || (follows && seen(position) !== position) ? -1 : window.indexFrom(position);
+      const from = follows ? null : seen();
+      const next = held >= 0 ? held + direction : from === null ? last : window.indexOf(from);
       // Skips a gap.
       const index = window.lineAt(next) === null ? next + direction : next;
       const line = window.lineAt(index);
       if (line !== null) {
-        onFollow(false);
+        if (index < last) onFollow(false);
         rows.scrollToRow(index, 'auto');
       }
       return line;

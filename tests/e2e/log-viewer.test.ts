@@ -199,8 +199,9 @@ test('sets the level, wraps, walks and unfolds by keys, except in a focused fiel
   await page.keyboard.press('j');
   const cursor = () => page.evaluate(() => (document.activeElement as HTMLElement | null)?.dataset.line ?? '');
   await expect.poll(cursor).not.toBe('');
+  expect(await focusedText(page)).toContain('step 1499 of the story');
   for (let step = 0; step < 40 && !/a third needle/.test(await focusedText(page)); step += 1) {
-    await page.keyboard.press('j');
+    await page.keyboard.press('k');
     await nextFrames(page);
   }
   await page.keyboard.press('Enter');

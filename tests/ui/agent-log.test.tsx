@@ -141,3 +141,38 @@ test('has the day above its first line, and times without dates', async () => {
   const times = [...document.querySelectorAll('[data-line] time')].map((time) => time.textContent);
   expect(times).toEqual(['23:58:00.000', '23:59:00.000', '00:00:00.000', '00:01:00.000']);
 });
+
+const press = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
+const focused = () => /line \d+/.exec(document.activeElement?.textContent ?? '')?.[0];
+const isFollowing = () => screen.getByRole('switch', { name: 'Follow' }).getAttribute('aria-checked');
+
+test('a followed log has its cursor at the newest line, and follows until the cursor leaves it', async () => {
+  open();
+  await screen.findByText('line 20');
+  press('j');
+  await vi.waitFor(() => expect(focused()).toBe('line 20'));
+  expect(isFollowing()).toBe('true');
+  press('k');
+  await vi.waitFor(() => expect(focused()).toBe('line 19'));
+  expect(isFollowing()).toBe('false');
+  press('G');
+  await vi.waitFor(() => expect(focused()).toBe('line 20'));
+  expect(isFollowing()).toBe('true');
+});
+
+test('keeps the focus at the nearest line when a filter removes the focused one', async () => {
+  stored = stored.map((line) => (line.line % 5 === 0 ? { ...line, level: 'error' } : line));
+  open();
+  await screen.findByText('line 20');
+  for (const line of ['line 20', 'line 19', 'line 18', 'line 17', 'line 16']) {
+    press('k');
+    await vi.waitFor(() => expect(focused()).toBe(line));
+  }
+  press('4');
+  await vi.waitFor(() => expect(messages()).toEqual(['line 5', 'line 10', 'line 15', 'line 20']));
+  await vi.waitFor(() => expect(focused()).toBe('line 20'));
+  // Even the last line that matches is gone.
+  press('5');
+  await screen.findByText(/^No lines match/);
+  await vi.waitFor(() => expect(document.activeElement).toBe(screen.getByRole('log')));
+});
