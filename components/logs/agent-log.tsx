@@ -26,8 +26,8 @@ interface AgentLogProps {
   /** The newest page, if the server rendered it. */
   first?: FirstLog | null;
   /**
-   * Embedded beside something else: the query stays out of the URL, and shortcuts work only while the log has the
-   * focus.
+   * Part of another page: the names of its URL parameters start with `log-`, and shortcuts work only while the log has
+   * the focus.
    */
   compact?: boolean;
   /** Moves the focus from outside the log to the lines once they have loaded. */
@@ -45,7 +45,7 @@ const NONE: ReadonlySet<Position> = new Set();
 export function AgentLog(props: AgentLogProps) {
   const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false, level, tools } = props;
   const [settings, changeSettings] = useLogSettings();
-  const [query, setQuery] = useLogQuery(!compact);
+  const [query, setQuery] = useLogQuery(compact ? 'log-' : '');
   const [follows, setFollows] = useState(span === null);
   const [target, setTarget] = useState<Position | null>(null);
   const [cursor, setCursor] = useState<Position | null>(null);

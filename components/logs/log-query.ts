@@ -30,15 +30,17 @@ export const UNFILTERED: LogQuery = {
 /** The page, the read model and the download use the same parameters. */
 const NAMES = ['level', 'component', 'q', 'regex', 'from', 'to'] as const;
 
-export function queryFromParams(params: URLSearchParams): LogQuery {
-  const regex = params.get('regex');
+/** @param prefix of the parameters' names, on a page with other parameters */
+export function queryFromParams(params: URLSearchParams, prefix = ''): LogQuery {
+  const get = (name: (typeof NAMES)[number]) => params.get(prefix + name);
+  const regex = get('regex');
   return {
-    level: LOG_LEVELS.find((level) => level === params.get('level')) ?? null,
-    components: params.getAll('component'),
-    text: regex ?? params.get('q') ?? '',
+    level: LOG_LEVELS.find((level) => level === get('level')) ?? null,
+    components: params.getAll(`${prefix}component`),
+    text: regex ?? get('q') ?? '',
     isRegex: regex !== null,
-    from: timeOf(params.get('from')),
-    to: timeOf(params.get('to')),
+    from: timeOf(get('from')),
+    to: timeOf(get('to')),
   };
 }
 
@@ -55,10 +57,10 @@ export function paramsFromQuery({ level, components, text, isRegex, from, to }: 
 }
 
 /** Replaces the query in the URL's parameters. */
-export function withQuery(params: URLSearchParams, query: LogQuery): URLSearchParams {
+export function withQuery(params: URLSearchParams, query: LogQuery, prefix: string): URLSearchParams {
   const next = new URLSearchParams(params);
-  for (const name of NAMES) next.delete(name);
-  for (const [name, value] of paramsFromQuery(query)) next.append(name, value);
+  for (const name of NAMES) next.delete(prefix + name);
+  for (const [name, value] of paramsFromQuery(query)) next.append(prefix + name, value);
   return next;
 }
 

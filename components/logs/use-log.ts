@@ -21,7 +21,6 @@ import {
   type LogQuery,
   paramsFromQuery,
   queryFromParams,
-  UNFILTERED,
   withQuery,
 } from './log-query';
 import { type LogAnchor, LogStore, useLogStore } from './log-store';
@@ -107,23 +106,26 @@ function sameQuery(a: LogQuery, b: LogQuery): boolean {
   return a.isRegex === b.isRegex && paramsFromQuery(a).toString() === paramsFromQuery(b).toString();
 }
 
-/** The log query. The log's own page keeps it in the URL. */
-export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) => void] {
+/**
+ * The log query, in the URL.
+ *
+ * @param prefix of its parameters beside those of another page; empty on the log's own page
+ */
+export function useLogQuery(prefix: string): [LogQuery, (query: LogQuery) => void] {
   const params = useSearchParams();
-  const [own, setOwn] = useState(UNFILTERED);
-  const fromAddress = useMemo(() => queryFromParams(new URLSearchParams(params)), [params]);
+  const fromAddress = useMemo(() => queryFromParams(new URLSearchParams(params), prefix), [params, prefix]);
   // The router updates later, and a box must look ticked immediately.
   const [current, setCurrent] = useOptimistic(fromAddress);
   const change = useCallback(
     (query: LogQuery) =>
       startTransition(() => {
         setCurrent(query);
-        const { pathname, search } = location;
-        const next = withQuery(new URLSearchParams(search), query);
-        // A line named by the URL belonged to the previous query.
-        history.replaceState(null, '', next.size > 0 ? `${pathname}?${next}` : pathname);
+        const { pathname, search, hash } = location;
+        const next = withQuery(new URLSearchParams(search), query, prefix);
+        // On the log's own page, the hash names a line of the previous query.
+        history.replaceState(null, '', `${pathname}${next.size > 0 ? `?${next}` : ''}${prefix && hash}`);
       }),
-    [setCurrent],
+    [setCurrent, prefix],
   );
-  return inAddress ? [current, change] : [own, setOwn];
+  return [current, change];
 }

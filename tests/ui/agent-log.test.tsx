@@ -65,13 +65,13 @@ function pageOf(params: URLSearchParams): LogPage {
   return { position: '100', hasMore: false, hasNewer: false, lines, log };
 }
 
-function open(search = '') {
+function open(search = '', compact = false) {
   history.replaceState(null, '', `/agents/a/logs${search}`);
   return render(
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
-          <AgentLog agentId="a" />
+          <AgentLog agentId="a" compact={compact} />
         </LiveProvider>
       </NowProvider>
     </NextPage>,
@@ -99,6 +99,17 @@ test('shows and downloads what an address with a component and times selects', a
   expect(download.getAttribute('href')).toBe(
     `/api/v1/agents/a/logs/download?component=outbox&from=${NOW + 5_000}&to=${NOW + 9_000}`,
   );
+});
+
+test('on another page, keeps its query in the address beside that page’s', async () => {
+  stored = stored.map((line) => (line.line % 5 === 0 ? { ...line, level: 'error' } : line));
+  open('?tab=log&q=sessions&log-level=error#turn-1', true);
+  await screen.findByText('line 20');
+  expect(messages()).toEqual(['line 5', 'line 10', 'line 15', 'line 20']);
+  fireEvent.change(screen.getByLabelText('Search log'), { target: { value: '15' } });
+  await screen.findByText('1 hit');
+  fireEvent.click(screen.getByRole('radio', { name: 'debug' }));
+  await vi.waitFor(() => expect(location.search + location.hash).toBe('?tab=log&q=sessions&log-q=15#turn-1'));
 });
 
 test('switches to regular expressions, and explains why one is rejected', async () => {
