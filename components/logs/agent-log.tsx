@@ -13,8 +13,8 @@ import { type FirstLog, isFiltered, type LogQuery, UNFILTERED, withoutText } fro
 import { useLogSettings } from './log-settings';
 import { type LogAnchor, type LogStore, useLogStore } from './log-store';
 import { LogToolbar } from './log-toolbar';
-import { useHits } from './search-bar';
-import { useLog, useLogQuery } from './use-log';
+import { previousLine, useHits } from './search-bar';
+import { openStore, useLog, useLogQuery } from './use-log';
 import type { LogHandle } from './use-log-handle';
 
 interface AgentLogProps {
@@ -134,8 +134,19 @@ export function AgentLog(props: AgentLogProps) {
     else setFollows(false);
   };
   const move = (step: 1 | -1) => setCursor(list.current?.beside(cursor, step)?.position ?? cursor);
+  /** After the oldest error comes the newest. */
+  const toError = async () => {
+    const level = query.level === 'fatal' ? 'fatal' : 'error';
+    const at = follows ? null : cursor;
+    const place: LogAnchor = at === null ? { kind: 'newest' } : { kind: 'line', position: at };
+    const errors = await openStore(agentId, { ...(dims ? withoutText(query) : query), level }, place);
+    const found = (await previousLine(errors, at)) ?? (await previousLine(errors, null));
+    errors.close();
+    if (found !== null) leadTo(found);
+  };
   useShortcuts(
     {
+      'log.previous-error': () => void toError(),
       'log.level': ({ key }) => setQuery({ ...query, level: LOG_LEVELS[Number(key) - 1] ?? null }),
       'log.search': () => search.current?.select(),
       // Escape leaves a search first, then the log.

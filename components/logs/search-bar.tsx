@@ -206,6 +206,13 @@ async function nextHit(store: LogStore, at: Position | null, direction: 1 | -1):
   return null;
 }
 
+/** The next older hit that is not a marker, which passes every filter. */
+export async function previousLine(store: LogStore, at: Position | null): Promise<Position | null> {
+  const found = await nextHit(store, at, -1);
+  const isMarker = found !== null && store.window.nearest(found)?.marker;
+  return isMarker ? previousLine(store, found) : found;
+}
+
 /** Starts at the newest hit. */
 function rowBeside({ window }: LogStore, at: Position | null, direction: 1 | -1): number {
   if (at === null) return window.rowCount - 1;

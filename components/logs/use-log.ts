@@ -90,7 +90,7 @@ export function useLog(agentId: string, query: LogQuery | null, place: () => Log
   return { store: isHydrated ? store : null, error, isLoading: query !== null && !isCurrent };
 }
 
-async function openStore(agentId: string, query: LogQuery, place: LogAnchor): Promise<LogStore> {
+export async function openStore(agentId: string, query: LogQuery, place: LogAnchor): Promise<LogStore> {
   let filter = filterOf(query, null);
   if (query.isRegex && query.text !== '') {
     const { compileLogRegex } = await import('@interlude/protocol/projections/log-regex');

@@ -209,6 +209,11 @@ test('sets the level, wraps, walks and unfolds by keys, except in a focused fiel
   await page.keyboard.press('Enter');
   await logOf(page).getByText('"exact": 12345678901234567890').waitFor({ state: 'hidden' });
 
+  for (const error of ['the Needle, the second', 'Error: it broke', 'Hook stop failed: exit status 2']) {
+    await page.keyboard.press('e');
+    await expect.poll(() => focusedText(page)).toContain(error);
+  }
+
   await page.keyboard.press('/');
   await page.keyboard.type('wGg4');
   expect(await page.getByRole('searchbox', { name: 'Search log' }).inputValue()).toBe('wGg4');

@@ -187,3 +187,16 @@ test('keeps the focus at the nearest line when a filter removes the focused one'
   await screen.findByText(/^No lines match/);
   await vi.waitFor(() => expect(document.activeElement).toBe(screen.getByRole('log')));
 });
+
+test('a key leads from error to error, the newest first and again after the oldest', async () => {
+  stored = stored.map((line) => (line.line % 8 === 0 ? { ...line, level: 'error' } : line));
+  stored[11] = aLine(12, { marker: { kind: 'level', level: 'debug', previous: 'info', by: 'ada' } });
+  open();
+  await screen.findByText('line 20');
+  for (const line of ['line 16', 'line 8', 'line 16']) {
+    press('e');
+    await vi.waitFor(() => expect(focused()).toBe(line));
+  }
+  expect(isFollowing()).toBe('false');
+  expect(messages()).toHaveLength(20);
+});

@@ -39,6 +39,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'log.clear-search': ['Log', 'Leave the search; press again to clear it'],
   'log.next-hit': ['Log', 'Next hit'],
   'log.previous-hit': ['Log', 'Previous hit'],
+  'log.previous-error': ['Log', 'Previous error'],
   'log.follow': ['Log', 'Follow new lines'],
   'log.wrap': ['Log', 'Wrap long lines'],
   'log.level': ['Log', 'Show debug … fatal and above'],
