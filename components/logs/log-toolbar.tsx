@@ -70,24 +70,7 @@ export function LogToolbar(props: LogToolbarProps) {
           dims={settings.dims}
           onDims={(dims) => props.onSettings({ dims })}
         />
-        <div className="max-sm:strip max-sm:scroll-sideways gap-x-4 max-sm:order-2 max-sm:w-full max-sm:items-center sm:contents">
-          <LevelFilter level={query.level} onLevel={(level) => onQuery({ ...query, level })} />
-          <ComponentFilter
-            agentId={agentId}
-            components={query.components}
-            onComponents={(components) => onQuery({ ...query, components })}
-          />
-          {!props.compact && (
-            <TimeFilter
-              from={query.from}
-              to={query.to}
-              isUtc={settings.isUtc}
-              onSpan={(from, to) => onQuery({ ...query, from, to })}
-            />
-          )}
-          {props.level}
-        </div>
-        <div className="ml-auto flex items-center gap-4 max-sm:gap-5">
+        <div className="ml-auto flex items-center gap-4 max-sm:gap-5 min-[1600px]:order-last">
           <LogSize store={store} />
           <ViewMenu settings={settings} onSettings={props.onSettings} store={store} />
           <a
@@ -119,6 +102,23 @@ export function LogToolbar(props: LogToolbarProps) {
             Follow
           </button>
           {props.tools}
+        </div>
+        <div className="max-sm:strip max-sm:scroll-sideways order-2 flex w-full items-center gap-x-4 min-[1600px]:contents">
+          <LevelFilter level={query.level} onLevel={(level) => onQuery({ ...query, level })} />
+          <ComponentFilter
+            agentId={agentId}
+            components={query.components}
+            onComponents={(components) => onQuery({ ...query, components })}
+          />
+          {!props.compact && (
+            <TimeFilter
+              from={query.from}
+              to={query.to}
+              isUtc={settings.isUtc}
+              onSpan={(from, to) => onQuery({ ...query, from, to })}
+            />
+          )}
+          {props.level}
         </div>
       </div>
       {error !== null && (

@@ -100,7 +100,7 @@ export function SearchBar(props: {
         </Toggle>
       </span>
       {isSearched && (
-        <div className="order-1 flex w-full shrink-0 items-center gap-2 max-sm:gap-6 sm:w-auto">
+        <div className="order-1 flex w-full shrink-0 items-center gap-2 max-sm:h-8 max-sm:gap-6 sm:w-auto">
           <span role="status" className="tabular shrink-0 text-2xs text-ink-3">
             {isBusy || hits.isSeeking ? 'Searching…' : hitText(hits)}
           </span>
