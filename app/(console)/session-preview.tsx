@@ -38,8 +38,8 @@ export function SessionPreview(props: PreviewProps & { body?: typeof PreviewBody
   }
   // The reader who uses the pane keeps its session, even if another one becomes more urgent.
   const keep = () => onChoose(sessionId);
-  /** From an answered request to the next one, else to the session's row. */
-  const goOn = () => {
+  /** Focuses the next request, else the session's row. */
+  const focusNext = () => {
     const next = pane.current?.querySelector<HTMLElement>('[data-action]:not([data-gone], [hidden] *)');
     (next ?? rowsOf(list).find((row) => row.dataset.sessionRow === sessionId))?.focus();
   };
@@ -64,7 +64,7 @@ export function SessionPreview(props: PreviewProps & { body?: typeof PreviewBody
       className="h-full overflow-y-auto overscroll-contain -outline-offset-2"
     >
       <AnswerStoresProvider>
-        <RequestBoardProvider onClosed={goOn}>
+        <RequestBoardProvider onClosed={focusNext}>
           {[...new Set([session.id, next])].map((id) => (
             <div key={id} hidden={id !== shownId}>
               <Body sessionId={id} onReady={() => id === next && show(id)} />

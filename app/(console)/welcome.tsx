@@ -57,12 +57,12 @@ export function Welcome({ place }: { place: WelcomePlace }) {
                 <Link href="/agents" className="font-medium text-working underline underline-offset-2">
                   {plural(connected, 'agent')} connected
                 </Link>
-                . Give it something to do, where you started it; its session then appears here.
+                . Give an agent a task where you started it. Its session will appear here.
               </span>
             ) : (
               <>
                 {found?.length === 0 && 'No agent was found on this machine. '}
-                Waiting for the first session; this page then lists your sessions by itself.
+                Waiting for the first session. This page updates by itself.
               </>
             )}
           </p>
@@ -213,8 +213,8 @@ function useCommands({ folder, setting, token, isLocal }: WelcomePlace) {
   const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';
   const prefix = isLocal ? (setting ?? '') : `INTERLUDE_URL=${origin} INTERLUDE_TOKEN_FILE=${TOKEN_FILE} `;
   // In other folders, npx would run another project's program.
-  const there = isLocal ? `cd ${folder} &&\n` : '';
-  const interlude = (command: string) => `${there}${prefix}npx interlude ${command}`;
+  const cdFolder = isLocal ? `cd ${folder} &&\n` : '';
+  const interlude = (command: string) => `${cdFolder}${prefix}npx interlude ${command}`;
   // Elsewhere only the runner's package may be installed, whose program leaves out the word "runner".
   const run = (command: string) =>
     prefix + (isLocal ? `npx interlude ${command}` : `npx interlude-runner ${command.replace(/^runner /, '')}`);
@@ -222,9 +222,9 @@ function useCommands({ folder, setting, token, isLocal }: WelcomePlace) {
     interlude,
     connect({ commands }: ConnectableAgent): string {
       const project = commands.some((one) => one.includes('~/my-project')) ? 'mkdir -p ~/my-project &&\n' : '';
-      return there + project + commands.map(run).join(' &&\n');
+      return cdFolder + project + commands.map(run).join(' &&\n');
     },
-    curl: there + curl(origin, isLocal ? (token ?? '$INTERLUDE_TOKEN') : `$(cat ${TOKEN_FILE})`),
+    curl: cdFolder + curl(origin, isLocal ? (token ?? '$INTERLUDE_TOKEN') : `$(cat ${TOKEN_FILE})`),
   };
 }
 

@@ -8,7 +8,7 @@ export function SignInOptions(props: { next: string; reason: SignInFailure | nul
   const local = (
     <>
       <p className="mt-4 text-pretty text-ink-2">
-        Get a sign-in link on the machine that runs Interlude, in its folder:
+        Get a sign-in link: on the machine that runs Interlude, in its folder, run
       </p>
       <pre className="mt-2 whitespace-pre-wrap rounded-md bg-sunken px-3 py-2 text-ink text-xs">
         npx interlude sign-in

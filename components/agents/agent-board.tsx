@@ -234,7 +234,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
             {asksToStop !== null && (
               <OnDemand
                 code={stopCode}
-                name="Stopping all"
+                name="The stop dialog"
                 props={{ agents, isAsking: asksToStop, onAnswer: () => setAsksToStop(false) }}
               />
             )}
@@ -273,7 +273,7 @@ function Views(props: { params: string; savedParams: string }) {
 const chooserCode = new CodeOnDemand(async () => (await import('./column-chooser')).ColumnChooser);
 const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts')).FleetCharts);
 
-/** The charts beside or above the board; folded, their heading is beside the search. The browser remembers it. */
+/** The charts beside or above the board. Folded, their heading is beside the search. The browser stores the choice. */
 function BoardActivity() {
   const [chosen, choose] = useStored('fold-activity');
   // Elsewhere they would push the agents out of view.

@@ -12,7 +12,7 @@ import { nameText } from '@/components/ui/verbatim';
 import { hostOf, providerOf } from './board-agent';
 import { byName, SORTS, type Sort } from './board-columns';
 
-/** Filters agents and adds the retired ones: below the search one line that scrolls, elsewhere parts of the tools. */
+/** Filters agents, and can include retired ones. On a narrow board, a scrolling line below the search. */
 export function BoardFilter(props: {
   /** The loaded agents. */
   agents: readonly AgentSummary[];

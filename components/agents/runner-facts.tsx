@@ -36,7 +36,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
       {agent.clockSkewMs !== undefined && (
         <Fact name="Clock">
           {formatDuration(Math.abs(agent.clockSkewMs))} {agent.clockSkewMs > 0 ? 'ahead of' : 'behind'} the server’s.
-          Interlude corrects the ages that it shows.
+          Ages shown here are corrected.
         </Fact>
       )}
       {agent.kind !== null && (
@@ -78,7 +78,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
         </Fact>
       ))}
       {agent.owedCount > 0 && (
-        <Fact name="Pending replies, all sessions">
+        <Fact name="Pending replies (all sessions)">
           {agent.owedCount.toLocaleString('en')}
           {agent.overdueCount > 0 && `, ${agent.overdueCount} overdue`}
         </Fact>

@@ -48,7 +48,7 @@ export function StopAll(props: {
               isBusy={isBusy}
               verb="Interrupt"
               effect="Their current turns end. Sessions stay open."
-              none="No agent in this list is in a turn."
+              none="No agent in this list has an open turn."
               onPress={() => start('Interrupt', inTurnCount, interruptAll)}
             />
             <Choice
@@ -57,7 +57,7 @@ export function StopAll(props: {
               isBusy={isBusy}
               verb="End"
               effect="Agents and runners exit. This can’t be undone."
-              isFinal
+              isDestructive
               none="No agent in this list has an open session."
               onPress={() => start('End sessions', openCount, endAll)}
             />
@@ -90,11 +90,11 @@ function Choice(props: {
   isBusy: boolean;
   verb: string;
   effect: string;
-  isFinal?: boolean;
+  isDestructive?: boolean;
   none: string;
   onPress: () => void;
 }) {
-  const { agents, countOf, isBusy, verb, effect, isFinal = false, none, onPress } = props;
+  const { agents, countOf, isBusy, verb, effect, isDestructive = false, none, onPress } = props;
   const count = sumOf(agents, countOf);
   if (count === 0) return <p className="text-ink-2">{none}</p>;
   const affected = agents.filter((agent) => countOf(agent) > 0);
@@ -106,7 +106,7 @@ function Choice(props: {
       onPress={onPress}
       className={clsx(
         'block w-full rounded border border-line-strong px-3 py-2 text-left hover:bg-raised aria-disabled:text-ink-3',
-        isFinal && 'text-failed',
+        isDestructive && 'text-failed',
       )}
     >
       <span className="block font-medium">

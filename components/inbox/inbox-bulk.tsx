@@ -41,8 +41,8 @@ export function InboxBulk(props: {
       <span className="tabular font-medium">{about}</span>
       {mayAct ? (
         <>
-          {permissions.length > 0 && <AnswerThese items={permissions} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
-          {failed.length > 0 && <RetryThese sessionIds={failed} notify={notify} />}
+          {permissions.length > 0 && <BulkAnswer items={permissions} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
+          {failed.length > 0 && <BulkRetry sessionIds={failed} notify={notify} />}
           <ActionButton about={about} label="Seen" onPress={() => onMark('seen')} />
           <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />
           <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
@@ -67,7 +67,7 @@ function these(count: number): string {
  * Allows or denies several permissions with one press. Those whose whole input is not on their row unfold first, and
  * Allow needs all of each input to have been in sight. Each answer is for what was shown.
  */
-function AnswerThese(props: {
+function BulkAnswer(props: {
   items: readonly RequestedItem[];
   isUnfolded: (item: InboxItem) => boolean;
   onUnfold: (items: readonly InboxItem[]) => void;
@@ -132,7 +132,7 @@ function AnswerThese(props: {
       </button>
       {unseen > 0 && (
         <span role="status" className="text-ink-2">
-          {plural(unseen, 'input')} not seen in full yet. Scroll to the end to enable Allow.
+          Scroll through the last {plural(unseen, 'input')} to enable Allow.
         </span>
       )}
     </span>
@@ -140,7 +140,7 @@ function AnswerThese(props: {
 }
 
 /** Sends the last message of each failed session again, after a second press. */
-export function RetryThese(props: {
+export function BulkRetry(props: {
   sessionIds: readonly string[];
   /** Words before the first press. */
   label?: ReactNode;

@@ -130,7 +130,7 @@ export const InboxRow = memo(function InboxRow(props: {
                 unfolds !== null && (
                   <ActionButton
                     about={nameText(about)}
-                    label={isUnfolded ? 'Close' : unfolds}
+                    label={isUnfolded ? 'Collapse' : unfolds}
                     isMain={!isUnfolded && mayAct}
                     isExpanded={isUnfolded}
                     onPress={() => actions.unfold(id, !isUnfolded)}
@@ -240,9 +240,9 @@ export function FoldRow(props: {
   );
 }
 
-const retryCode = new CodeOnDemand(async () => (await import('./inbox-bulk')).RetryThese);
+const retryCode = new CodeOnDemand(async () => (await import('./inbox-bulk')).BulkRetry);
 
-/** Over which the marks lie where a pointer hovers. */
+/** Holds the owner. Its actions overlay the end where a mouse is used. */
 const OWNER_PLACE =
   'contents sm:pointer-fine:relative sm:pointer-fine:flex sm:pointer-fine:min-w-0 sm:pointer-fine:flex-[1_1_16rem] sm:pointer-fine:items-center';
 

@@ -134,7 +134,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       onSelect: ids.length === 0 ? null : (isSelected: boolean) => selectAll(ids, isSelected),
     };
   };
-  const isSaying = held.moved + held.added > 0 || message.text !== '' || undo !== null;
+  const hasMessage = held.moved + held.added > 0 || message.text !== '' || undo !== null;
   const listed = groups.reduce((sum, { owners }) => sum + owners.length, 0);
   const hasAgents = counts?.agents !== 0;
   const isFiltered = isSearched || wanted.length > 0;
@@ -170,13 +170,13 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       </div>
       {mayAct && requests.length > 1 && <ReviewButton count={requestCount} onPress={() => setReviewing(true)} />}
       <p
-        {...(isSaying && OVERLAY)}
+        {...(hasMessage && OVERLAY)}
         className={clsx(
           // The message takes the place of the keys. Neither moves as the changes at the end come and go.
           'flex min-h-5 flex-wrap items-baseline gap-x-3 pb-1 text-2xs',
           // On a phone or tablet, over the end of the page: the rows take its place.
           'handheld:fixed handheld:inset-x-0 handheld:bottom-[calc(56px+env(safe-area-inset-bottom))] handheld:z-10 handheld:items-center handheld:border-line handheld:border-t handheld:bg-ground handheld:px-4 handheld:py-1',
-          !isSaying && 'handheld:sr-only',
+          !hasMessage && 'handheld:sr-only',
         )}
       >
         <span role="status" className={clsx('empty:contents', message.isFailure ? 'text-failed' : 'text-ink-2')}>
@@ -210,7 +210,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
               ? 'No items of this kind.'
               : hasAgents
                 ? 'You’re all caught up. Requests, failures and overdue replies will appear here.'
-                : 'No agents yet. Their requests, failures and overdue replies will appear here. '}
+                : 'No agents yet. Once you connect one, its requests, failures and overdue replies will appear here. '}
             {!hasAgents && (
               <Link href="/" className="underline underline-offset-2 hover:text-ink">
                 Connect an agent
@@ -268,7 +268,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       {chosen.length > 0 && (
         <OnDemand
           code={bulkCode}
-          name="The actions"
+          name="The bar for selected items"
           props={{
             items: chosenItems,
             isUnfolded: (item) => unfolded.selected.has(idOf(item)),

@@ -13,8 +13,8 @@ import { itemTitle } from './inbox-labels';
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
 
 /**
- * Marks the items of a row. Shown over the end of its owner while the pointer or the focus is in the row; on touch
- * screens, always and beside the owner.
+ * Actions that mark a row's items. They overlay the end of the owner's name while the pointer or the focus is in the row;
+ * on touch screens, they are always beside it.
  *
  * @param item the row's most urgent item
  */

@@ -16,7 +16,7 @@ import { Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 
 const NOT_KNOWN = 'The last message is not in the newest turns.';
-const TOO_LONG = 'The last message is too long to show here.';
+const TOO_LONG = 'The last message is too long to resend.';
 
 /** Number of turns searched for the last user message. */
 const TURNS = 20;

@@ -206,7 +206,7 @@ async function nextHit(store: LogStore, at: Position | null, direction: 1 | -1):
   return null;
 }
 
-/** The next older hit that is not a marker, which passes every filter. */
+/** The previous hit that is a line. Markers pass every filter. */
 export async function previousLine(store: LogStore, at: Position | null): Promise<Position | null> {
   const found = await nextHit(store, at, -1);
   const isMarker = found !== null && store.window.nearest(found)?.marker;

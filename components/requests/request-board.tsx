@@ -156,7 +156,7 @@ export function useAnswerable(): ReadonlyMap<string, CardAnswers> {
 }
 
 /**
- * Registers a permission for answers to several.
+ * Registers a permission for bulk answers.
  *
  * @param digest null while it can't be answered
  * @param canAllow true once its whole input was in sight
@@ -189,13 +189,13 @@ export interface CardKeys {
   deny: () => void;
 }
 
-/** Answers of a permission without those guards. `allow` is null until its whole input was in sight. */
+/** Answers a permission without the card's guards. `allow` is null until its whole input was in sight. */
 interface CardAnswers {
   allow: (() => void) | null;
   deny: () => void;
 }
 
-/** Takes the place of a digest, for the keys of all selected permissions. */
+/** Key of the bulk bar in place of a digest: its shortcuts answer all selected permissions. */
 export const SELECTION = 'selection';
 
 /** Cards that accept keys, by the digest of their request. */

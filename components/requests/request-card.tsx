@@ -216,12 +216,12 @@ function useWatchedWhile(
 /** Moves the focus when the focused button disappears: to the card, and on once the request has closed. */
 function useKeptFocus(phase: 'open' | 'closed' | null, box: RefObject<HTMLElement | null>): void {
   const onClosed = useOnClosed();
-  const goOn = useEffectEvent(() => (onClosed === null ? box.current?.focus({ preventScroll: true }) : onClosed()));
+  const moveFocus = useEffectEvent(() => (onClosed === null ? box.current?.focus({ preventScroll: true }) : onClosed()));
   useLayoutEffect(() => {
     const { activeElement } = document;
     const isLost = activeElement === document.body || activeElement === null;
     if (phase === null || !(isLost || (phase === 'open' && box.current?.contains(activeElement) === false))) return;
-    if (phase === 'closed') goOn();
+    if (phase === 'closed') moveFocus();
     else box.current?.focus({ preventScroll: true });
   }, [phase, box]);
 }

@@ -25,7 +25,7 @@ export function ArrangePopover(props: {
   const { session, button, onClose } = props;
   return (
     <ButtonPopover
-      label="Arrange this session"
+      label="Manage this session"
       button={button}
       onClose={onClose}
       align="end"

@@ -66,7 +66,7 @@ export function StateEvidence({ session }: { session: SessionSummary }) {
   );
 }
 
-/** `Needs input because it waits for an answer.` */
+/** `Needs input because it is waiting for an answer.` */
 export function StateReason({ session }: { session: SessionSummary }) {
   return (
     <p>
@@ -118,7 +118,7 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
           );
         })}
         <Row source="last record" decided={null} at={session.lastHeardAt}>
-          The newest record from the agent arrived
+          The last record from the agent arrived
         </Row>
       </tbody>
     </table>
@@ -158,8 +158,8 @@ const SOURCE_WORDS: Record<string, string> = {
 };
 
 const ACTIVITY_WORDS: Record<NonNullable<Observations['agent']>['value'], string> = {
-  running: 'at work',
-  still: 'at rest',
+  running: 'working',
+  still: 'idle',
   compacting: 'compacting',
   restarting: 'restarting',
 };
@@ -182,7 +182,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
     case 'request':
       return (
         <>
-          The agent waits for an answer: <Phrase text={of.request?.value ?? ''} />
+          The agent is waiting for an answer: <Phrase text={of.request?.value ?? ''} />
         </>
       );
     case 'message':
@@ -207,7 +207,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
               </a>
             </>
           )}
-          {report.isOutdated && ' (before a newer message)'}
+          {report.isOutdated && ' (superseded by a newer message)'}
         </>
       );
     }
@@ -241,7 +241,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
 /** Reasons, by rule. */
 const RULE_WORDS: Record<StateRule, string> = {
   1: 'because its process has ended.',
-  2: 'because it waits for an answer.',
+  2: 'because it is waiting for an answer.',
   3: 'because it has stopped sending signals.',
   4: 'because a message is on its way to the agent.',
   5: 'because the agent or its last turn failed.',

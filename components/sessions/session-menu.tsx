@@ -25,7 +25,7 @@ export function SessionMenu({ session }: { session: SessionSummary }) {
         ref={button}
         type="button"
         title={title}
-        aria-label="Arrange this session"
+        aria-label="Manage this session"
         aria-haspopup="dialog"
         aria-expanded={open}
         onClick={toggle}

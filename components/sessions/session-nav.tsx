@@ -107,9 +107,9 @@ export function SessionNav(props: {
   useEffect(() => {
     onCurrent(currentId);
   }, [currentId]);
-  /** The server’s number of matching sessions, which may have seen failures among others. */
+  /** The server’s number of matching sessions. Undefined with a state filter: it counts seen failures with the others. */
   const count = query.states.length > 0 ? undefined : sum((isFiltered ? search.found?.counts : counts?.groups) ?? {});
-  /** True if the filter is not by state alone: the server's counts leave it out. */
+  /** True with a search or agent filter, which the server's counts ignore. */
   const isNarrowed = paramsOf({ ...query, states: [] }) !== '';
   const isWhole = list?.next === null || (search.found !== undefined && !search.hasMore);
   const end = isFiltered ? search : state;

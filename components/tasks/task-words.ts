@@ -22,7 +22,7 @@ const MAX_DESCRIPTION = 1_000;
 /** Cached, because most tasks of a session stay unchanged. */
 const named = new WeakMap<Task, Task>();
 
-/** The font of a task's description, which is a command in the background's shell. */
+/** Class names for a task's description: the code font for shell tasks, which are described by their command. */
 export function taskFont({ kind }: Pick<Task, 'kind'>): string | false {
   return kind === 'shell' && 'font-mono text-xs';
 }

@@ -29,7 +29,7 @@ import { useRemoval, useTurnRows } from './use-turn-rows';
 /**
  * Scrolls the server's markup to its end before our code runs. The markup may arrive hidden, and a box without a height
  * can't scroll, so this waits for one. `data-start` marks the box meanwhile: on a busy machine our code may run before
- * the first layout. What arrives below the box makes it lower, so it scrolls again unless the reader has scrolled up.
+ * the first layout. Content that arrives below shrinks the box, so it scrolls again unless the reader has scrolled up.
  */
 export const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>{let top=0;box.dataset.start='end';
 new ResizeObserver((_,seen)=>{

@@ -184,7 +184,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
         at={request === undefined ? turn.startedAt : undefined}
         reportedAt={turnReportedAt ?? 0}
       >
-        {request === undefined ? 'Turn' : 'Waiting for an answer'} <RunningClock {...since} />
+        {request === undefined ? 'Turn open for' : 'Waiting for an answer'} <RunningClock {...since} />
       </LateReport>
       {request === undefined && lastSignalAt !== null && <LastSignal at={lastSignalAt} />}
       {inLog}

@@ -125,9 +125,9 @@ export function useHydrated(): boolean {
 }
 
 /**
- * A time of the agent's records, on the server's clock, so that all ages on a page count by one clock. Work counts from
- * when it started: it went on while its records waited in the outbox. States and requests count from when the server
- * received them: before that, no one could see or answer them.
+ * Converts a record's time to the server's clock, so that all ages on a page use one clock. Work is timed from its start,
+ * because it continued while its records were in the outbox. States and requests are timed from receipt, because no one
+ * could see or answer them earlier.
  */
 export function useServerTime(occurredAt: number): number {
   return occurredAt - useLiveness().skewMs;
@@ -201,7 +201,7 @@ export function useLastSignal(at: number): string {
   return useClock((now) => (now - at < NOTABLE_MS ? '' : `last signal ${formatAgoLong(now - at)}`));
 }
 
-/** True while nothing has been heard for so long that work may be over; false if `at` is unknown. */
+/** True once `afterMs` have passed since `at`: the work may have ended. False if `at` is null. */
 export function useIsSilent(at: number | null, afterMs = NOTABLE_MS): boolean {
   return useClock((now) => at !== null && now - at >= afterMs);
 }

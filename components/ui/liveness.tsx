@@ -11,7 +11,7 @@ interface Liveness {
   stopped: { at: number; why: string } | null;
   /** True if the agent is offline, so that commands to it are queued. */
   isAway: boolean;
-  /** True after a longer silence: the activity may be over. */
+  /** True after a minute without a signal: the activity may have ended. */
   isSilent: boolean;
   /** Milliseconds that the clock of the agent's runner is ahead of the server's. */
   skewMs: number;

@@ -40,7 +40,7 @@ export function Words({ strict = false, ...props }: NameProps & { strict?: boole
   return <Line {...props} layout={strict ? 'name' : 'words'} isReadingOrder />;
 }
 
-/** The name of a tool, and what it is called with. */
+/** A tool's name and its input. */
 export function ToolLine({ tool, line }: { tool: string | null; line: string }): ReactNode {
   return (
     <>
@@ -56,7 +56,7 @@ export function ToolLine({ tool, line }: { tool: string | null; line: string }):
   );
 }
 
-/** `Words` in a line with other words, whose order it does not affect. */
+/** `Words` isolated from the direction of the text around it. */
 export function Phrase(words: ComponentProps<typeof Words>): ReactNode {
   return (
     <bdi>

@@ -10,7 +10,7 @@ export const TERMS = {
   },
   evidence: {
     title: 'Evidence',
-    text: 'What a state is based on. Interlude compares the newest reports of agent, runner and process, and the most reliable one decides: an ended process counts more than the agent’s own report. “why?” lists them, each with its age.',
+    text: 'What a state is based on. Interlude compares the newest reports of agent, runner and process, and the most reliable one decides: an ended process outweighs the agent’s own report. “why?” lists them, each with its age.',
   },
   'pending reply': {
     title: 'Pending reply',

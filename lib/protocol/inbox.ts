@@ -129,7 +129,7 @@ export const InboxMarked = z.object({
   changed: z
     .array(z.string())
     .describe('Ids of items left as they are: changed since they were shown, or not reopenable.'),
-  applied: z.array(z.string()).describe('Ids of items that this mark changed. The others were already so, or done.'),
+  applied: z.array(z.string()).describe('Ids of items that this mark changed. The others were already marked or done.'),
   position: Position,
 });
 export type InboxMarked = z.infer<typeof InboxMarked>;

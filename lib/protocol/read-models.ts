@@ -90,7 +90,9 @@ export type RequestAnswer = z.infer<typeof RequestAnswer>;
 export const RequestItem = z.object({
   ...itemBase,
   kind: z.literal('request'),
-  receivedAt: z.number().describe('When the server received it, by its clock: since then, a person could answer.'),
+  receivedAt: z
+    .number()
+    .describe('When the server received the request, on its clock. It could be answered from then on.'),
   requestKind: z.enum(['permission', 'question']),
   toolCallId: z.string().nullable(),
   toolName: z.string().nullable(),
@@ -368,7 +370,9 @@ export const SessionSummary = z.object({
   isEnding: z
     .literal(true)
     .optional()
-    .describe('The runner was asked to end the session. Absent once that failed, it has ended or a turn starts.'),
+    .describe(
+      'The runner was asked to end the session. Absent once the command has failed, the session has ended or a turn has started.',
+    ),
   wakeable: z
     .boolean()
     .optional()
@@ -404,7 +408,9 @@ export const SessionSummary = z.object({
   lastOccurredAt: z
     .number()
     .optional()
-    .describe('When its newest event happened, on the runner’s clock. Absent up to a minute before `lastEventAt`.'),
+    .describe(
+      'When its newest event happened, on the runner’s clock. Absent unless over a minute before `lastEventAt`.',
+    ),
   lastHeardAt: z.number().describe('When the agent itself last reported on the session, on the server’s clock.'),
   updatedPosition: Position,
 });
@@ -570,7 +576,7 @@ export const AgentSummary = z.object({
     .number()
     .optional()
     .describe(
-      'How far the runner’s clock is ahead of the server’s, by its newest status record; absent up to a minute.',
+      'Milliseconds that the runner’s clock is ahead of the server’s (negative: behind), by its newest status record. Absent within a minute.',
     ),
   sessionCount: z.number(),
   sessionStates: z.record(SessionState, z.number()).describe('Sessions by state.'),

@@ -24,7 +24,7 @@ export function sendingTo(session: Addressee, agent: Listener | null): Sending {
     return { kind: 'warned', reason: 'No signal from this session. Your message may never be read.' };
   }
   if (session.state === 'needs-input') {
-    return { kind: 'queued', reason: 'Sent after your answer.' };
+    return { kind: 'queued', reason: 'Delivered after your answer.' };
   }
   const stage = stageOf(session);
   return stage === 'still' && session.wakeable === false ? NOT_WAKEABLE : TAKEN[stage];
@@ -40,8 +40,8 @@ type Stage = 'starting' | 'restarting' | 'compacting' | 'running' | 'still';
 
 const TAKEN: Record<Stage, Sending> = {
   starting: { kind: 'queued', reason: 'Starting. Your message will be delivered once the agent runs.' },
-  restarting: { kind: 'queued', reason: 'Restarting. Your message is sent afterwards.' },
-  compacting: { kind: 'queued', reason: 'Compacting its context. Your message is sent afterwards.' },
+  restarting: { kind: 'queued', reason: 'Restarting. Your message will be delivered afterwards.' },
+  compacting: { kind: 'queued', reason: 'Compacting its context. Your message will be delivered afterwards.' },
   running: { kind: 'queued', reason: 'Working. Your message will be delivered at its next step.' },
   still: { kind: 'allowed', reason: null },
 };

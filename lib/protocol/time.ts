@@ -42,10 +42,10 @@ export function answerDeadline(expiresAt: unknown, opened: { occurredAt: number;
   return Math.min(MAX_TIME, receivedAt + expiresAt - occurredAt);
 }
 
-/** Times that differ by less may be one: records wait in the outbox for a moment. */
+/** Longest delay that still counts as on time: records wait in the outbox for a moment. */
 const LATE_MS = 60_000;
 
-/** True if the server received a record long after it happened. Both times are of one clock. */
+/** True if the server received a record long after it happened. Both times must be on the same clock. */
 export function isLate(occurredAt: number, receivedAt: number): boolean {
   return receivedAt - occurredAt > LATE_MS;
 }

@@ -42,7 +42,7 @@ test('the agents page charts fleet activity, and lists the agents that the addre
   await site.leave(page);
 });
 
-test('everything listed is stopped with two presses, by pointer and by keys', async () => {
+test('Stop all interrupts the listed agents with two presses, by pointer and by keyboard', async () => {
   const page = await site.open('/agents?q=board-');
   const dialog = page.getByRole('dialog', { name: 'Stop all' });
   const interrupt = dialog.getByRole('button', { name: /^Interrupt 1 session of 1 agent/ });

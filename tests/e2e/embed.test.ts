@@ -107,7 +107,7 @@ test('a viewer’s frame has no controls that act', async () => {
   const card = frame.getByRole('region', { name: /^Permission/ }).first();
   await card.getByText('You can view this request, but not answer it.').waitFor();
   expect(await card.getByRole('button', { name: /Allow|Deny/ }).count()).toBe(0);
-  for (const name of [/^Interrupt/, /^Stop/, /^Reply/, 'Arrange this session']) {
+  for (const name of [/^Interrupt/, /^Stop/, /^Reply/, 'Manage this session']) {
     expect(await frame.getByRole('button', { name }).count()).toBe(0);
   }
   expect(await frame.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);

@@ -54,7 +54,7 @@ test('the preview shows the most urgent session, then follows the keys and the p
   await live(page);
   const reads = readsOf(page);
   const asks = preview(page, 'Clean up');
-  await asks.getByText('because it waits for an answer').waitFor();
+  await asks.getByText('because it is waiting for an answer').waitFor();
   await asks.getByText('I cleared the cache.').waitFor();
   await asks.getByRole('region', { name: 'Permission: “List the files”' }).waitFor();
 

@@ -131,7 +131,7 @@ test('a wake rule is set in the session’s menu, and remains until the runner r
   const page = await site.open('/sessions/work');
   await live(page);
   const ruleOf = async () => (await site.read<SessionDetail>('/sessions/work')).session.wakeRule;
-  const menu = page.getByRole('button', { name: 'Arrange this session' });
+  const menu = page.getByRole('button', { name: 'Manage this session' });
   const control = page.getByRole('switch', { name: 'Wake the agent when a background command ends' });
   await menu.click();
   expect(await control.getAttribute('aria-checked')).toBe('false');
@@ -213,8 +213,8 @@ test('a session ends from its menu once confirmed, and its page says so', async 
   await agent.write('ends', [...message('e/m', 'Wait', 'user'), userTurnEvent('RUN_STARTED', 'e')]);
   const page = await site.open('/sessions/ends');
   await live(page);
-  const opens = page.getByRole('button', { name: 'Arrange this session' });
-  const menu = page.getByRole('dialog', { name: 'Arrange this session' });
+  const opens = page.getByRole('button', { name: 'Manage this session' });
+  const menu = page.getByRole('dialog', { name: 'Manage this session' });
   await opens.click();
   await menu.getByRole('button', { name: 'End session…' }).click();
   expect(await violationsInBothThemes(page)).toEqual([]);

@@ -30,7 +30,7 @@ test('every page with a working session shows that its runner has gone, and that
   ]);
   const page = await site.open('/sessions/gone-session');
   await page.setViewportSize({ width: 1680, height: 900 });
-  const footer = transcriptOf(page).getByText(/^Turn \d/);
+  const footer = transcriptOf(page).getByText(/^Turn open for \d/);
   await footer.waitFor();
   await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Stop “Watch the deploy”' }).waitFor();

@@ -27,7 +27,7 @@ test('the explanation of a state and the menu of a session have no axe violation
   await live(page);
   for (const [key, name] of [
     ['E', 'Why this state'],
-    ['M', 'Arrange this session'],
+    ['M', 'Manage this session'],
   ] as const) {
     await page.keyboard.press(key);
     const dialog = page.getByRole('dialog', { name });

@@ -26,7 +26,7 @@ test('keys show why a session is in its state, and name, mark, pin and archive i
   await page.keyboard.press('Escape');
   await why.waitFor({ state: 'detached' });
 
-  const menu = page.getByRole('dialog', { name: 'Arrange this session' });
+  const menu = page.getByRole('dialog', { name: 'Manage this session' });
   await page.keyboard.press('M');
   await menu.getByRole('button', { name: 'Rename…' }).press('Enter');
   await page.keyboard.type('The login test');

@@ -63,7 +63,7 @@ export const STATE = [
     test: 'tests/ui/turn-article.test.tsx',
   },
   {
-    name: 'takes the delivery time of a status for clock skew',
+    name: 'mistakes the delivery time of a status for clock skew',
     file: 'lib/server/ingest/plan-batch.ts',
     find: 'else if (Math.abs(skewMs - (agent.clockSkewMs ?? 0)) > AHEAD_MS) agent',
     replace: 'else agent',

@@ -95,7 +95,7 @@ describe('the markup of a transcript', () => {
     box.resize(200);
   });
 
-  it('shows its end while what arrives below makes it lower', () => {
+  it('stays at its end while content below shrinks it', () => {
     expect(box.distance).toBe(0);
     box.resize(125);
     expect(box.distance).toBe(0);
@@ -127,7 +127,7 @@ describe('useTail', () => {
     expect(result.current.leftAt).toBeNull();
   });
 
-  it('keeps the end in view when the box became lower before it was observed', () => {
+  it('keeps the end in view when the box shrank before it was observed', () => {
     box.clientHeight = 100;
     const { result } = tailed();
     box.resize(100);

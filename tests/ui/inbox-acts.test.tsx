@@ -133,7 +133,7 @@ function Denying({ item }: { item: RequestedItem }) {
   );
 }
 
-it('names the answer of this page once its request is done', async () => {
+it('shows the answer given on this page once its request is done', async () => {
   const request = { id: 'q', digest: 'd', openedPosition: '1', answerBy: null };
   const item = { ...failure, sessionId: 's1', request };
   render(
@@ -279,7 +279,7 @@ it('folds equal items of a session into one line with their number', () => {
   expect(row).toContain('also a result not delivered');
   press('Retry: “Out of credit”');
   expect(screen.getAllByRole('link', { name: '“npm test”: failed, exit code 1, 3 times' })).toHaveLength(1);
-  expect(screen.getByRole('button', { name: 'Close: “Out of credit”' })).toBeDefined();
+  expect(screen.getByRole('button', { name: 'Collapse: “Out of credit”' })).toBeDefined();
 });
 
 it('retries all selected failures on the second press, and reports the result', async () => {

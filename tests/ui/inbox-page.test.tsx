@@ -106,7 +106,7 @@ it('lists every kind with the server’s counts, whatever is loaded', () => {
   expect(screen.getByRole('heading', { name: 'Needs you 231' })).toBeDefined();
 });
 
-it('tells a new installation from an inbox that is done', () => {
+it('distinguishes a new installation from an empty inbox', () => {
   const empty: InboxList = { items: [], position: '10', next: null, counts: noItems() };
   open(empty);
   expect(screen.getByText(/^You’re all caught up/)).toBeDefined();
@@ -227,7 +227,7 @@ it('a review names the server’s number of requests, and loads those that are m
   expect(asked.map((params) => params.get('after'))).toEqual(['page 2', 'page 3']);
 });
 
-it('has the review beside the title of its page', () => {
+it('shows the review button beside the page title', () => {
   const place = document.body.appendChild(document.createElement('span'));
   place.id = 'page-actions';
   open({ ...first, items: [asks('one'), asks('two')], next: null });

@@ -175,7 +175,7 @@ it('loads search results page by page with the server’s count', async () => {
   expect(screen.queryByText(/sessions found/)).toBeNull();
 });
 
-it('shows no numbers that leave out a search, and what is found once all of it is loaded', async () => {
+it('hides counts during a search until all sessions are loaded, then counts the hits', async () => {
   open();
   expect(state(/^Idle/).labels?.[0]?.textContent).toBe(`Idle${SESSIONS}`);
   search('errand');

@@ -224,7 +224,7 @@ describe('an open turn', () => {
   const open = aTurn({ state: 'open', startedAt: 1_000, endedAt: null, items: [aTaskMoment()] });
 
   it('shows how long it has run', () => {
-    expect(render([open])).toMatch(/Turn <time[^>]*>1:02</);
+    expect(render([open])).toMatch(/Turn open for <time[^>]*>1:02</);
   });
 
   it('shows the age of its last signal after a minute', () => {
@@ -236,7 +236,7 @@ describe('an open turn', () => {
     const markup = render([open], [aTask({ startedAt: 1_000 })], { stoppedAt: 21_000 });
     expect(markup).toMatch(/Runner gone, worked <time[^>]*>0:20</);
     expect(markup).toContain('no signal');
-    expect(markup).not.toMatch(/Turn <|animate-|>running</);
+    expect(markup).not.toMatch(/Turn open for <|animate-|>running</);
   });
 
   it.each([420_000, -420_000])('has the age of its state and request by a clock %i ms ahead', (skewMs) => {
@@ -289,7 +289,7 @@ describe('an open turn', () => {
     expect(shown(late, -3 * minute, facts)).not.toContain('reported');
     const article = <Turns turns={[{ ...open, startedAt: at }]} tasks={[]} />;
     expect(shown(working, 0, article)).toMatch(/Turn started.*reported.*8 min ago/);
-    expect(shown(working, -10 * minute, article)).toMatch(/Turn <time[^>]*>8:00</);
+    expect(shown(working, -10 * minute, article)).toMatch(/Turn open for <time[^>]*>8:00</);
   });
 
   it('pulses only after a recent signal', () => {

@@ -97,6 +97,6 @@ it('shows an agent that has connected before its first session', () => {
   expect(screen.getByRole('status').textContent).toContain('Waiting for the first session');
   cleanup();
   shown(LOCAL, 1);
-  expect(screen.getByRole('status').textContent).toMatch(/^1 agent connected\. Give it something to do/);
+  expect(screen.getByRole('status').textContent).toMatch(/^1 agent connected\. Give an agent a task/);
   expect(screen.getByRole('link', { name: '1 agent connected' }).getAttribute('href')).toBe('/agents');
 });

@@ -352,8 +352,9 @@ class BatchDraft {
 }
 
 /**
- * Updates an agent's clock skew from a status record. An event may have waited in the outbox, which looks like a slow
- * clock; a status record is sent when it is made. Delivery times change nothing, so the agent's row stays.
+ * Updates an agent's clock skew from a status record, which is sent as soon as it is made. An event may have waited in the
+ * outbox, which looks like a slow clock. Changes within `AHEAD_MS` are delivery jitter; ignoring them leaves the agent's
+ * row unchanged.
  */
 function updateClockSkew(agent: AgentSummary, skewMs: number): void {
   if (Math.abs(skewMs) <= CLOCK_SKEW_MS) delete agent.clockSkewMs;

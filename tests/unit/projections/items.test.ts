@@ -62,7 +62,7 @@ describe('items', () => {
     ).toMatchObject([{ status: 'failed', result: 'no' }]);
   });
 
-  it('keep when the server received a request, through repetition', () => {
+  it('keep the first receipt time of a repeated request', () => {
     const [opened] = custom('request:opened', { request_id: 'q', opened_position: '1' }) as [AgUiEvent];
     const at = (position: string, receivedAt: number) => ({ position, occurredAt: 5, receivedAt, event: opened });
     expect(foldItems([], [at('1', 900), at('2', 1_900)])).toMatchObject([{ kind: 'request', at: 5, receivedAt: 900 }]);

@@ -159,7 +159,7 @@ describe('a session', () => {
     expect(fold.summary.title).toBe('Mend the tests');
   });
 
-  it('keeps the own time of its newest event if the server received it late', () => {
+  it('keeps the runner’s time of its newest event if it was received late', () => {
     const events = [...runStarts('r1'), ...runEnds('r1')];
     const lastOf = (...ages: number[]) => {
       const entries = ages.map((age, at) => ({
@@ -174,7 +174,7 @@ describe('a session', () => {
     expect(lastOf(600_000, 60_000)).not.toHaveProperty('lastOccurredAt');
   });
 
-  it('is ending from the command until that failed, it has ended or a turn starts', () => {
+  it('is ending until the command fails, the session ends or a turn starts', () => {
     const command = (state: string, type = 'session.end') =>
       custom(`command:${state}`, { command_id: 'c1', type }) as AgUiEvent[];
     const isEnding = (...chapters: AgUiEvent[][]) => summaryOf(runStarts('r1'), ...chapters).summary.isEnding;

@@ -40,7 +40,7 @@ export function SessionFacts(props: {
   hasLinks: boolean;
 }) {
   const { session, agent, hasLinks } = props;
-  // The state names the end of a process, and the request's card what it asks for.
+  // Shown elsewhere: a crash in the state, a request on its card.
   const isShown = hasCrashed(session) || session.state === 'needs-input';
   const reason = isShown ? null : session.stateReason;
   return (
