@@ -196,8 +196,8 @@ function isOfCall(item: RequestItem): boolean {
   return isDerived(item) && item.id === item.toolCallId;
 }
 
-/** Removes positions, which depend on other rows, and ids derived from them. */
+/** Removes positions, which depend on other rows, ids derived from them, and the time of receipt. */
 function withoutPlace(item: RequestItem): object {
-  const { position: _position, openedPosition: _opened, digest: _digest, ...rest } = item;
+  const { position: _position, openedPosition: _opened, digest: _digest, receivedAt: _received, ...rest } = item;
   return { ...rest, id: rest.id.replace(/^interrupt:\d+/, 'interrupt').replace(/@\d+$/, '@') };
 }
