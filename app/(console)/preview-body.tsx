@@ -2,6 +2,7 @@
 
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import type { MessageItem, SessionSummary, ToolCallItem, Turn } from '@interlude/protocol/read-models';
+import { canRetry } from '@interlude/protocol/sending';
 import { listedStateOf } from '@interlude/protocol/session-predicates';
 import { keepPreviousData, useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
 import { clsx } from 'clsx';
@@ -101,7 +102,7 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
           <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-ink-3 text-xs">
             <SessionPlace session={session} agent={agent} hasLinks />
           </p>
-          {mayAct && listedStateOf(session) === 'failed' && (
+          {mayAct && canRetry(session, agent) && (
             <div className="mt-3">
               <RetryButton sessionId={id} />
             </div>

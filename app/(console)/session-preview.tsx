@@ -40,7 +40,7 @@ export function SessionPreview(props: PreviewProps & { body?: typeof PreviewBody
   const keep = () => onChoose(sessionId);
   /** Focuses the next request, else the session's row. */
   const focusNext = () => {
-    const next = pane.current?.querySelector<HTMLElement>('[data-action]:not([data-gone], [hidden] *)');
+    const next = pane.current?.querySelector<HTMLElement>('[data-action^="request:"]:not([data-gone], [hidden] *)');
     (next ?? rowsOf(list).find((row) => row.dataset.sessionRow === sessionId))?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {

@@ -235,7 +235,12 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
               <OnDemand
                 code={stopCode}
                 name="The stop dialog"
-                props={{ agents, isAsking: asksToStop, onAnswer: () => setAsksToStop(false) }}
+                props={{
+                  agents,
+                  areAll: counts !== undefined && agents.length >= counts.agents,
+                  isAsking: asksToStop,
+                  onAnswer: () => setAsksToStop(false),
+                }}
               />
             )}
             {picked.length > 0 && (

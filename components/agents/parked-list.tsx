@@ -108,7 +108,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
               of={first.position}
               disabled={isBusy}
               onPress={() => post(`${path}/discard`)}
-              className="underline-offset-2 disabled:no-underline"
+              className="underline-offset-2 aria-disabled:no-underline"
               looks={['text-ink-2 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
             >
               {(isPressed) => (

@@ -22,10 +22,13 @@ import {
 export function StopAll(props: {
   /** The agents that the board lists. */
   agents: readonly AgentSummary[];
+  /** True if the board lists all agents. */
+  areAll: boolean;
   isAsking: boolean;
   onAnswer: () => void;
 }) {
-  const { agents, isAsking, onAnswer } = props;
+  const { agents, areAll, isAsking, onAnswer } = props;
+  const title = areAll ? 'Stop all agents?' : `Stop the ${plural(agents.length, 'listed agent')}?`;
   const { state, isBusy, run, retry, clear } = useEachAgent();
   const start = (what: string, countOf: (agent: AgentSummary) => number, job: AgentJob) => {
     const affected = agents.filter((agent) => countOf(agent) > 0);
@@ -35,13 +38,9 @@ export function StopAll(props: {
   return (
     <>
       {isAsking && (
-        <Modal
-          label="Stop all agents?"
-          onClose={onAnswer}
-          className="m-auto w-[min(360px,calc(100vw-32px))] rounded-lg"
-        >
+        <Modal label={title} onClose={onAnswer} className="m-auto w-[min(360px,calc(100vw-32px))] rounded-lg">
           <div className="flex flex-col gap-2 px-5 py-4 text-xs">
-            <h2 className="mb-1 font-medium text-md">Stop all agents?</h2>
+            <h2 className="mb-1 font-medium text-md">{title}</h2>
             <Choice
               agents={agents}
               countOf={inTurnCount}

@@ -1,9 +1,11 @@
 'use client';
 
 import type { InboxItem } from '@interlude/protocol/inbox';
+import { sendingTo } from '@interlude/protocol/sending';
 import { clsx } from 'clsx';
 import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
+import { useFleet } from '@/components/live/use-fleet';
 import { type CardKeys, SELECTION, useAnswerable, useCardKeys } from '@/components/requests/request-board';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
@@ -139,20 +141,30 @@ function BulkAnswer(props: {
   );
 }
 
-/** Sends the last message of each failed session again, after a second press. */
+/** Sends the last message of each failed session that accepts one again, after a second press. */
 export function BulkRetry(props: {
   sessionIds: readonly string[];
   /** Words before the first press. */
   label?: ReactNode;
   notify: (words: string, isFailure: boolean) => void;
 }) {
-  const { sessionIds, label = `Retry ${these(sessionIds.length)}`, notify } = props;
+  const accepting = useFleet(({ sessions, agents }) =>
+    JSON.stringify(
+      props.sessionIds.filter((id) => {
+        const session = sessions.get(id);
+        return session === undefined || sendingTo(session, agents.get(session.agentId) ?? null).kind !== 'refused';
+      }),
+    ),
+  );
+  const sessionIds = JSON.parse(accepting) as string[];
+  const { label = `Retry ${these(sessionIds.length)}`, notify } = props;
   const [isBusy, setBusy] = useState(false);
   const retry = async () => {
     setBusy(true);
     notify(...(await retryAll(sessionIds)));
     setBusy(false);
   };
+  if (sessionIds.length === 0) return null;
   return (
     <ConfirmButton
       of={`retry ${sessionIds.join('\n')}`}

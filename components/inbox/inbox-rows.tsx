@@ -4,7 +4,7 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
-import { type ReactNode, useRef, useState } from 'react';
+import { type ReactNode, useRef, useState, useSyncExternalStore } from 'react';
 import { createPortal } from 'react-dom';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
@@ -12,7 +12,7 @@ import { List, useFurtherPages } from '@/components/live/list';
 import { useCounts } from '@/components/live/use-counts';
 import { pressCard, SELECTION } from '@/components/requests/request-board';
 import { useStored } from '@/components/ui/browser-storage';
-import { useHydrated, useServerNow } from '@/components/ui/clock';
+import { useServerNow } from '@/components/ui/clock';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { OVERLAY } from '@/components/ui/in-view';
@@ -290,7 +290,12 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
 
 /** Opens the review, beside the title of the page. */
 function ReviewButton({ count, onPress }: { count: number | undefined; onPress: () => void }) {
-  const isHydrated = useHydrated();
+  // Read again once it is rendered: before that, the previous page's head may still be there.
+  const place = useSyncExternalStore(
+    () => () => {},
+    () => document.getElementById('page-actions'),
+    () => undefined,
+  );
   const button = (
     <button
       type="button"
@@ -302,8 +307,7 @@ function ReviewButton({ count, onPress }: { count: number | undefined; onPress: 
       <span className="max-sm:sr-only"> requests</span>
     </button>
   );
-  if (!isHydrated) return null;
-  const place = document.getElementById('page-actions');
+  if (place === undefined) return null;
   return place === null ? button : createPortal(button, place);
 }
 

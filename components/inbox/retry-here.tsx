@@ -68,18 +68,31 @@ export function RetryButton({ sessionId }: { sessionId: string }) {
   );
 }
 
+/** The request of each session, kept so that a press after a lost response can't send the message twice. */
+const posts = new Map<string, IdempotentPost>();
+/** Sessions whose message is on its way, by whichever button. */
+const sending = new Set<string>();
+
 /** Sends the last message of each session again. @returns the result in words, and true if a message was not sent */
 export async function retryAll(sessionIds: readonly string[]): Promise<[words: string, isFailure: boolean]> {
   let sent = 0;
   let failure = '';
   await forEachLimited(sessionIds, async (sessionId) => {
     try {
+      if (sending.has(sessionId)) throw new Error('It is already being sent.');
+      sending.add(sessionId);
       const message = await readLastMessage(sessionId);
       if (message === null || message.isCut) throw new Error(message === null ? NOT_KNOWN : TOO_LONG);
-      await new IdempotentPost().post(`/sessions/${encodeURIComponent(sessionId)}/messages`, { text: message.text });
+      if (message.hasFiles) throw new Error('The last message has attachments. Attach them again in its session.');
+      const post = posts.get(sessionId) ?? new IdempotentPost();
+      posts.set(sessionId, post);
+      await post.post(`/sessions/${encodeURIComponent(sessionId)}/messages`, { text: message.text });
+      posts.delete(sessionId);
       sent += 1;
     } catch (error) {
       failure = (error as Error).message;
+    } finally {
+      sending.delete(sessionId);
     }
   });
   const left = sessionIds.length - sent;
@@ -93,10 +106,11 @@ async function readLastMessage(sessionId: string, signal?: AbortSignal) {
 }
 
 /** The newest user message; null if the turns have none. */
-function lastUserMessage({ turns }: TranscriptPage): { text: string; isCut: boolean } | null {
+function lastUserMessage({ turns }: TranscriptPage): { text: string; isCut: boolean; hasFiles: boolean } | null {
   for (const { items } of turns.toReversed()) {
     const message = items.findLast((item) => item.kind === 'message' && item.role === 'user');
-    if (message?.kind === 'message') return { text: message.text, isCut: message.cut !== undefined };
+    if (message?.kind !== 'message') continue;
+    return { text: message.text, isCut: message.cut !== undefined, hasFiles: (message.attachments?.length ?? 0) > 0 };
   }
   return null;
 }

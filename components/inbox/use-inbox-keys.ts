@@ -4,7 +4,7 @@ import type { RefObject } from 'react';
 import type { CardKeys } from '@/components/requests/request-board';
 import { focusRow, goTo, rowsIn } from '@/components/ui/focus-row';
 import { SETTLE_MS } from '@/components/ui/misclick-guard';
-import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { isTyping, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { InboxOwner } from './use-inbox-owners';
 
 const ROW = '[data-inbox-row]';
@@ -54,6 +54,8 @@ export function useInboxKeys(options: {
   const { list, find, actions, selection, field, onClear, open, review, answer } = options;
   const rows = () => rowsIn(list.current, ROW);
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
+  /** True while the focus is outside the list, such as in the sidebar. */
+  const isAway = () => document.activeElement !== document.body && !list.current?.contains(document.activeElement);
   const act = (what: keyof KeyActions) => () => {
     if (selection !== null && what !== 'select') return selection[what]();
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');
@@ -61,7 +63,7 @@ export function useInboxKeys(options: {
     actions[what](owner);
   };
   const answerWith = (key: keyof CardKeys) => () => {
-    if (selection !== null) return selection[key]();
+    if (selection !== null) return isAway() ? false : selection[key]();
     // A second press was aimed at the row before.
     if (performance.now() - movedAt < SETTLE_MS) return;
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');
@@ -91,9 +93,9 @@ export function useInboxKeys(options: {
       'inbox.seen': act('seen'),
       'inbox.claim': act('claim'),
       'inbox.snooze': act('snooze'),
-      'inbox.leave-search': ({ target }) => {
-        if (target !== field.current) return onClear();
-        list.current?.focus({ preventScroll: true });
+      'inbox.leave-search': (event) => {
+        if (event.target === field.current) list.current?.focus({ preventScroll: true });
+        else return isTyping(event) ? false : onClear();
       },
       'inbox.next-request': nextRequest,
       'inbox.review': review,

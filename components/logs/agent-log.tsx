@@ -134,15 +134,22 @@ export function AgentLog(props: AgentLogProps) {
     else setFollows(false);
   };
   const move = (step: 1 | -1) => setCursor(list.current?.beside(cursor, step)?.position ?? cursor);
+  const [notice, setNotice] = useState('');
+  const isSeeking = useRef(false);
   /** After the oldest error comes the newest. */
   const toError = async () => {
+    if (isSeeking.current) return;
+    isSeeking.current = true;
+    setNotice('');
     const level = query.level === 'fatal' ? 'fatal' : 'error';
     const at = follows ? null : cursor;
     const place: LogAnchor = at === null ? { kind: 'newest' } : { kind: 'line', position: at };
     const errors = await openStore(agentId, { ...(dims ? withoutText(query) : query), level }, place);
     const found = (await previousLine(errors, at)) ?? (await previousLine(errors, null));
-    errors.close();
     if (found !== null) leadTo(found);
+    else setNotice(errors.error === null ? 'No errors.' : `Errors could not be loaded: ${errors.error.message}`);
+    errors.close();
+    isSeeking.current = false;
   };
   useShortcuts(
     {
@@ -193,6 +200,9 @@ export function AgentLog(props: AgentLogProps) {
         level={level}
         tools={tools}
       />
+      <p role="status" className={notice === '' ? 'sr-only' : 'shrink-0 px-3 py-1 text-ink-2 text-xs sm:px-4'}>
+        {notice}
+      </p>
       <div className="relative flex min-h-0 flex-1 flex-col">
         {isThere ? (
           <LogList

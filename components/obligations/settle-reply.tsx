@@ -27,7 +27,7 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
         of={messageId}
         disabled={isPending}
         onPress={() => post(path)}
-        className="min-h-6 whitespace-nowrap disabled:cursor-default disabled:no-underline"
+        className="min-h-6 whitespace-nowrap aria-disabled:cursor-default aria-disabled:no-underline"
         looks={['text-ink-3 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
       >
         {(isPressed) => (isPending ? 'Saving…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
@@ -55,7 +55,7 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
             of={`${messageId} ${candidate.messageId} ${candidate.position}`}
             disabled={isPending}
             onPress={() => void post(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
-            className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
+            className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3 aria-disabled:no-underline"
           >
             {isPending ? 'Accepting…' : 'Accept as reply'}
           </SettledButton>

@@ -216,7 +216,9 @@ function useWatchedWhile(
 /** Moves the focus when the focused button disappears: to the card, and on once the request has closed. */
 function useKeptFocus(phase: 'open' | 'closed' | null, box: RefObject<HTMLElement | null>): void {
   const onClosed = useOnClosed();
-  const moveFocus = useEffectEvent(() => (onClosed === null ? box.current?.focus({ preventScroll: true }) : onClosed()));
+  const moveFocus = useEffectEvent(() =>
+    onClosed === null ? box.current?.focus({ preventScroll: true }) : onClosed(),
+  );
   useLayoutEffect(() => {
     const { activeElement } = document;
     const isLost = activeElement === document.body || activeElement === null;

@@ -87,7 +87,7 @@ export function ShortcutsPage() {
           of="keys"
           disabled={changed === 0}
           onPress={() => keep({ keys: {} })}
-          className={clsx(BUTTON, 'decoration-transparent disabled:text-ink-3')}
+          className={clsx(BUTTON, 'decoration-transparent aria-disabled:text-ink-3')}
           looks={['', 'font-medium text-failed']}
         >
           {(isPressed) => (isPressed ? `Press again to reset ${plural(changed, 'shortcut')}` : 'Reset all')}

@@ -1,5 +1,6 @@
 import type { Sending } from './commands';
 import type { AgentSummary, SessionSummary } from './read-models';
+import { listedStateOf } from './session-predicates';
 
 type Addressee = Pick<SessionSummary, 'state' | 'stateReason' | 'evidence' | 'observations' | 'wakeable'>;
 type Listener = Pick<AgentSummary, 'connection' | 'connectedSince'>;
@@ -28,6 +29,11 @@ export function sendingTo(session: Addressee, agent: Listener | null): Sending {
   }
   const stage = stageOf(session);
   return stage === 'still' && session.wakeable === false ? NOT_WAKEABLE : TAKEN[stage];
+}
+
+/** True for a failed session that accepts its last message again. */
+export function canRetry(session: SessionSummary, agent: Listener | null): boolean {
+  return listedStateOf(session) === 'failed' && sendingTo(session, agent).kind !== 'refused';
 }
 
 /** Applies mostly to agents in a terminal. */

@@ -267,6 +267,10 @@ it('Esc clears the selection, then the search, and only then leaves', async () =
   expect([key('Escape'), document.activeElement === field, chosen()]).toEqual([false, false, 2]);
   expect(key('Escape')).toBe(false);
   expect([screen.queryAllByRole('checkbox', { checked: true }), field.value]).toEqual([[], 'Permission']);
+  const other = document.body.appendChild(document.createElement('textarea'));
+  other.focus();
+  expect([key('Escape'), field.value]).toEqual([true, 'Permission']);
+  other.remove();
   expect([key('Escape'), field.value]).toEqual([false, '']);
   expect(key('Escape')).toBe(true);
 });
@@ -287,7 +291,9 @@ it('retries all selected failures on the second press, and reports the result', 
   const message = aMessage({ role: 'user', text: 'Mend the login test' });
   const page = (items: object[]) => ({ turns: [aTurn({ items: items as never })], position: '10', hasMore: false });
   answers['/sessions/s1/transcript'] = page([message]);
-  answers['/sessions/s2/transcript'] = page([]);
+  answers['/sessions/s2/transcript'] = page([
+    aMessage({ role: 'user', attachments: [{ id: 'a1', name: 'log.txt', mediaType: 'text/plain', size: 3 }] as never }),
+  ]);
   answers['/sessions/s1/messages'] = {
     messageId: 'm9',
     delivery: 'queued',
@@ -304,7 +310,7 @@ it('retries all selected failures on the second press, and reports the result', 
   await settled('Retry these 2');
   expect(posted).toEqual([]);
   await settled('Press again to resend 2 messages');
-  expect(await screen.findByText(/^1 message sent again\. 1 not sent: The last message is not/)).toBeDefined();
+  expect(await screen.findByText(/^1 message sent again\. 1 not sent: The last message has attachments/)).toBeDefined();
   expect(posted.map(({ path }) => path)).toEqual(['/sessions/s1/messages']);
 });
 

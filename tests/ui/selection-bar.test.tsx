@@ -93,11 +93,11 @@ it('interrupts all listed agents that are in a turn with one press, and shows pr
   const onAnswer = vi.fn();
   render(
     <NowProvider renderedAt={Date.now()}>
-      <StopAll agents={agents} isAsking onAnswer={onAnswer} />
+      <StopAll agents={agents} areAll={false} isAsking onAnswer={onAnswer} />
     </NowProvider>,
   );
   await act(settle);
-  const dialog = within(screen.getByRole('dialog', { name: 'Stop all agents?' }));
+  const dialog = within(screen.getByRole('dialog', { name: 'Stop the 3 listed agents?' }));
   expect(dialog.getByRole('button', { name: /^End 5 sessions of 3 agents .*can’t be undone\.$/ })).toBeDefined();
   fireEvent.click(
     screen.getByRole('button', {

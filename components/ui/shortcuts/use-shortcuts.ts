@@ -51,7 +51,7 @@ export const SHORTCUTS = {
   'log.clear-search': { keys: ['Escape'], once: true },
   'log.next-hit': { keys: ['n'] },
   'log.previous-hit': { keys: ['N'] },
-  'log.previous-error': { keys: ['e'] },
+  'log.previous-error': { keys: ['e'], once: true },
   'log.follow': { keys: ['f'] },
   'log.wrap': { keys: ['w'] },
   'log.level': { keys: ['1', '2', '3', '4', '5'] },

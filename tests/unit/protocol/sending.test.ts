@@ -1,7 +1,7 @@
 import type { Observations, SelfReport } from '@interlude/protocol/agent-status';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { sendingTo } from '@interlude/protocol/sending';
+import { canRetry, sendingTo } from '@interlude/protocol/sending';
 import { describe, expect, it } from 'vitest';
 import { aSession } from '../../ui/rows';
 
@@ -24,6 +24,14 @@ const compacting = { ...running, agent: seen('compacting' as const) };
 const written = { message: seen(null, 1) };
 const reports = (state: SelfReport['state'], agoMs?: number) => seen({ state, summary: null, link: null }, agoMs);
 const ended = { process: seen({ code: 0, signal: null, reason: 'exit' }) };
+
+it.each([
+  ['a failed turn', { turn: seen({ state: 'failed' as const }) }, true],
+  ['a crash', { process: seen({ code: 137, signal: null, reason: null }) }, false],
+  ['no failure', still, false],
+] as const)('%s: only a failed session whose process runs can be retried', (_name, observations, can) => {
+  expect(canRetry(having(observations), null)).toBe(can);
+});
 
 describe('sendingTo', () => {
   it.each([

@@ -1,7 +1,7 @@
 'use client';
 
 import type { AgentSummary, MessageItem, SessionSummary, Turn } from '@interlude/protocol/read-models';
-import { listedStateOf } from '@interlude/protocol/session-predicates';
+import { canRetry } from '@interlude/protocol/sending';
 import { useCallback } from 'react';
 import { useActing } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
@@ -59,10 +59,10 @@ export function SessionFoot(props: {
           props={{ turns: known, openCount: session.pendingRequestCount }}
         />
       )}
-      {may && listedStateOf(session) === 'failed' && (
+      {may && refusal === null && canRetry(session, agent) && (
         <div className="shrink-0 border-line border-t">
           <div className="session-column py-2">
-            <OnDemand code={retryCode} name="Retrying" props={{ sessionId: session.id }} />
+            <OnDemand code={retryCode} name="The retry form" props={{ sessionId: session.id }} />
           </div>
         </div>
       )}
