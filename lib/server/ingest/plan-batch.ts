@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { readAgentStatus } from '@interlude/protocol/agent-status';
+import { type AgentStatus, readAgentStatus } from '@interlude/protocol/agent-status';
 import {
   type EventRecord,
   type IngestRecord,
@@ -310,8 +310,8 @@ class BatchDraft {
     const agent = this.#readModels.agents.get(agentId);
     if (!this.#readModels.agents.repeatsStatus(agentId, status)) agent.status = status;
     agent.statusAt = occurredAt;
-    updateClockSkew(agent, occurredAt - this.#receivedAt);
     const report = readAgentStatus(status);
+    updateClockSkew(agent, occurredAt - this.#receivedAt, report.outbox);
     if (report.kind !== undefined) agent.kind = report.kind;
     if (report.runner !== undefined && report.everyMs !== undefined) this.#readModels.agents.markReporting(agentId);
     agent.logLevel = updateLogLevel(agent.logLevel, report, this.#receivedAt);
@@ -352,11 +352,13 @@ class BatchDraft {
 }
 
 /**
- * Updates an agent's clock skew from a status record, which is sent as soon as it is made. An event may have waited in the
- * outbox, which looks like a slow clock. Changes within `AHEAD_MS` are delivery jitter; ignoring them leaves the agent's
- * row unchanged.
+ * Updates an agent's clock skew from a status record. A record that waited in the outbox looks like one of a slow clock,
+ * so a slow clock is believed only if the outbox had no older records. Changes within `AHEAD_MS` are delivery jitter;
+ * ignoring them leaves the agent's row unchanged.
  */
-function updateClockSkew(agent: AgentSummary, skewMs: number): void {
+function updateClockSkew(agent: AgentSummary, skewMs: number, outbox: AgentStatus['outbox']): void {
+  const mayHaveWaited = outbox === undefined || (outbox.oldestAgeMs ?? 0) > AHEAD_MS;
+  if (skewMs < -CLOCK_SKEW_MS && mayHaveWaited) return;
   if (Math.abs(skewMs) <= CLOCK_SKEW_MS) delete agent.clockSkewMs;
   else if (Math.abs(skewMs - (agent.clockSkewMs ?? 0)) > AHEAD_MS) agent.clockSkewMs = skewMs;
 }

@@ -75,14 +75,16 @@ describe('a status record', () => {
     expect(await agent()).toMatchObject({ kind: 'claude', status: { state: 'busy' }, statusAt: 1_795_170_000_002 });
   });
 
+  const sentAtOnce = { kind: 'claude', outbox: { depth: 0, oldestAgeMs: null, poisoned: 0, lost: 0 } };
+
   it.each([420_000, -420_000])(
     'measures a clock %i ms ahead, ignores delays, and clears the skew once the clock is set',
     async (skew) => {
-      await ingest(target, [status(1, { occurredAt: now + skew })]);
+      await ingest(target, [status(1, { occurredAt: now + skew, status: sentAtOnce })]);
       expect(await agent()).toMatchObject({ clockSkewMs: skew });
       // delivered 1.5 s late, and an event that waited in the outbox for an hour
       await ingest(target, [
-        status(2, { occurredAt: now + skew - 1_500 }),
+        status(2, { occurredAt: now + skew - 1_500, status: sentAtOnce }),
         record(3, { occurredAt: now + skew - 3_600_000 }),
       ]);
       expect(await agent()).toMatchObject({ clockSkewMs: skew });
@@ -90,6 +92,16 @@ describe('a status record', () => {
       expect(await agent()).not.toHaveProperty('clockSkewMs');
     },
   );
+
+  it.each([
+    ['behind older records', { outbox: { depth: 3, oldestAgeMs: 7_200_000, poisoned: 0, lost: 0 } }],
+    ['of a runner that does not report its outbox', {}],
+  ])('does not mistake a wait for a slow clock: a record %s', async (_, fields) => {
+    await ingest(target, [status(1, { occurredAt: now - 7_200_000, status: fields })]);
+    expect(await agent()).not.toHaveProperty('clockSkewMs');
+    await ingest(target, [status(2, { occurredAt: now + 420_000, status: fields })]);
+    expect(await agent()).toMatchObject({ clockSkewMs: 420_000 });
+  });
 
   /** The same record every ten seconds, with another time. */
   async function repeats(from: number, times: number, fields: Record<string, unknown> = {}): Promise<void> {
