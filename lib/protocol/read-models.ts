@@ -371,7 +371,7 @@ export const SessionSummary = z.object({
     .literal(true)
     .optional()
     .describe(
-      'The runner was asked to end the session. Absent once the command has failed, the session has ended or a turn has started.',
+      'The runner was asked to end the session. Absent once the command has failed, the session has ended, a turn has started or the runner has disconnected.',
     ),
   wakeable: z
     .boolean()

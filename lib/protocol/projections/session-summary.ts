@@ -327,6 +327,7 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
       return;
     }
     case CUSTOM.runnerAway:
+      delete fold.summary.isEnding;
       fold.away = {
         since: pickTime(value, 'since') ?? entry.occurredAt,
         lastHeardAt: Math.max(pickTime(value, 'last_heard_at') ?? 0, fold.summary.lastHeardAt),
@@ -337,10 +338,12 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
       return;
     case CUSTOM.runnerBack:
       fold.away = null;
+      // The command may have been acknowledged in between, and a later runner ignores it.
+      delete fold.summary.isEnding;
       return;
     case CUSTOM.commandQueued:
     case CUSTOM.commandDone:
-      if (value.type === END) fold.summary.isEnding = true;
+      if (value.type === END && !hasEnded(fold.summary)) fold.summary.isEnding = true;
       return;
     case CUSTOM.commandFailed:
       if (value.type === END) delete fold.summary.isEnding;

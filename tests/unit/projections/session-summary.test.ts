@@ -174,7 +174,7 @@ describe('a session', () => {
     expect(lastOf(600_000, 60_000)).not.toHaveProperty('lastOccurredAt');
   });
 
-  it('is ending until the command fails, the session ends or a turn starts', () => {
+  it('is ending until the command fails, the session ends, a turn starts or the runner disconnects', () => {
     const command = (state: string, type = 'session.end') =>
       custom(`command:${state}`, { command_id: 'c1', type }) as AgUiEvent[];
     const isEnding = (...chapters: AgUiEvent[][]) => summaryOf(runStarts('r1'), ...chapters).summary.isEnding;
@@ -184,6 +184,10 @@ describe('a session', () => {
     for (const last of [command('failed'), custom('session:ended', {}), runStarts('r2')]) {
       expect(isEnding(command('queued'), last)).toBeUndefined();
     }
+    const away = custom('runner:away', { since: 5 });
+    expect(isEnding(command('queued'), away)).toBeUndefined();
+    expect(isEnding(away, command('done'), custom('runner:back', {}))).toBeUndefined();
+    expect(isEnding(command('queued'), custom('session:ended', {}), command('done'))).toBeUndefined();
   });
 
   it('is truncated between characters', () => {
