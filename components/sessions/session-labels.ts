@@ -1,6 +1,6 @@
 import type { StateNote } from '@interlude/protocol/agent-status';
 import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
-import { canReply, hasCrashed, isActiveState } from '@interlude/protocol/session-predicates';
+import { canReply, describeExit, hasCrashed, isActiveState } from '@interlude/protocol/session-predicates';
 import type { AgentState, SessionGroup, SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
@@ -97,7 +97,7 @@ export function describeState(
     const word = away?.isUnreachable ? UNREACHABLE : STATE_WORD.unknown;
     return evidence.last === undefined ? word : `${word} (last: ${lower(evidence.last)})`;
   }
-  if (hasCrashed(session)) return [STATE_WORD.failed, session.stateReason ?? []].flat().join(', ');
+  if (hasCrashed(session)) return `${STATE_WORD.failed}, ${reasonOf(session)}`;
   const note = noteOf(evidence);
   const running = tasks > 0 ? `${plural(tasks, 'task')} running` : null;
   return [STATE_WORD[state], session.isEnding ? ENDING : null, note, running]
@@ -169,12 +169,19 @@ export function marksOf(session: SessionSummary): SessionMark[] {
  * The last line of a row: the reason of an urgent state, else the last text.
  */
 export function lastLine(
-  { state, stateReason, lastText }: Pick<SessionSummary, 'state' | 'stateReason' | 'lastText'>,
+  session: Pick<SessionSummary, 'state' | 'stateReason' | 'lastText' | 'observations'>,
   isUrgent: boolean,
 ): string {
-  const words = toPlainText(stateReason ?? '');
+  const words = toPlainText(reasonOf(session) ?? '');
   // the server's words, as in the inbox
-  const reason = state === 'exited' ? words.charAt(0).toUpperCase() + words.slice(1) : words;
+  const reason = session.state === 'exited' ? words.charAt(0).toUpperCase() + words.slice(1) : words;
   if (reason !== '' && isUrgent) return reason;
-  return toPlainText(lastText ?? '') || reason;
+  return toPlainText(session.lastText ?? '') || reason;
+}
+
+/** The reason of a state. That of an exit is derived, because older versions stored only the agent's words. */
+function reasonOf(session: Pick<SessionSummary, 'state' | 'stateReason' | 'observations'>): string | null {
+  const { state, stateReason, observations } = session;
+  const { process } = observations;
+  return state === 'exited' && process !== undefined ? describeExit(process.value) : stateReason;
 }

@@ -42,7 +42,8 @@ describe('the session list', () => {
       aSession({ id: 'c', ...unknown('needs-input'), away: { ...away, agentGoesOn: true } }),
       aSession({ id: 'd', state: 'needs-input' }),
       aSession({ id: 'e', ...unknown('idle'), away }),
-      aSession({ id: 'f', ...exited(137), stateReason: 'exit code 137' }),
+      // as older versions stored it
+      aSession({ id: 'f', ...exited(137), stateReason: 'exit' }),
       aSession({ id: 'g', ...exited(0) }),
     ];
     const groups = groupSessions(sessions, '').map(({ group, sessions }) => [group, ...sessions.map(({ id }) => id)]);
