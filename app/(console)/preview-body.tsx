@@ -3,7 +3,7 @@
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import type { MessageItem, SessionSummary, ToolCallItem, Turn } from '@interlude/protocol/read-models';
 import { canRetry } from '@interlude/protocol/sending';
-import { listedStateOf } from '@interlude/protocol/session-predicates';
+import { hasCrashed, listedStateOf } from '@interlude/protocol/session-predicates';
 import { keepPreviousData, useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
 import { clsx } from 'clsx';
 import { type ReactNode, useEffect, useEffectEvent, useMemo, useState } from 'react';
@@ -94,7 +94,7 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
         </header>
         <div className="px-6 pt-3 pb-8">
           <StateReason session={session} />
-          {session.stateReason !== null && session.pendingRequestCount === 0 && (
+          {session.stateReason !== null && session.pendingRequestCount === 0 && !hasCrashed(session) && (
             <p dir="auto" className="mt-1 line-clamp-3 [overflow-wrap:anywhere]">
               <Words text={session.stateReason} />
             </p>

@@ -1,8 +1,12 @@
-import type { Task, Turn } from '@interlude/protocol/read-models';
+import type { SessionSummary, Task, Turn } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
+import { PreviewBody } from '@/app/(console)/preview-body';
 import { quoteOf } from '@/app/(console)/sessions/[sessionId]/session-foot';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
+import { AnswerStoresProvider } from '@/components/inbox/item-request';
+import { LiveProvider } from '@/components/live/live-provider';
+import { useInitialData } from '@/components/live/use-fleet';
 import { RequestOutcome } from '@/components/requests/request-outcome';
 import { sessionTitle } from '@/components/sessions/session-labels';
 import { SessionRow } from '@/components/sessions/session-row';
@@ -106,4 +110,23 @@ describe('a long summary', () => {
     expect(shown).toContain('Show all (50 kB)');
     expect(shown.length).toBeLessThan(1_100);
   });
+});
+
+function Previewed({ session }: { session: SessionSummary }) {
+  useInitialData((fleet) => fleet.putSession({ session, position: '10' }));
+  return <PreviewBody sessionId={session.id} onReady={() => {}} />;
+}
+
+it('a crash has its exit code once above its evidence', () => {
+  const process = { observedAt: 1_000, turnId: null, value: { code: 137, signal: null, reason: null } };
+  const observations = { ...aSession().observations, process };
+  const session = aSession({ state: 'exited', stateReason: 'exit code 137', observations });
+  const shown = words(
+    <LiveProvider>
+      <AnswerStoresProvider>
+        <Previewed session={session} />
+      </AnswerStoresProvider>
+    </LiveProvider>,
+  );
+  expect(shown.match(/exit code 137/g)).toHaveLength(1);
 });
