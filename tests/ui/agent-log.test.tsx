@@ -5,11 +5,13 @@ import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
 import type { LogLine, LogPage } from '@interlude/protocol/read-models';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { EmbedLog } from '@/app/(embed)/embed/agents/[agentId]/logs/embed-log';
 import { LiveProvider } from '@/components/live/live-provider';
 import { AgentLog } from '@/components/logs/agent-log';
 import { filterOf, queryFromParams } from '@/components/logs/log-query';
 import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
+import { anAgent } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 const NOW = 1_795_170_000_000;
@@ -23,6 +25,8 @@ const aLine = (at: number, fields: Partial<LogLine> = {}): LogLine => ({
   ...fields,
 });
 
+/** Of the runner's clock. */
+const clockSkewMs = -420_000;
 /** What the server has stored. */
 let stored: LogLine[];
 /** The error that the server answers with; null for none. */
@@ -40,6 +44,8 @@ beforeEach(() => {
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
     const { pathname, searchParams } = new URL(url, 'http://interlude.test');
     if (pathname.endsWith('/stream')) return stream.fetch(url, init);
+    if (pathname.endsWith('/agents/a'))
+      return Response.json({ position: '100', agent: anAgent({ id: 'a', clockSkewMs }) });
     if (refusal !== null) {
       const { status, message } = refusal;
       return Response.json({ error: { code: 'test', message } }, { status });
@@ -52,6 +58,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   cleanup();
+  localStorage.clear();
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
@@ -65,14 +72,12 @@ function pageOf(params: URLSearchParams): LogPage {
   return { position: '100', hasMore: false, hasNewer: false, lines, log };
 }
 
-function open(search = '', compact = false) {
+function open(search = '', compact = false, log = <AgentLog agentId="a" compact={compact} />) {
   history.replaceState(null, '', `/agents/a/logs${search}`);
   return render(
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
-        <LiveProvider>
-          <AgentLog agentId="a" compact={compact} />
-        </LiveProvider>
+        <LiveProvider>{log}</LiveProvider>
       </NowProvider>
     </NextPage>,
   );
@@ -139,6 +144,15 @@ test('explains how lines arrive while there are none', async () => {
   stored = [];
   open();
   await screen.findByText(/^No log lines yet/);
+});
+
+test('has ages by the server’s clock in an embed too', async () => {
+  stored = [aLine(1, { occurredAt: Date.now() - 10 * 60_000 })];
+  open('', false, <EmbedLog agentId="a" />);
+  await screen.findByText('line 1');
+  fireEvent.click(screen.getByLabelText('View'));
+  fireEvent.click(await screen.findByLabelText('how long ago'));
+  await vi.waitFor(() => expect(document.querySelector('[data-line] time')?.textContent).toBe('3m'));
 });
 
 test('has the day above its first line, and times without dates', async () => {

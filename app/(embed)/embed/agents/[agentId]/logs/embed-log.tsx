@@ -5,6 +5,7 @@ import { useAgentSummary } from '@/components/agents/use-agents';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
 import { LevelMenu } from '@/components/logs/level-menu';
+import { LivenessProvider } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 
@@ -19,7 +20,9 @@ export function EmbedLog({ agentId }: { agentId: string }) {
         </h1>
         <ConnectionBadge />
       </header>
-      <AgentLog agentId={agentId} level={mayAct && agent !== null && <LevelMenu agent={agent} />} />
+      <LivenessProvider skewMs={agent?.clockSkewMs}>
+        <AgentLog agentId={agentId} level={mayAct && agent !== null && <LevelMenu agent={agent} />} />
+      </LivenessProvider>
     </main>
   );
 }
