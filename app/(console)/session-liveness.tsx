@@ -34,7 +34,7 @@ export function SessionLiveness(props: {
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
       isSilent={isSilent}
       skewMs={skewMs}
-      turnReportedAt={turn?.value.state === 'running' ? turn.observedAt : null}
+      turnReportedAt={agent !== null && turn?.value.state === 'running' ? turn.observedAt : null}
       lastSignalAt={session?.lastHeardAt ?? null}
     >
       <RefusalsProvider status={agent?.status ?? null}>{children}</RefusalsProvider>

@@ -1,10 +1,14 @@
-import type { SessionSummary, Task, Turn } from '@interlude/protocol/read-models';
+import type { AgentSummary, SessionSummary, Task, Turn } from '@interlude/protocol/read-models';
 import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { SessionLiveness } from '@/app/(console)/session-liveness';
+import { SessionDetails } from '@/app/(console)/sessions/[sessionId]/session-details';
 import { SessionFacts } from '@/app/(console)/sessions/[sessionId]/session-facts';
+import { SessionScopeProvider } from '@/app/(console)/sessions/[sessionId]/session-scope';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
+import { LiveProvider } from '@/components/live/live-provider';
+import { useInitialData } from '@/components/live/use-fleet';
 import { RequestHead } from '@/components/requests/request-head';
 import { TaskOutcome } from '@/components/tasks/task-outcome';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
@@ -220,6 +224,14 @@ describe('a turn', () => {
   });
 });
 
+function Details({ session }: { session: SessionSummary }) {
+  useInitialData((fleet) => {
+    fleet.putSession({ session, position: '10' });
+    fleet.putAgent({ agent: anAgent({ id: session.agentId }), position: '10' });
+  });
+  return <SessionDetails />;
+}
+
 describe('an open turn', () => {
   const open = aTurn({ state: 'open', startedAt: 1_000, endedAt: null, items: [aTaskMoment()] });
 
@@ -273,23 +285,51 @@ describe('an open turn', () => {
   it('shows when a late record happened, and when it was reported', () => {
     const [at, minute] = [100_000_000, 60_000];
     const reportedAt = at + 10 * minute;
-    const late = aSession({ state: 'exited', stateSince: reportedAt, lastOccurredAt: at + 420_000 });
+    const late = aSession({
+      state: 'exited',
+      stateSince: reportedAt,
+      lastEventAt: reportedAt,
+      lastOccurredAt: at + 420_000,
+    });
     const turn = { observedAt: reportedAt, turnId: 'r1', value: { state: 'running' as const } };
     const working = aSession({ state: 'working', observations: { ...aSession({}).observations, turn } });
-    const shown = (session: SessionSummary, clockSkewMs: number, children: ReactElement) =>
+    const shown = (session: SessionSummary, agent: AgentSummary | null, children: ReactElement) =>
       renderToStaticMarkup(
         <NowProvider renderedAt={reportedAt + 8 * minute}>
-          <SessionLiveness session={session} agent={anAgent({ clockSkewMs })}>
+          <SessionLiveness session={session} agent={agent}>
             {children}
           </SessionLiveness>
         </NowProvider>,
       );
-    const facts = <SessionFacts session={late} agent={null} hasLinks={false} />;
-    expect(shown(late, 0, facts)).toMatch(/<time[^>]*dateTime="1970-01-02T03:53:40.000Z".*reported.*8 min ago/);
-    expect(shown(late, -3 * minute, facts)).not.toContain('reported');
+    const facts = (of: SessionSummary, skewMs: number | null) => {
+      const agent = skewMs === null ? null : anAgent({ clockSkewMs: skewMs });
+      return shown(of, agent, <SessionFacts session={of} agent={agent} hasLinks={false} />);
+    };
+    expect(facts(late, 0)).toMatch(/<time[^>]*dateTime="1970-01-02T03:53:40.000Z".*reported.*8 min ago/);
+    expect(facts(late, -3 * minute)).not.toContain('reported');
+    // the late event is a later one than that of the state
+    expect(facts({ ...late, lastEventAt: reportedAt + minute }, 0)).not.toContain('reported');
+    // an unknown clock
+    expect(facts(late, null)).not.toContain('reported');
     const article = <Turns turns={[{ ...open, startedAt: at }]} tasks={[]} />;
-    expect(shown(working, 0, article)).toMatch(/Turn started.*reported.*8 min ago/);
-    expect(shown(working, -10 * minute, article)).toMatch(/Turn open for <time[^>]*>8:00</);
+    expect(shown(working, anAgent({}), article)).toMatch(/Turn started.*reported.*8 min ago/);
+    expect(shown(working, null, article)).not.toContain('reported');
+    expect(shown(working, anAgent({ clockSkewMs: -10 * minute }), article)).toMatch(/Turn open for <time[^>]*>8:00</);
+  });
+
+  it('takes the start of a session for its time, whenever its row was stored', () => {
+    const session = { observedAt: 500_000_000, turnId: null, value: null };
+    const started = aSession({ startedAt: 100_000_000, observations: { ...aSession({}).observations, session } });
+    const page = (
+      <NowProvider renderedAt={600_000_000}>
+        <LiveProvider>
+          <SessionScopeProvider sessionId={started.id} initial={null} publicUrl={null}>
+            <Details session={started} />
+          </SessionScopeProvider>
+        </LiveProvider>
+      </NowProvider>
+    );
+    expect(renderToStaticMarkup(page)).toMatch(/Started<\/dt><dd[^>]*><time[^>]*>[^<]*<\/time><\/dd>/);
   });
 
   it('pulses only after a recent signal', () => {

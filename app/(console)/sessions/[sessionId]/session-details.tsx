@@ -49,12 +49,10 @@ export function SessionDetails() {
               </Fact>
             )}
             <Fact name="Started">
-              <LateReport at={session.startedAt} reportedAt={session.observations.session?.observedAt ?? 0}>
-                <Moment at={session.startedAt} />
-              </LateReport>
+              <Moment at={session.startedAt} />
             </Fact>
             <Fact name="Last event">
-              <LateReport at={session.lastOccurredAt} reportedAt={session.lastEventAt}>
+              <LateReport at={agent === null ? undefined : session.lastOccurredAt} reportedAt={session.lastEventAt}>
                 <Moment at={session.lastEventAt} seconds />{' '}
                 <Ago at={session.lastEventAt} inWords className="ml-2 text-ink-3" />
               </LateReport>
