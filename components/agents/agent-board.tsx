@@ -131,7 +131,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
         <BoardActivity />
         <div ref={box} tabIndex={-1} className="min-w-0 focus-quiet @7xl:max-w-[1200px] @7xl:flex-1">
           <div className="flex-wrap items-center gap-x-1 gap-y-1 text-2xs text-ink-3 @2xl:flex @2xl:pb-2">
-            <div className="flex min-w-48 flex-1 text-sm @max-2xl:mr-24 @2xl:mr-2 @2xl:max-w-sm">
+            <div className="flex flex-1 text-sm @max-2xl:mr-24 @2xl:mr-2 @2xl:min-w-48 @2xl:max-w-sm">
               <ListSearch
                 what="agents"
                 shortcut="board.search"
@@ -290,11 +290,17 @@ function BoardActivity() {
       aria-label="Activity"
       className={clsx(
         '@7xl:sticky @7xl:top-16',
-        isOpen ? 'pb-3 @7xl:w-[300px]' : isKnown ? '@max-7xl:absolute' : 'max-xl:absolute',
+        isOpen ? 'pb-3 @7xl:w-[300px]' : isKnown ? '@max-7xl:absolute' : 'max-xl:absolute xl:pb-3',
         'top-0 right-0',
       )}
     >
-      <h2 className={clsx('flex items-center font-medium text-xs', isOpen ? 'pb-1' : 'h-8 pointer-coarse:h-11')}>
+      <h2
+        className={clsx(
+          'flex items-center font-medium text-xs',
+          isOpen ? 'pb-1' : 'h-8 pointer-coarse:h-11',
+          !isKnown && 'xl:h-auto xl:pb-1',
+        )}
+      >
         <FoldButton isOpen={isOpen} onToggle={() => choose(isOpen ? 'folded' : 'open')} className="hover:text-accent">
           Activity
         </FoldButton>

@@ -145,7 +145,7 @@ function AgentName({ agent, columns }: { agent: AgentSummary; columns: readonly 
       <span className="flex items-baseline gap-x-3">
         <Link
           href={`/agents/${encodeURIComponent(agent.id)}`}
-          className="line-clamp-2 font-medium text-row [overflow-wrap:anywhere] hover:underline -my-[3px] py-[3px] pointer-coarse:my-0 pointer-coarse:py-3"
+          className="line-clamp-2 font-medium text-row [overflow-wrap:anywhere] hover:underline pointer-coarse:py-3"
         >
           {COLUMNS.name.cell(agent)}
         </Link>

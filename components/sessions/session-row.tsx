@@ -109,7 +109,7 @@ function Marks(props: { marks: readonly SessionMark[]; lastSignal: string; isSil
           </span>{' '}
         </Fragment>
       ))}
-      {lastSignal !== '' && <span className="whitespace-nowrap">{lastSignal}</span>}
+      {lastSignal !== '' && <span className="max-w-full truncate">{lastSignal}</span>}
     </span>
   );
 }

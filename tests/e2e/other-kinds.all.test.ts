@@ -222,7 +222,7 @@ test('a session ends from its menu once confirmed, and its page says so', async 
   await expect.poll(() => menu.count()).toBe(0);
   await transcriptOf(page).getByText('The session was asked to end.').waitFor();
   await runner.acknowledge(await runner.next('session.end'), 'done');
-  await transcriptOf(page).getByText('The runner ends the session.').waitFor();
+  await transcriptOf(page).getByText('The runner began to end the session.').waitFor();
   const ended = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'ended from the dashboard' } };
   await agent.write('ends', [ended]);
   await transcriptOf(page)

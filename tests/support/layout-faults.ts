@@ -98,7 +98,8 @@ export function layoutFaults(page: Page): Promise<string[]> {
         const style = getComputedStyle(box);
         if (style.clipPath !== 'none' || box.clientWidth === 1) return null;
         const signs = style.textOverflow === 'ellipsis' || style.webkitLineClamp !== 'none';
-        if (style.overflowX !== 'visible' || style.overflowY !== 'visible') {
+        // A box without a rectangle of its own clips nothing.
+        if (style.display !== 'contents' && (style.overflowX !== 'visible' || style.overflowY !== 'visible')) {
           const { left, top } = box.getBoundingClientRect();
           const edge = {
             left: left + box.clientLeft,
