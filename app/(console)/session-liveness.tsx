@@ -4,6 +4,7 @@ import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-mode
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { awayLabel } from '@/components/sessions/session-labels';
+import { useIsSilent } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 
 /**
@@ -21,6 +22,7 @@ export function SessionLiveness(props: {
   const { session, agent, children } = props;
   const away = session?.away ?? null;
   // After an exit, calls without a result are no longer running.
+  const isSilent = useIsSilent(session?.lastHeardAt ?? null);
   const skewMs = agent?.clockSkewMs ?? 0;
   const lastAt = (session?.lastOccurredAt ?? Number.POSITIVE_INFINITY) - skewMs;
   const exitedAt = session?.state === 'exited' ? Math.min(session.stateSince, lastAt) : null;
@@ -30,6 +32,7 @@ export function SessionLiveness(props: {
       stoppedAt={exitedAt ?? away?.lastHeardAt ?? null}
       why={exitedAt === null && away !== null ? awayLabel(away) : 'Exited'}
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
+      isSilent={isSilent}
       skewMs={skewMs}
       turnReportedAt={agent !== null && turn?.value.state === 'running' ? turn.observedAt : null}
       lastSignalAt={session?.lastHeardAt ?? null}

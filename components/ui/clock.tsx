@@ -201,9 +201,17 @@ export function useLastSignal(at: number): string {
   return useClock((now) => (now - at < NOTABLE_MS ? '' : `last signal ${formatAgoLong(now - at)}`));
 }
 
-/** True once `afterMs` have passed since `at`: the work may have ended. False if `at` is null. */
+/**
+ * True once `afterMs` have passed since `at`: the work may have ended. False if `at` is null, and after the browser's clock
+ * was set, which looks like a silence.
+ */
 export function useIsSilent(at: number | null, afterMs = NOTABLE_MS): boolean {
-  return useClock((now) => at !== null && now - at >= afterMs);
+  return useClock((now) => at !== null && now - at >= afterMs && !wasSet());
+}
+
+/** True if the browser's clock was set, or the machine slept, since the page was opened. */
+function wasSet(): boolean {
+  return Math.abs(Date.now() - performance.timeOrigin - performance.now()) > ABOUT_RIGHT_MS;
 }
 
 export function LastSignal({ at, className }: { at: number; className?: string }) {
