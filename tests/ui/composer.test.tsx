@@ -214,9 +214,11 @@ describe('an attachment', () => {
     await attach('a.png');
     write(field, 'Half');
     leave();
-    const closing = new Event('beforeunload', { cancelable: true });
-    dispatchEvent(closing);
-    expect(closing.defaultPrevented).toBe(true);
+    await vi.waitFor(() => {
+      const closing = new Event('beforeunload', { cancelable: true });
+      dispatchEvent(closing);
+      expect(closing.defaultPrevented).toBe(true);
+    });
     await done(0);
     expect(readDraft(localStorage, sessionId)).toMatchObject({ text: 'Half', attachments: [attachmentOf('a.png')] });
     const later = new Event('beforeunload', { cancelable: true });

@@ -62,7 +62,7 @@ const press = (key: string, on: Element = document.body, more: object = {}) =>
 it('the dialog lists every shortcut with its keys', async () => {
   render(<ShortcutHelp />);
   press('?');
-  await screen.findByText('Keyboard shortcuts');
+  await screen.findByRole('heading', { name: 'Keyboard shortcuts' });
   const rows = [...document.querySelectorAll('dl > div')].map((row) => row.textContent);
   expect(rows).toHaveLength(Object.keys(SHORTCUTS).length);
   for (const id of ids) expect(rows).toContain(SHORTCUT_LABELS[id][1] + SHORTCUTS[id].keys.map(keyLabel).join(''));
