@@ -44,7 +44,7 @@ test('the agents page charts fleet activity, and lists the agents that the addre
 
 test('Stop all interrupts the listed agents with two presses, by pointer and by keyboard', async () => {
   const page = await site.open('/agents?q=board-');
-  const dialog = page.getByRole('dialog', { name: /^Stop the \d+ listed agents\?$/ });
+  const dialog = page.getByRole('dialog', { name: /^Stop (all|the \d+ listed) agents\?$/ });
   const interrupt = dialog.getByRole('button', { name: /^Interrupt 1 session of 1 agent/ });
   const results = page.getByRole('region', { name: 'Stop all' });
   await page.getByRole('button', { name: 'Stop all…' }).click();
