@@ -220,7 +220,7 @@ export function FoldRow(props: {
               {!isDone && mayAct && (
                 <OnDemand
                   code={retryCode}
-                  name="Retrying"
+                  name="The retry button"
                   props={{
                     sessionIds: failed.flatMap(({ lead }) => lead.sessionId ?? []),
                     label: (

@@ -78,7 +78,7 @@ function ItemDetail(props: DetailsProps & { item: InboxItem; isNested?: boolean 
       ) : task !== undefined ? (
         <OnDemand code={wakeCode} name="The result" props={{ agentId, sessionId, task, onSent }} />
       ) : (
-        <OnDemand code={retryCode} name="Retrying" props={{ sessionId, onSent }} />
+        <OnDemand code={retryCode} name="The retry form" props={{ sessionId, onSent }} />
       )}
     </div>
   );

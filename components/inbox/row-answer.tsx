@@ -19,7 +19,7 @@ import { wholeInput } from './request-line';
 /**
  * Allows or denies a permission from its row, if the whole input is in sight there. Otherwise the row unfolds.
  *
- * @param isSeen true if the whole input has been in sight; false if the row cuts it; null before all of it was in sight
+ * @param isSeen true once the whole input was in sight, false while the row cuts it, null otherwise
  */
 export function RowAnswer(props: { item: RequestedItem; isSeen: boolean | null; onUnfold: () => void }) {
   const { item, isSeen, onUnfold } = props;

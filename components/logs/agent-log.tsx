@@ -138,8 +138,6 @@ export function AgentLog(props: AgentLogProps) {
   const isSeeking = useRef(false);
   /** After the oldest error comes the newest. */
   const toError = async () => {
-    if (isSeeking.current) return;
-    isSeeking.current = true;
     setNotice('');
     const level = query.level === 'fatal' ? 'fatal' : 'error';
     const at = follows ? null : cursor;
@@ -149,11 +147,16 @@ export function AgentLog(props: AgentLogProps) {
     if (found !== null) leadTo(found);
     else setNotice(errors.error === null ? 'No errors.' : `Errors could not be loaded: ${errors.error.message}`);
     errors.close();
-    isSeeking.current = false;
   };
   useShortcuts(
     {
-      'log.previous-error': () => void toError(),
+      'log.previous-error': () => {
+        if (isSeeking.current) return;
+        isSeeking.current = true;
+        void toError().finally(() => {
+          isSeeking.current = false;
+        });
+      },
       'log.level': ({ key }) => setQuery({ ...query, level: LOG_LEVELS[Number(key) - 1] ?? null }),
       'log.search': () => search.current?.select(),
       // Escape leaves a search first, then the log.

@@ -11,7 +11,7 @@ export function isAnswering({ answer }: RequestItem, action: ActionState | null)
 }
 
 /**
- * The agent's title without the name of its tool; null if the name and the input already say all of it.
+ * The agent's title without the tool's name. Null if it repeats the tool's name and input.
  *
  * @example `Bash: rm -rf build && …`, for the command `rm -rf build && npm test`
  */

@@ -126,7 +126,7 @@ export function paramsOf({ text, states, agentId }: SessionQuery, stateName = 's
 /** The query string of a search with `GET /sessions`; empty without a filter. */
 export function searchQueryOf(query: SessionQuery): string {
   const { states: wanted } = query;
-  // The server does not tell seen failures from others.
+  // The server's search does not distinguish seen failures.
   const states = wanted.length === 0 ? LISTED_STATES : wanted.flatMap((one) => (one === 'seen' ? FAILURES : one));
   return paramsOf(query) && paramsOf({ ...query, states }, 'listed');
 }
