@@ -181,6 +181,11 @@ function attachHub(port: Port): void {
 /** Timeout of the check. A server on this machine or network answers sooner. */
 const ANSWER_WITHIN_MS = 3_000;
 
+/** @throws TypeError or DOMException if this page can't reach the server */
+export function checkHealth(): Promise<Response> {
+  return apiFetch('/healthz', { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+}
+
 /**
  * Checks whether this page itself can reach the server. `navigator.onLine` is not enough: a local server works offline,
  * and a remote one may be down while the browser is online.
@@ -202,8 +207,7 @@ class ReachabilityProbe {
 
   async #probe(): Promise<void> {
     const at = Date.now();
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const isReachable = await apiFetch('/healthz', { signal }).then(
+    const isReachable = await checkHealth().then(
       () => true,
       () => false,
     );

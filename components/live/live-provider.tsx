@@ -2,11 +2,11 @@
 
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { clocksFrozenAt, freezeClocks, useServerNow } from '@/components/ui/clock';
+import { clocksFrozenAt, correctClocks, freezeClocks, useServerNow } from '@/components/ui/clock';
 import { type ConnectionState, initialConnectionState, isStale } from './connection-state';
 import { RequestError } from './fetch-json';
 import { FleetStore, type TableName } from './fleet-store';
-import { LiveClient } from './live-client';
+import { checkHealth, LiveClient } from './live-client';
 import { FleetContext } from './use-fleet';
 
 const LiveContext = createContext<() => LiveClient>(() => {
@@ -45,6 +45,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         client = new LiveClient();
         refetchOnceLive(client, queryClient);
         freezeWhenStale(client, performance.timeOrigin);
+        correctClocks(async () => Date.parse((await checkHealth()).headers.get('date') as string));
       }
       return client;
     };

@@ -7,7 +7,7 @@ import { useTimeFormat } from './time-format';
 
 /** The server's clock at rendering. The first render in the browser uses it, too. */
 const RenderedAt = createContext(0);
-/** Milliseconds that the server's clock is ahead of the browser's. */
+/** Milliseconds that the server's clock was ahead of the browser's when the page loaded. */
 const Offset = createContext(0);
 
 export function NowProvider({ renderedAt, children }: { renderedAt: number; children: ReactNode }) {
@@ -20,12 +20,51 @@ export function NowProvider({ renderedAt, children }: { renderedAt: number; chil
   );
 }
 
+/** Transit time looks like a slow clock: smaller offsets are ignored. */
+const ABOUT_RIGHT_MS = 5_000;
+
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
 let trueNow = 0;
 let frozenAt: number | null = null;
 
+/** Replaces `Offset` after the browser's clock was set. */
+let measuredOffset: number | null = null;
+/** Constant unless the browser's clock is set or the machine sleeps. */
+const drift = () => Date.now() - performance.now();
+let lastDrift = 0;
+let readServerTime: (() => Promise<number>) | null = null;
+let isMeasuring = false;
+
+/**
+ * Measures the offset of the browser's clock again whenever that was set. Clocks pause until then.
+ *
+ * @param read resolves to the server's time, epoch milliseconds
+ */
+export function correctClocks(read: () => Promise<number>): void {
+  readServerTime = read;
+  lastDrift = drift();
+}
+
 function tick(): void {
+  const wasSet = Math.abs(drift() - lastDrift) > ABOUT_RIGHT_MS;
+  if (frozenAt !== null || readServerTime === null || !wasSet) showTime();
+  else if (!isMeasuring) void measureOffset(readServerTime);
+}
+
+async function measureOffset(read: () => Promise<number>): Promise<void> {
+  isMeasuring = true;
+  // The next tick tries again after a failure, or if a proxy has removed the date.
+  const now = await read().catch(() => Number.NaN);
+  isMeasuring = false;
+  if (now) {
+    measuredOffset = now - Date.now();
+    lastDrift = drift();
+  }
+  showTime();
+}
+
+function showTime(): void {
   trueNow = 0;
   for (const notify of listeners) notify();
 }
@@ -63,31 +102,27 @@ function subscribe(listener: () => void): () => void {
  * @param derive reduces the time to the part that matters, so that only changes render
  */
 export function useNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(shownNow, 0, derive);
+  return useTime(shownNow, uncorrected, derive);
 }
 
 /** `useNow` on the server's clock, for deadlines the server enforces. The reader's clock may be off by hours. */
 export function useServerNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(shownNow, useContext(Offset), derive);
+  return useTime(shownNow, corrected, derive);
 }
-
-/** Transit time looks like a slow clock: smaller offsets are ignored. */
-const ABOUT_RIGHT_MS = 5_000;
 
 /** `useNow` for running clocks: the reader's clock if it is about right, so that two tabs agree; else the server's. */
 export function useClock<Derived>(derive: (now: number) => Derived): Derived {
-  const offset = useContext(Offset);
-  return useTime(shownNow, Math.abs(offset) < ABOUT_RIGHT_MS ? 0 : offset, derive);
+  return useTime(shownNow, (offset) => (Math.abs(offset) < ABOUT_RIGHT_MS ? 0 : offset), derive);
 }
 
 /** True once a time on the server's clock has passed, even while clocks are frozen. */
 export function useHasPassed(at: number | null): boolean {
-  return useTime(trueTime, useContext(Offset), (now) => at !== null && now >= at);
+  return useTime(trueTime, corrected, (now) => at !== null && now >= at);
 }
 
 /** `useNow` that never freezes, to show how old the page is. */
 export function useUnfrozenNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(trueTime, 0, derive);
+  return useTime(trueTime, uncorrected, derive);
 }
 
 function shownNow(): number {
@@ -99,11 +134,19 @@ function trueTime(): number {
   return trueNow;
 }
 
-function useTime<Derived>(clock: () => number, offset: number, derive: (now: number) => Derived): Derived {
+const corrected = (offset: number) => offset;
+const uncorrected = () => 0;
+
+function useTime<Derived>(
+  clock: () => number,
+  correction: (offset: number) => number,
+  derive: (now: number) => Derived,
+): Derived {
   const renderedAt = useContext(RenderedAt);
+  const offset = useContext(Offset);
   return useSyncExternalStore(
     subscribe,
-    () => derive(clock() + offset),
+    () => derive(clock() + correction(measuredOffset ?? offset)),
     () => derive(renderedAt),
   );
 }
@@ -201,17 +244,9 @@ export function useLastSignal(at: number): string {
   return useClock((now) => (now - at < NOTABLE_MS ? '' : `last signal ${formatAgoLong(now - at)}`));
 }
 
-/**
- * True once `afterMs` have passed since `at`: the work may have ended. False if `at` is null, and after the browser's clock
- * was set, which looks like a silence.
- */
+/** True once `afterMs` have passed since `at`: the work may have ended. False if `at` is null. */
 export function useIsSilent(at: number | null, afterMs = NOTABLE_MS): boolean {
-  return useClock((now) => at !== null && now - at >= afterMs && !wasSet());
-}
-
-/** True if the browser's clock was set, or the machine slept, since the page was opened. */
-function wasSet(): boolean {
-  return Math.abs(Date.now() - performance.timeOrigin - performance.now()) > ABOUT_RIGHT_MS;
+  return useClock((now) => at !== null && now - at >= afterMs);
 }
 
 export function LastSignal({ at, className }: { at: number; className?: string }) {
