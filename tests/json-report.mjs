@@ -1,6 +1,6 @@
 import { JsonReporter } from 'vitest/node';
 
-/** Vitest's JSON report, plus the errors of hooks in a `describe`. */
+/** Vitest's JSON report, plus the errors of hooks with what differed. */
 export default class JsonReport extends JsonReporter {
   /** @type {Map<string, string>} by absolute path */
   #messages = new Map();
@@ -14,9 +14,9 @@ export default class JsonReport extends JsonReporter {
    * @param {readonly import('vitest/node').TestModule[]} testModules
    */
   async onTestRunEnd(testModules) {
-    for (const { children, moduleId } of testModules) {
-      const errors = [...children.allSuites()].flatMap((suite) => suite.errors());
-      this.#messages.set(moduleId, errors.map(({ message, diff = '' }) => `${message}\n${diff}`).join('\n'));
+    for (const module of testModules) {
+      const errors = [module, ...module.children.allSuites()].flatMap((suite) => suite.errors());
+      this.#messages.set(module.moduleId, errors.map(({ message, diff = '' }) => `${message}\n${diff}`).join('\n'));
     }
     await super.onTestRunEnd(testModules);
   }
@@ -27,7 +27,7 @@ export default class JsonReport extends JsonReporter {
    */
   async writeReport(report) {
     const whole = JSON.parse(report);
-    for (const file of whole.testResults) file.message ||= this.#messages.get(file.name) ?? '';
+    for (const file of whole.testResults) file.message = this.#messages.get(file.name) || file.message;
     await super.writeReport(JSON.stringify(whole));
   }
 }

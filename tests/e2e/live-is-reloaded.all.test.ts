@@ -5,7 +5,7 @@ import { EventWriter } from '../support/event-writer';
 import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH, RECORDINGS, startReplay } from '../support/play-recording';
 import { assistantTexts } from '../support/recordings';
 import { badgeOf, live, shownTurns, textsOf, transcriptWords, wordsIn } from '../support/transcript-page';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { CUT_REQUESTS, type OwnVisit, visitOwn } from '../support/visit';
 
 let site: OwnVisit;
 let watched: Page;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await site.close();
   // The browser logs the requests that fail while the server is down.
-  expect(site.complaints.filter((one) => !/ERR_CONNECTION_(REFUSED|RESET)/.test(one))).toEqual([]);
+  expect(site.complaints.filter((one) => !CUT_REQUESTS.test(one))).toEqual([]);
 });
 
 test.each(RECORDINGS.filter((name) => !FEW_RECORDINGS.includes(name)))(

@@ -14,7 +14,7 @@ import {
   visibleText,
 } from '../support/transcript-page';
 import { message, movingTurn } from '../support/turn-events';
-import { perFile, visitOwn } from '../support/visit';
+import { CUT_REQUESTS, perFile, visitOwn } from '../support/visit';
 import { turnOf } from '../support/wire-runner';
 
 /** A page detects within this time that a server accepts connections and sends nothing. */
@@ -120,8 +120,7 @@ test('a page detects a dead line within 25 s though its connections stay open, w
     await page.close();
   }
   // The browser logs the requests in progress when the line was mended.
-  const cut = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING)/;
-  site.complaints.splice(0, Infinity, ...site.complaints.filter((one) => !cut.test(one)));
+  site.complaints.splice(0, Infinity, ...site.complaints.filter((one) => !CUT_REQUESTS.test(one)));
 });
 
 test('a page resumes with correct clocks when the server’s clock was moved while it was silent', async () => {

@@ -11,12 +11,8 @@ import {
   visibleText,
 } from '../support/transcript-page';
 import { movingTurn } from '../support/turn-events';
-import { perFile, visitOwn } from '../support/visit';
+import { CUT_REQUESTS, perFile, visitOwn } from '../support/visit';
 import { turnOf } from '../support/wire-runner';
-
-/** The browser logs every request that the broken line fails. */
-const FAILED =
-  /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|SOCKET_NOT_CONNECTED|INCOMPLETE_CHUNKED_ENCODING|INTERNET_DISCONNECTED)/;
 
 const site = perFile(
   () =>
@@ -24,7 +20,7 @@ const site = perFile(
       chromium: { reducedMotion: 'no-preference' },
       proxy: ({ url }) => breakableProxy(url),
     }),
-  FAILED,
+  CUT_REQUESTS,
 );
 
 test('every page stops its clocks during an outage, keeps unsent input, and resumes without a gap', async () => {

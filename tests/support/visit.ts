@@ -38,6 +38,10 @@ interface VisitOptions<Between> extends LiveServerOptions {
   proxy?: (server: LiveServer) => Promise<Between>;
 }
 
+/** Console errors of requests that a killed server or a cut connection fails. */
+export const CUT_REQUESTS =
+  /ERR_(CONNECTION_(REFUSED|RESET)|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|INCOMPLETE_CHUNKED_ENCODING|INTERNET_DISCONNECTED)/;
+
 /** This worker's browser context and its spare tab. */
 let shared: Promise<{ context: BrowserContext; complaints: string[]; spare: { page: Page | null } }> | null = null;
 
