@@ -48,7 +48,7 @@ export function Welcome({ place }: { place: WelcomePlace }) {
             {isLocal
               ? 'Run a command below in a terminal on this machine.'
               : 'Run a command below on the machine of your agent, in a folder with Interlude’s runner.'}{' '}
-            Your session appears here as soon as its runner runs.
+            Your session appears here with its first event.
           </p>
           <p role="status" className="mt-3 flex items-baseline gap-2 text-ink-3 text-xs">
             <span aria-hidden className="size-1.5 shrink-0 animate-breathe self-center rounded-full bg-ink-3" />
@@ -69,7 +69,7 @@ export function Welcome({ place }: { place: WelcomePlace }) {
         </>
       ) : (
         <p className="mt-1.5 text-ink-2 text-md">
-          Sessions appear here as soon as an agent is connected. Ask an admin to connect one.
+          Sessions appear here once an agent is connected. Ask an admin to connect one.
         </p>
       )}
       {mayConnect && !isLocal && (
