@@ -2,11 +2,11 @@
 
 import type { FleetCounts } from '@interlude/protocol/inbox';
 import { clsx } from 'clsx';
-import { usePathname, useRouter } from 'next/navigation';
+import { usePathname } from 'next/navigation';
 import type { ReactNode } from 'react';
 import { useCounts } from '@/components/live/use-counts';
 import { Link } from '@/components/ui/link';
-import { type PageShortcut, useKeyLabels, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { type PageShortcut, useKeyLabels } from '@/components/ui/shortcuts/use-shortcuts';
 
 /** Numbers beside the links. */
 const COUNT = {
@@ -33,12 +33,10 @@ export function NavLink(props: {
 }) {
   const { href, label, shortcut, count, look, children } = props;
   const path = usePathname();
-  const router = useRouter();
   const counts = useCounts();
   const number = counts && count && (COUNT[count](counts) || undefined)?.toLocaleString('en');
   const isNews = count === 'needsYou';
   const [key] = useKeyLabels(shortcut ?? 'help');
-  useShortcuts(shortcut === undefined ? {} : { [shortcut]: () => router.push(href) });
   const isBelow = path.startsWith(href === '/' ? '/sessions/' : `${href}/`);
   const isRow = look === 'row';
   return (

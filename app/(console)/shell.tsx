@@ -2,14 +2,13 @@
 
 import type { SessionList } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { useParams, usePathname, useRouter } from 'next/navigation';
+import { useParams, usePathname } from 'next/navigation';
 import type { ReactNode } from 'react';
 import { SignedOutNotice } from '@/components/live/signed-out-notice';
 import { useInitialData } from '@/components/live/use-fleet';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
-import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { transcriptCode } from './sessions/[sessionId]/transcript-code';
 import type { WelcomePlace } from './welcome';
 import { BackgroundWhenIdle } from './when-idle-part';
@@ -37,9 +36,6 @@ export function Shell(props: {
   const home = path === '/';
   usePreload(transcriptCode);
   useInitialData((fleet) => fleet.putSessions(sessions));
-  const router = useRouter();
-  // Esc returns to the sessions, unless a field or dialog handles it.
-  useShortcuts({ 'transcript.leave': home ? null : () => router.push('/') });
 
   return (
     <div className="shell">

@@ -54,8 +54,11 @@ export function useInboxKeys(options: {
   const { list, find, actions, selection, field, onClear, open, review, answer } = options;
   const rows = () => rowsIn(list.current, ROW);
   const focusedRow = () => document.activeElement?.closest<HTMLElement>(ROW) ?? null;
-  /** True while the focus is outside the list, such as in the sidebar. */
-  const isAway = () => document.activeElement !== document.body && !list.current?.contains(document.activeElement);
+  /** True while the focus is beside the list, such as in the sidebar. */
+  const isAway = () => {
+    const { activeElement: focused } = document;
+    return !focused?.contains(list.current) && !list.current?.contains(focused);
+  };
   const act = (what: keyof KeyActions) => () => {
     if (selection !== null && what !== 'select') return selection[what]();
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');

@@ -71,12 +71,20 @@ export function PermissionAnswer(props: {
           >
             Deny with a reason
           </button>
-          {/* Visible only where the keys work. */}
+          {/* Visible only while the keys work. */}
           <span
             aria-hidden="true"
-            className="key invisible flex gap-x-3 text-2xs text-ink-3 group-focus-within/answer:visible in-[body:not(:has(input:focus,textarea:focus))_[data-only]]:visible in-[dialog]:visible max-sm:hidden"
+            className={clsx(
+              'key invisible flex gap-x-3 text-2xs text-ink-3 max-sm:hidden',
+              settled &&
+                'group-focus-within/answer:visible in-[body:not(:has(input:focus,textarea:focus))_[data-keys]]:visible in-[dialog]:visible',
+            )}
           >
-            {first !== null && <KeyHint id="request.allow" what="allow" />}
+            {first !== null && (
+              <span className={clsx(unseen !== null && 'invisible')}>
+                <KeyHint id="request.allow" what="allow" />
+              </span>
+            )}
             <KeyHint id="request.deny" what="deny" />
           </span>
           {isHinted && (

@@ -252,14 +252,29 @@ export function useOnlyShown(key: string | null, box: RefObject<HTMLElement | nu
   return useSelected(shownCards, ({ only }) => key !== null && only === key);
 }
 
-/** Lets the keys of the only card in sight act while neither a card nor the row of another session has the focus. */
-export function OnlyCardKeys({ sessionId, keys }: { sessionId: string; keys: CardKeys }) {
-  const press = (name: keyof CardKeys) => () => {
+/**
+ * Lets the keys of the only card in sight act while neither a card nor the row of another session has the focus, and
+ * marks the card with `data-keys` then.
+ */
+export function OnlyCardKeys(props: { sessionId: string; keys: CardKeys; box: RefObject<HTMLElement | null> }) {
+  const { sessionId, keys, box } = props;
+  const mayAct = () => {
     const focused = document.activeElement?.closest<HTMLElement>('[data-action], [data-session-row]');
-    if (focused != null && focused.dataset.sessionRow !== sessionId) return false;
-    keys[name]();
+    return focused == null || focused.dataset.sessionRow === sessionId;
   };
+  const press = (name: keyof CardKeys) => () => mayAct() && keys[name]();
   useShortcuts({ 'request.allow': press('allow'), 'request.deny': press('deny') });
+  const mark = useEffectEvent((card: HTMLElement | null) => card?.toggleAttribute('data-keys', mayAct()));
+  useEffect(() => {
+    const card = box.current;
+    const listening = new AbortController();
+    mark(card);
+    for (const type of ['focusin', 'focusout']) document.addEventListener(type, () => mark(card), listening);
+    return () => {
+      listening.abort();
+      card?.removeAttribute('data-keys');
+    };
+  }, [box]);
   return null;
 }
 

@@ -132,7 +132,6 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
       id={pinned ? undefined : `request-${item.id}`}
       data-action={key}
       data-gone={isNotice || undefined}
-      data-only={isOnly || undefined}
       // The transcript may have a card with the same title.
       aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${quoted(item.title)}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: needs the focus for its keys
@@ -145,7 +144,7 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
         !pinned && 'my-3',
       )}
     >
-      {isOnly && actions !== null && <OnlyCardKeys sessionId={actions.sessionId} keys={keys} />}
+      {isOnly && actions !== null && <OnlyCardKeys sessionId={actions.sessionId} keys={keys} box={box} />}
       <RequestHead item={item} isOpen={open} isAll={input === null} />
       {open && !isQuestion && input === null && (
         <p className="mt-1.5 pl-5 text-ink-2 text-xs">This request has no input.</p>

@@ -12,7 +12,6 @@ import {
   type RefObject,
   useDeferredValue,
   useEffect,
-  useEffectEvent,
   useMemo,
   useRef,
   useState,
@@ -98,14 +97,9 @@ export function SessionNav(props: {
   const isListed = currentId === null || allIds.includes(currentId);
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
-  const onCurrent = useEffectEvent((id: string | null) => {
-    const row = box.current?.querySelector<HTMLElement>(`[data-session-row="${CSS.escape(id ?? lastId ?? '')}"]`);
-    if (id !== null) row?.scrollIntoView({ block: 'nearest' });
-    // The focused element of the session that was left is gone.
-    else if (document.activeElement === document.body) row?.focus();
-  });
   useEffect(() => {
-    onCurrent(currentId);
+    const row = box.current?.querySelector(`[data-session-row="${CSS.escape(currentId ?? '')}"]`);
+    row?.scrollIntoView({ block: 'nearest' });
   }, [currentId]);
   /** The server’s number of matching sessions. Undefined with a state filter: it counts seen failures with the others. */
   const count = query.states.length > 0 ? undefined : sum((isFiltered ? search.found?.counts : counts?.groups) ?? {});
@@ -121,14 +115,13 @@ export function SessionNav(props: {
   const previewedId = allIds.find((id) => id === lastId) ?? allIds[0];
   const isAbsolute = useTimeFormat()?.settings.isAbsolute;
 
-  // Esc leaves the search field, then clears the filter, then leaves the rows.
+  // Esc leaves the search field, then clears the filter.
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || event.defaultPrevented) return;
     const { activeElement } = document;
     if (activeElement === field.current) box.current?.focus({ preventScroll: true });
     else if (event.repeat) return;
     else if (isFiltered) setQuery(UNFILTERED);
-    else if (keysEverywhere && activeElement !== box.current) box.current?.focus({ preventScroll: true });
     else return;
     event.preventDefault();
   };
@@ -203,9 +196,8 @@ export function SessionNav(props: {
                 name === NEW_ROWS
                   ? rows.length
                   : isNarrowed || (isFiltered && (name === 'pinned' || name === 'archived'))
-                    ? isWhole && group?.sessions.length
-                    : // the counts follow the rows within a second
-                      counts && Math.max(rows.length, counts.groups[name as SessionGroup])
+                    ? `${(group?.sessions.length ?? 0).toLocaleString('en')}${isWhole ? '' : '+'}`
+                    : counts?.groups[name as SessionGroup]
               }
               currentId={currentId}
               previewedId={preview && previewedId}
@@ -257,8 +249,8 @@ function GroupSection(props: {
   name: SessionGroup | typeof NEW_ROWS;
   /** The rows to show. While the order is held, these are the rows from when the hold began. */
   rows: readonly SessionSummary[];
-  /** False if only the loaded ones are known. */
-  count: number | false | undefined;
+  /** Number of sessions in the group, which the held rows of others are not; `15+` if more may match. */
+  count: number | string | undefined;
   currentId: string | null;
   previewedId: string | undefined;
   /** The only row that Tab stops at: arrows reach the others. Undefined for all rows. */
@@ -277,7 +269,7 @@ function GroupSection(props: {
       <span className={clsx('font-medium', urgent ? 'text-ink' : 'text-ink-2')}>
         {name === NEW_ROWS ? 'New' : GROUP_WORD[name]}
       </span>
-      <span className="tabular">{count === false ? `${rows.length}+` : count?.toLocaleString('en')}</span>
+      <span className="tabular">{(count || undefined)?.toLocaleString('en')}</span>
     </span>
   );
   return (

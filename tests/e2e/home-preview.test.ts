@@ -86,6 +86,25 @@ test('the preview shows the most urgent session, then follows the keys and the p
   await page.close();
 });
 
+test('a request shows its keys only once they act', async () => {
+  const page = await site.load('/');
+  const isOffAtHint = await page.evaluate(
+    () =>
+      new Promise<string | null>((resolve) => {
+        const look = () => {
+          const card = document.querySelector<HTMLElement>('[data-preview] [data-action]');
+          card?.focus();
+          const hint = [...(card?.querySelectorAll('kbd') ?? [])].find(({ textContent }) => textContent === 'a');
+          if (hint === undefined || getComputedStyle(hint).visibility === 'hidden') requestAnimationFrame(look);
+          else resolve(card?.querySelector('[aria-keyshortcuts=a]')?.getAttribute('aria-disabled') ?? null);
+        };
+        look();
+      }),
+  );
+  expect(isOffAtHint).toBe('false');
+  await page.close();
+});
+
 test('a permission is answered in the preview, which Tab reaches and Escape leaves', async () => {
   const page = await site.load('/');
   await live(page);

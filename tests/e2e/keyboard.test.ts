@@ -62,6 +62,7 @@ test('keys alone lead from the list into a session, a tool call and the task tha
   await page.keyboard.press('Escape');
   // The list keeps its filter.
   await page.waitForURL(`${site.server.url}/?agent=keyboard`);
+  await expect.poll(() => isFocused(row)).toBe(true);
   await site.leave(page);
 });
 

@@ -220,7 +220,7 @@ test('sets the level, wraps, walks and unfolds by keys, except in a focused fiel
   await page.getByText('No lines match.').waitFor();
 });
 
-test('Escape moves from the search to its hits, then to the whole log, then off the page', async () => {
+test('Escape moves from the search to its hits, then to the whole log, then up to the agent’s row', async () => {
   const page = await open(STORYTELLER);
   await lineOf(page, 'step 1499 of the story').waitFor();
   const field = page.getByRole('searchbox', { name: 'Search log' });
@@ -239,7 +239,11 @@ test('Escape moves from the search to its hits, then to the whole log, then off 
   await hits.waitFor({ state: 'detached' });
   expect(new URL(page.url()).pathname).toBe(`/agents/${STORYTELLER}/logs`);
   await page.keyboard.press('Escape');
-  await page.waitForURL(`${site.server.url}/`);
+  await page.waitForURL(`${site.server.url}/agents/${STORYTELLER}`);
+  await page.getByRole('heading', { name: STORYTELLER }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.waitForURL(`${site.server.url}/agents`);
+  await expect.poll(() => isFocused(page.locator(`[data-agent-row="${STORYTELLER}"]`))).toBe(true);
 });
 
 test.each([360, 768, 1280])('keeps search, view and follow in reach at %i px while it searches', async (width) => {

@@ -46,18 +46,28 @@ async function onPhone(path: string): Promise<Page> {
 
 const nav = (page: Page) => page.getByRole('navigation', { name: 'Main' });
 
-test('two keys lead to each page, whose entry is marked', async () => {
+test('two keys lead to each page, whose entry is marked, and whose rows the next keys reach', async () => {
   const page = await site.open(`/sessions/${SESSION}`);
-  for (const [key, name, path] of [
-    ['i', 'Inbox', '/inbox'],
-    ['a', 'Agents', '/agents'],
-    [',', 'Settings', '/settings'],
-    ['s', 'Sessions', '/'],
+  for (const [key, name, path, row] of [
+    ['i', 'Inbox', '/inbox', '[data-inbox-row]'],
+    ['a', 'Agents', '/agents', '[data-agent-row]'],
+    [',', 'Settings', '/settings', null],
+    ['s', 'Sessions', '/', '[data-session-row]'],
   ] as const) {
+    await page.locator('#sessions').locator('[data-session-row]').first().focus();
     await page.keyboard.press('g');
     await page.keyboard.press(key);
     await page.waitForURL(`${site.server.url}${path}`);
     await nav(page).getByRole('link', { name }).and(page.locator('[aria-current=page]')).waitFor();
+    const part = page.locator(path === '/' ? '#sessions' : '#content');
+    await expect.poll(() => part.evaluate((element) => element.contains(document.activeElement))).toBe(true);
+    await page.keyboard.press('j');
+    if (row !== null) expect(await page.locator(':focus').and(page.locator(row)).count()).toBe(1);
+    // Nothing to leave.
+    const before = await page.evaluateHandle(() => document.activeElement);
+    await page.keyboard.press('Escape');
+    expect(await before.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(new URL(page.url()).pathname).toBe(path);
   }
   await site.leave(page);
 });

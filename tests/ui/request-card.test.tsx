@@ -102,11 +102,12 @@ describe('a request card', () => {
     await key(screen.getByRole('textbox'), 'a');
     expect(posted).toEqual([]);
     await act(async () => screen.getByRole('textbox').blur());
+    expect(card().dataset.keys).toBe('');
     await key(document.body, 'a');
     expect(posted).toMatchObject([{ request: 'a', behavior: 'allow', digest: 'd1' }]);
   });
 
-  it('leaves keys alone beside another request, or while another session has the focus', async () => {
+  it('leaves keys alone, and shows none, beside another request, or while another session has the focus', async () => {
     const other = permission({ id: 'other', position: '2', digest: 'd2', title: 'Other' });
     await open(permission(), other);
     await key(document.body, 'a');
@@ -116,8 +117,11 @@ describe('a request card', () => {
     row.dataset.sessionRow = 'elsewhere';
     await focus(row);
     await key(row, 'a');
-    expect(posted).toEqual([]);
+    expect([posted, card().dataset.keys]).toEqual([[], undefined]);
     row.dataset.sessionRow = 's';
+    await act(async () => row.blur());
+    await focus(row);
+    expect(card().dataset.keys).toBe('');
     await key(row, 'd');
     expect(posted).toMatchObject([{ behavior: 'deny' }]);
     row.remove();

@@ -2,10 +2,10 @@
 
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
-import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
-import { useInitialData } from '@/components/live/use-fleet';
+import { useFleetStores, useInitialData } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
@@ -60,7 +60,9 @@ function answerOf(params: URLSearchParams): SessionList {
   return { sessions: found.slice(from, from + PAGE), position: '10', next, hasMore: next !== null, counts };
 }
 
+let fleet: ReturnType<typeof useFleetStores>['fleet'];
 function Page({ shown }: { shown: SessionSummary | null }) {
+  fleet = useFleetStores().fleet;
   useInitialData((fleet) => {
     fleet.putSessions(answerOf(new URLSearchParams()));
     fleet.putCounts(countsOf({ sessions: all }));
@@ -156,6 +158,20 @@ it('filters seen failures by their own chip, with the numbers of the headings', 
   expect(location.search).toBe('?state=seen');
   await waitFor(() => expect(ids()).toEqual(['broken-1']));
   await waitFor(() => expect(asked.at(-1)?.getAll('listed')).toEqual(['failed', 'lost']));
+});
+
+it('counts a held row that has left its group only where it belongs now', async () => {
+  all = [1, 2, 3].map((at) => aSession({ id: `asks-${at}`, state: 'needs-input' }));
+  open();
+  fireEvent.pointerMove(screen.getByRole('navigation', { name: 'Sessions' }));
+  all[0] = { ...(all[0] as SessionSummary), state: 'working' };
+  act(() => {
+    fleet.putSession({ session: all[0] as SessionSummary, position: '11' });
+    fleet.putCounts({ ...countsOf({ sessions: all }), position: '11' });
+  });
+  await waitFor(() => expect(state(/^Needs input/).labels?.[0]?.textContent).toBe('Needs input2'));
+  screen.getByRole('heading', { name: 'Needs input 2' });
+  expect(ids()).toHaveLength(3);
 });
 
 it('shows that no session matches, and clears the search on a press', async () => {

@@ -28,7 +28,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'transcript.in-log': ['Transcript', 'Show the focused turn in the log'],
   'session.why': ['Transcript', 'Explain the session’s state'],
   'session.arrange': ['Transcript', 'Rename, pin or archive the session'],
-  'transcript.leave': ['Transcript', 'Back to the list of sessions'],
+  'transcript.leave': ['Everywhere', 'Leave a session, an agent or its log'],
   'message.write': ['Writing to the agent', 'Write a message'],
   'message.send': ['Writing to the agent', 'Send'],
   'message.new-line': ['Writing to the agent', 'New line'],
