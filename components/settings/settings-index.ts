@@ -1,7 +1,6 @@
 interface SettingsPage {
   href: string;
   name: string;
-  about: string;
   isForAdmins?: true;
   /** True for pages about this browser and its user, which come first. */
   isPersonal?: true;
@@ -9,21 +8,16 @@ interface SettingsPage {
 
 /** The settings pages, in the order of the list. */
 export const SETTINGS_PAGES: readonly SettingsPage[] = [
-  { href: '/settings', name: 'You', about: 'Your role and where you are signed in', isPersonal: true },
-  { href: '/settings/appearance', name: 'Appearance', about: 'Theme, density, times and dates', isPersonal: true },
-  {
-    href: '/settings/notifications',
-    name: 'Notifications',
-    about: 'Desktop notifications and quiet hours',
-    isPersonal: true,
-  },
-  { href: '/settings/shortcuts', name: 'Shortcuts', about: 'Every key, and keys of your own', isPersonal: true },
-  { href: '/settings/access', name: 'Access', about: 'Tokens, sign-ins and embeds', isForAdmins: true },
-  { href: '/settings/members', name: 'Members', about: 'People and their roles', isForAdmins: true },
-  { href: '/settings/storage', name: 'Storage', about: 'Database size, retention and backups', isForAdmins: true },
-  { href: '/settings/audit', name: 'Audit', about: 'Who did what, and proof of it', isForAdmins: true },
-  { href: '/settings/api', name: 'API', about: 'Every operation of the server' },
-  { href: '/settings/webhook', name: 'Webhook', about: 'Inbox items posted to another system' },
+  { href: '/settings', name: 'You', isPersonal: true },
+  { href: '/settings/appearance', name: 'Appearance', isPersonal: true },
+  { href: '/settings/notifications', name: 'Notifications', isPersonal: true },
+  { href: '/settings/shortcuts', name: 'Shortcuts', isPersonal: true },
+  { href: '/settings/access', name: 'Access', isForAdmins: true },
+  { href: '/settings/members', name: 'Members', isForAdmins: true },
+  { href: '/settings/storage', name: 'Storage', isForAdmins: true },
+  { href: '/settings/audit', name: 'Audit', isForAdmins: true },
+  { href: '/settings/api', name: 'API' },
+  { href: '/settings/webhook', name: 'Webhook' },
 ];
 
 /** Class of links to the shortcuts, which touch screens don't mention. The search still finds them. */

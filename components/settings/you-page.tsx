@@ -10,13 +10,11 @@ import { Ago } from '@/components/ui/clock';
 import { ConfirmButton } from '@/components/ui/confirm-button';
 import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
-import { Link } from '@/components/ui/link';
 import { Words } from '@/components/ui/name';
 import { useAct } from './confirm-action';
 import { Section } from './fact-table';
 import { ROLE_CAN, ROLE_WORD } from './role-labels';
 import { MARK, useMark } from './setting';
-import { NO_KEYBOARD, pagesFor } from './settings-index';
 import { spanInWords, Until } from './until';
 
 const REFRESH_MS = 10_000;
@@ -105,26 +103,6 @@ export function YouPage({ me, initial, hint }: { me: Me; initial: OwnSignIns; hi
         <p role="alert" className="text-failed text-xs">
           {failure !== null && `Could not sign out: ${failure}`}
         </p>
-      </Section>
-      <Section title="All settings">
-        <ul className="max-w-prose">
-          {pagesFor(isAdmin)
-            .slice(1)
-            .map(({ href, name, about }) => (
-              <li
-                key={href}
-                className={clsx('border-line border-b last:border-0', href === '/settings/shortcuts' && NO_KEYBOARD)}
-              >
-                <Link
-                  href={href}
-                  className="list-row group/page grid grid-cols-[7.5rem_minmax(0,1fr)] items-baseline gap-x-4 pointer-coarse:min-h-11 pointer-coarse:items-center"
-                >
-                  <span className="font-medium group-hover/page:underline">{name}</span>
-                  <span className="text-ink-3 text-xs">{about}</span>
-                </Link>
-              </li>
-            ))}
-        </ul>
       </Section>
     </div>
   );

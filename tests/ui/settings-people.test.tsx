@@ -122,6 +122,8 @@ it('shows a viewer’s permissions and the admins to ask', async () => {
   expect(document.body.textContent).toContain(
     'Viewer: can read everything but change nothing. To change your role, ask an admin: Lena.',
   );
+  // The tabs link to the other pages.
+  expect(screen.queryByRole('link')).toBeNull();
 });
 
 const PERSONAL = ['You', 'Appearance', 'Notifications', 'Shortcuts'];
