@@ -28,6 +28,7 @@ function usePageKeys(): void {
   const up = section === 'sessions' ? '/' : section === 'agents' ? path.slice(0, path.lastIndexOf('/')) : '';
   const go = (href: string) => () => {
     if (href === path) focusPage(path);
+    // Without a focus, the next page gets it.
     else (document.activeElement as HTMLElement | null)?.blur();
     router.push(href);
   };

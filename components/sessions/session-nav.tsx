@@ -249,7 +249,7 @@ function GroupSection(props: {
   name: SessionGroup | typeof NEW_ROWS;
   /** The rows to show. While the order is held, these are the rows from when the hold began. */
   rows: readonly SessionSummary[];
-  /** Number of sessions in the group, which the held rows of others are not; `15+` if more may match. */
+  /** Number of sessions in the group, without held rows that have left it; `15+` if more may match. */
   count: number | string | undefined;
   currentId: string | null;
   previewedId: string | undefined;
