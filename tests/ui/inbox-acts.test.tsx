@@ -18,6 +18,7 @@ import { InboxPage } from '@/components/inbox/inbox-page';
 import { AnswerStoresProvider, DoneWord, type RequestedItem, useAnswer } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { CurrentCounts } from '@/components/live/use-counts';
+import { SELECTION, useCardKeys } from '@/components/requests/request-board';
 import { WebhookPanel } from '@/components/settings/webhook-panel';
 import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
@@ -228,6 +229,30 @@ it('keys act on the selected rows instead of the focused one', async () => {
   ]);
 });
 
+function SelectionKeys({ onAnswer }: { onAnswer: (key: string) => void }) {
+  useCardKeys(SELECTION, { allow: () => onAnswer('allow'), deny: () => onAnswer('deny') });
+  return null;
+}
+
+it('answers the selected rows with the focus on the page, and not beside it', () => {
+  const answered: string[] = [];
+  render(<SelectionKeys onAnswer={(key) => answered.push(key)} />);
+  open(permissions);
+  fireEvent.click(screen.getByRole('checkbox', { name: 'Select “Permission 1”' }));
+  const page = document.querySelector('[data-inbox]')?.parentElement as HTMLElement;
+  const sidebar = document.body.appendChild(document.createElement('aside'));
+  for (const [at, key] of [
+    [page, 'a'],
+    [sidebar, 'd'],
+  ] as const) {
+    at.tabIndex = -1;
+    at.focus();
+    fireEvent.keyDown(at, { key });
+  }
+  sidebar.remove();
+  expect(answered).toEqual(['allow']);
+});
+
 it('moves the focus from a row that is done to the next one, whose permission a second press does not answer', async () => {
   const second = { ...failure, id: 'g', sessionId: 's2', title: 'Out of luck', since: 2_000, updatedPosition: '6' };
   answers['/inbox/marks'] = ({ items = [] }: MarkInbox): InboxMarked => ({
@@ -253,7 +278,7 @@ it('moves the focus from a row that is done to the next one, whose permission a 
   expect(focused()).toBe('session s2');
 });
 
-it('Esc clears the selection, then the search, and only then leaves', async () => {
+it('Esc clears the selection, then the search', async () => {
   answers['/inbox'] = { items: permissions, position: '10', next: null, counts: noItems() };
   open(permissions);
   const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
@@ -263,7 +288,7 @@ it('Esc clears the selection, then the search, and only then leaves', async () =
   for (const at of [1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
   const chosen = () => screen.getAllByRole<HTMLInputElement>('checkbox', { checked: true }).length;
   expect(chosen()).toBe(2);
-  // `false`: handled here, so that the page is not left
+  // `false`: handled
   expect([key('Escape'), document.activeElement === field, chosen()]).toEqual([false, false, 2]);
   expect(key('Escape')).toBe(false);
   expect([screen.queryAllByRole('checkbox', { checked: true }), field.value]).toEqual([[], 'Permission']);
