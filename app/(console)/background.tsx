@@ -1,6 +1,6 @@
 'use client';
 
-import { usePathname, useRouter } from 'next/navigation';
+import { usePathname, useRouter, useSearchParams } from 'next/navigation';
 import { useEffect, useRef } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { OutgoingWake } from '@/components/composer/outgoing-wake';
@@ -26,6 +26,12 @@ function usePageKeys(): void {
   const router = useRouter();
   const [, section] = path.split('/');
   const up = section === 'sessions' ? '/' : section === 'agents' ? path.slice(0, path.lastIndexOf('/')) : '';
+  const search = useSearchParams().toString();
+  // The board keeps its filter in its URL.
+  const board = useRef('/agents');
+  useEffect(() => {
+    if (path === '/agents') board.current = search === '' ? path : `${path}?${search}`;
+  }, [path, search]);
   const go = (href: string) => () => {
     if (href === path) focusPage(path);
     // Without a focus, the next page gets it.
@@ -33,7 +39,7 @@ function usePageKeys(): void {
     router.push(href);
   };
   useShortcuts({
-    'transcript.leave': up === '' ? null : () => router.push(up),
+    'transcript.leave': up === '' ? null : () => router.push(up === '/agents' ? board.current : up),
     'page.inbox': go('/inbox'),
     'page.sessions': go('/'),
     'page.agents': go('/agents'),

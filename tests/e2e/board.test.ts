@@ -39,6 +39,14 @@ test('the agents page charts fleet activity, and lists the agents that the addre
   await page.getByRole('button', { name: 'Activity' }).click();
   await chart.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Activity' }).click();
+
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/agents/board-idle');
+  await page.getByRole('heading', { name: 'board-idle' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.waitForURL('**/agents?q=board-&sort=-name');
+  await expect.poll(() => isFocused(page.locator('[data-agent-row="board-idle"]'))).toBe(true);
   await site.leave(page);
 });
 
