@@ -4,7 +4,7 @@ import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-state
 import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import type { ReactNode } from 'react';
 import { GROUP_WORD, glyphOf } from '@/components/sessions/session-labels';
-import { Ago, useClock, useIsSilent } from '@/components/ui/clock';
+import { Ago, Time, useClock, useIsSilent } from '@/components/ui/clock';
 import { formatAgo, plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
@@ -256,9 +256,9 @@ export function AgentStateCell({ agent }: { agent: AgentSummary }) {
 function StateAge({ since }: { since: number }) {
   const age = useClock((now) => formatAgo(now - since));
   return (
-    <span className="tabular text-2xs text-ink-3">
+    <Time at={since} className="tabular text-2xs text-ink-3">
       {age === 'now' ? 'just' : 'for'} {age}
-    </span>
+    </Time>
   );
 }
 

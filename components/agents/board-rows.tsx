@@ -174,7 +174,7 @@ function Exceptions(props: { agent: AgentSummary; columns: readonly Sort[]; clas
       {retiredAt !== null && <span className="text-ink-3">Retired</span>}
       {isAway && connectedSince !== null && (
         <>
-          Disconnected <Ago at={connectedSince} />
+          Disconnected <Ago at={connectedSince} inWords />
         </>
       )}
       {(retiredAt !== null || isAway) && others !== '' && ' · '}

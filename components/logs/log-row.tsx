@@ -302,7 +302,7 @@ function LineTime({ at, style }: { at: number; style: TimeStyle }) {
   return (
     <time
       title={fullLogTime(at, isUtc)}
-      className={clsx('shrink-0 text-ink-3 @max-2xl:mr-[1ch]', isRelative && 'w-[4ch] text-right')}
+      className={clsx('shrink-0 text-ink-3 @max-2xl:mr-[1ch]', isRelative && 'w-[6ch] text-right')}
     >
       {isRelative ? text : text.slice(0, millisAt)}
       {/* Milliseconds only where they fit. */}

@@ -205,7 +205,7 @@ export function Time(props: {
 /**
  * Time since `at`; the time itself, or the date, for readers who prefer that.
  *
- * @param inWords `4 min ago`, instead of `4m` for columns and places that are labelled as an age
+ * @param inWords `4 min ago`, for a sentence, instead of `4 min` for a column
  */
 export function Ago({ at, inWords = false, className }: { at: number; inWords?: boolean; className?: string }) {
   const format = useTimeFormat();
@@ -251,5 +251,11 @@ export function useIsSilent(at: number | null, afterMs = NOTABLE_MS): boolean {
 
 export function LastSignal({ at, className }: { at: number; className?: string }) {
   const words = useLastSignal(at);
-  return words === '' ? null : <span className={className}>{words}</span>;
+  return (
+    words !== '' && (
+      <Time at={at} className={className}>
+        {words}
+      </Time>
+    )
+  );
 }

@@ -152,7 +152,7 @@ test('has ages by the server’s clock in an embed too', async () => {
   await screen.findByText('line 1');
   fireEvent.click(screen.getByLabelText('View'));
   fireEvent.click(await screen.findByLabelText('how long ago'));
-  await vi.waitFor(() => expect(document.querySelector('[data-line] time')?.textContent).toBe('3m'));
+  await vi.waitFor(() => expect(document.querySelector('[data-line] time')?.textContent).toBe('3 min'));
 });
 
 test('has the day above its first line, and times without dates', async () => {

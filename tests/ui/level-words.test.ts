@@ -51,13 +51,13 @@ describe('levelText', () => {
       'that is asked',
       { desired: ASKED },
       {},
-      'waiting: debug requested{ 2 s ago}, not confirmed by the runner yet; expires in {14:32}',
+      'waiting: debug requested{ just now}, not confirmed by the runner yet; expires in {14:32}',
     ],
     [
       'that the runner has acknowledged',
       { desired: confirmed },
       {},
-      'waiting: debug requested{ 2 s ago}, acknowledged by the runner',
+      'waiting: debug requested{ just now}, acknowledged by the runner',
     ],
     [
       'that is written for a time',
@@ -81,7 +81,7 @@ describe('levelText', () => {
       'that waits for an agent that never was there',
       { desired: { ...ASKED, expiresAt: null }, level: null },
       { connection: 'away', connectedSince: null },
-      'waiting: debug requested{ 2 s ago}; waiting: this agent’s runner has not connected yet',
+      'waiting: debug requested{ just now}; waiting: this agent’s runner has not connected yet',
     ],
     [
       'that is refused',
@@ -105,7 +105,7 @@ describe('levelText', () => {
       'that is to be the default',
       { ...DEBUG, desired: { ...ASKED, level: null, expiresAt: null } },
       {},
-      'waiting: the default (info) requested{ 2 s ago}, not confirmed by the runner yet',
+      'waiting: the default (info) requested{ just now}, not confirmed by the runner yet',
     ],
   ])('%s', (_, level, agent, sentence) => {
     expect(said(level, agent)).toBe(sentence);

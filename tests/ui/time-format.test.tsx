@@ -100,14 +100,14 @@ describe('times on the page', () => {
   it('change at once with the settings, in this tab and in others', () => {
     vi.useFakeTimers({ now: NOON });
     render(<Page />);
-    expect(shown()).toEqual(['5m', '1d', '14:03', '20 Nov 14:03', '20 Nov 2026']);
+    expect(shown()).toEqual(['5 min', '1 d', '14:03', '20 Nov 14:03', '20 Nov 2026']);
     act(() => changeTimes({ hours: '12', isAbsolute: true }));
     expect(shown()).toEqual(['11:55 am', '20 Nov', '2:03 pm', '20 Nov 2:03 pm', '20 Nov 2026']);
     act(() => {
       localStorage.setItem(storageKey('times'), JSON.stringify({ hours: '24', language: 'de' }));
       dispatchEvent(new StorageEvent('storage'));
     });
-    expect(shown()).toEqual(['5m', '1d', '14:03', '20. Nov. 14:03', '20. Nov. 2026']);
+    expect(shown()).toEqual(['5 min', '1 d', '14:03', '20. Nov. 14:03', '20. Nov. 2026']);
     const [time] = document.getElementsByClassName('time');
     expect([time?.getAttribute('lang'), time?.getAttribute('title')]).toEqual([
       'de',

@@ -61,7 +61,7 @@ export function SessionFacts(props: {
         ) : (
           <span className="text-ink-3">
             <LateReport at={isOfState ? session.lastOccurredAt : undefined} reportedAt={session.stateSince}>
-              <Ago at={session.stateSince} />
+              <Ago at={session.stateSince} inWords />
             </LateReport>
           </span>
         )}
