@@ -66,7 +66,7 @@ export function StateEvidence({ session }: { session: SessionSummary }) {
   );
 }
 
-/** `Needs input because it is waiting for an answer.` */
+/** `Working although it reported that it was done.` */
 export function StateReason({ session }: { session: SessionSummary }) {
   return (
     <p>
@@ -117,8 +117,8 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
             </Row>
           );
         })}
-        <Row source="last record" decided={null} at={session.lastHeardAt}>
-          The last record from the agent arrived
+        <Row source="records" decided={null} at={session.lastHeardAt}>
+          The agent’s last record
         </Row>
       </tbody>
     </table>
@@ -150,11 +150,11 @@ const SOURCE_WORDS: Record<string, string> = {
   request: 'Request',
   message: 'Message',
   report: 'Self-report',
-  turn: 'Turn',
+  turn: 'Last turn',
   agent: 'Runner',
   task: 'Tasks',
-  session: 'Session',
-  'last record': 'Last record',
+  session: 'Records',
+  records: 'Records',
 };
 
 const ACTIVITY_WORDS: Record<NonNullable<Observations['agent']>['value'], string> = {
@@ -164,36 +164,30 @@ const ACTIVITY_WORDS: Record<NonNullable<Observations['agent']>['value'], string
   restarting: 'restarting',
 };
 
+const TURN_WORDS: Record<NonNullable<Observations['turn']>['value']['state'], string> = {
+  running: 'Open',
+  finished: 'Finished',
+  failed: 'Failed',
+  interrupted: 'Interrupted',
+};
+
 function Observed({ of, source }: { of: Observations; source: keyof Observations }) {
   switch (source) {
     case 'process': {
       const how = of.process === undefined ? null : describeExit(of.process.value);
-      return (
-        <>
-          The process ended
-          {how !== null && (
-            <>
-              : <Phrase text={how} />
-            </>
-          )}
-        </>
-      );
+      return <Phrase text={how === null ? 'Ended' : `Ended, ${how}`} />;
     }
     case 'request':
-      return (
-        <>
-          The agent is waiting for an answer: <Phrase text={of.request?.value ?? ''} />
-        </>
-      );
+      return <Phrase text={of.request?.value ?? ''} />;
     case 'message':
-      return 'A message is on its way to the agent';
+      return 'Sent, not delivered yet';
     case 'report': {
       const { report } = of;
       if (report === undefined) return null;
       const { state, summary, link } = report.value;
       return (
         <>
-          The agent reports: {state}
+          Reported {state}
           {summary !== null && (
             <>
               , “<Phrase text={withoutQuotes(summary)} />”
@@ -217,7 +211,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
       const { state, message, isSilent } = turn.value;
       return (
         <>
-          {state === 'running' ? 'A turn is open' : `The last turn ${state === 'interrupted' ? 'was ' : ''}${state}`}
+          {TURN_WORDS[state]}
           {isSilent && ' without output'}
           {message && (
             <>
@@ -228,32 +222,25 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
       );
     }
     case 'agent':
-      return of.agent && `The agent is ${ACTIVITY_WORDS[of.agent.value]}`;
-    case 'task': {
-      const count = of.task?.value ?? 0;
-      return `${plural(count, 'task')} ${count === 1 ? 'is' : 'are'} running`;
-    }
+      return of.agent && `Reported the agent as ${ACTIVITY_WORDS[of.agent.value]}`;
+    case 'task':
+      return `${of.task?.value ?? 0} running`;
     case 'session':
-      return 'The first record of the session arrived';
+      return 'The session’s first record';
   }
 }
 
-/** Reasons, by rule. */
-const RULE_WORDS: Record<StateRule, string> = {
-  1: 'because its process has ended.',
-  2: 'because it is waiting for an answer.',
+/** Reasons, by rule. The other rules' observations say it all. */
+const RULE_WORDS: Partial<Record<StateRule, string>> = {
   3: 'because it has stopped sending signals.',
-  4: 'because a message is on its way to the agent.',
-  5: 'because the agent or its last turn failed.',
   6: 'because the agent reported it and has not worked since.',
   7: 'because the agent reported it moments ago.',
-  8: 'because it is running, although it reported that it was done.',
-  9: 'because it is running, although it reported that it was idle.',
-  10: 'because it is idle while its tasks run.',
+  8: 'although it reported that it was done.',
+  9: 'although it reported that it was idle.',
+  10: 'after the end of its turn.',
   11: 'because the agent reported it and has not worked since.',
   12: 'because the agent reports it and was active until recently.',
-  13: 'because it is idle, although it reported that it was working.',
-  14: 'according to its newest records.',
+  13: 'although it reported that it was working.',
   15: 'because it has reported no activity yet.',
   16: 'because no event or output has arrived for an unusually long time.',
 };
@@ -333,7 +320,7 @@ function Missing({ missing: { kind, at, count, seq, reason } }: { missing: Missi
   return (
     <li>
       {kind === 'lost' ? `${plural(count, 'record')} lost` : seq === null ? 'A record' : <Name text={`#${seq}`} />}
-      {kind === 'quarantined' && ' rejected'} (<Ago at={at} />
+      {kind === 'quarantined' && ' rejected'} (<Ago at={at} inWords />
       ): <Phrase text={reason} />
     </li>
   );

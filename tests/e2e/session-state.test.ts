@@ -20,8 +20,7 @@ test('keys show why a session is in its state, and name, mark, pin and archive i
   await live(page);
   await page.keyboard.press('E');
   const why = page.getByRole('dialog', { name: 'Why this state' });
-  await why.getByText('because the agent or its last turn failed.').waitFor();
-  await why.getByRole('row', { name: /Turn \(decided\) The last turn failed: No credit left/ }).waitFor();
+  await why.getByRole('row', { name: /Last turn \(decided\) Failed: No credit left/ }).waitFor();
   await why.getByText(/^Complete to #\d+, nothing missing$/).waitFor();
   await page.keyboard.press('Escape');
   await why.waitFor({ state: 'detached' });

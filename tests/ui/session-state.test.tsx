@@ -145,13 +145,11 @@ describe('why a session is in its state', () => {
     expect(dialog.textContent).toContain('because it has stopped sending signals.');
     const rows = within(dialog).getAllByRole('row').slice(1);
     expect(rows.map((row) => row.textContent)).toEqual([
-      expect.stringMatching(/^Connection \(decided\)The runner has disconnected4m/),
-      expect.stringMatching(
-        /^Self-reportThe agent reports: complete, “All \*\*green\*\*” https:\/\/example.org\/pr\/79m/,
-      ),
-      expect.stringMatching(/^TurnA turn is open5m/),
-      expect.stringMatching(/^SessionThe first record of the session arrived1m/),
-      expect.stringMatching(/^Last record.*4m/),
+      expect.stringMatching(/^Connection \(decided\)The runner has disconnected4 min/),
+      expect.stringMatching(/^Self-reportReported complete, “All \*\*green\*\*” https:\/\/example.org\/pr\/79 min/),
+      expect.stringMatching(/^Last turnOpen5 min/),
+      expect.stringMatching(/^RecordsThe session’s first record1.*/),
+      expect.stringMatching(/^RecordsThe agent’s last record4 min/),
     ]);
   });
 
@@ -193,7 +191,7 @@ describe('why a session is in its state', () => {
         lostCount: 12,
         quarantinedCount: 1,
       },
-      'Complete to #1,812, 12 records lost and 1 rejected missing#7 rejected (now): too large12 records lost (now): outbox-full',
+      'Complete to #1,812, 12 records lost and 1 rejected missing#7 rejected (just now): too large12 records lost (just now): outbox-full',
     ],
     [
       'may lack what names no session',
