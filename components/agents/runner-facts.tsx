@@ -8,21 +8,33 @@ import { ChevronRight } from 'lucide';
 import { Fragment, type ReactNode } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/day';
-import { plural } from '@/components/ui/duration';
+import { formatAgoLong, plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { Name, Words } from '@/components/ui/name';
 import { Term } from '@/components/ui/term';
 import { useDisclosure } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
-import { hostOf, isDisconnected, outboxFacts, versionsOf } from './board-agent';
+import { hostOf, isDisconnected, outboxFacts, providerOf, versionsOf } from './board-agent';
 
 const MAX_OF_VERSION = 80;
+
+/** Kinds of agents, shown until the provider reports its own name. */
+const KIND_WORD: ReadonlyMap<string, string> = new Map([
+  ['claude', 'Claude Code'],
+  ['hooks', 'Claude Code'],
+  ['codex', 'Codex'],
+  ['opencode', 'OpenCode'],
+  ['acp', 'ACP agent'],
+  ['agentapi', 'AgentAPI'],
+  ['agui', 'AG-UI server'],
+]);
 
 /** The agent's runner: its connection, versions and outbox, as it reports them. */
 export function RunnerFacts({ agent }: { agent: AgentSummary }) {
   const host = hostOf(agent);
   const outbox = outboxFacts(agent.status);
-  const versions = versionsOf(agent.status);
+  const { name, version } = providerOf(agent);
+  const versions = versionsOf(agent.status).filter(({ of }) => of !== 'provider');
   return (
     <dl className="tabular grid grid-cols-[minmax(96px,auto)_minmax(0,1fr)] gap-x-6 gap-y-1 text-xs">
       {agent.connection === 'away' && (
@@ -39,9 +51,9 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
           Ages shown here are corrected.
         </Fact>
       )}
-      {agent.kind !== null && (
-        <Fact name="Kind">
-          <Name text={agent.kind} />
+      {name !== null && (
+        <Fact name="Provider">
+          <Name text={KIND_WORD.get(name) ?? name} /> {version !== null && <Name text={version} max={MAX_OF_VERSION} />}
         </Fact>
       )}
       {host !== null && (
@@ -86,7 +98,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
       {outbox !== null && outbox.depth > 0 && (
         <Fact name={<Term of="outbox">Unsent records</Term>}>
           {outbox.depth.toLocaleString('en')}
-          {outbox.oldestAgeMs !== null && `, oldest ${formatDuration(outbox.oldestAgeMs)} ago`}
+          {outbox.oldestAgeMs !== null && `, oldest ${formatAgoLong(outbox.oldestAgeMs)}`}
         </Fact>
       )}
       {outbox !== null && outbox.poisoned > 0 && (

@@ -28,9 +28,19 @@ export function outageOf(status: Status): { since: number; reason: string | null
   return { since, reason: sentenceOf(reason), wasAtWork: wasAtWork === true };
 }
 
+/** Modes that agents report by their ids instead of names. */
+const MODE_WORDS: ReadonlyMap<string, string> = new Map([
+  ['default', 'Asks before acting'],
+  ['acceptEdits', 'Accepts edits'],
+  ['plan', 'Plans only'],
+  ['bypassPermissions', 'Allows everything'],
+  ['dontAsk', 'Denies what isn’t allowed'],
+]);
+
 /** The agent's `Mode` and `Model`, in its own words. */
 export function modeAndModelOf(status: Status): { name: string; text: string }[] {
-  const words = { Mode: sentenceOf(status?.mode), Model: sentenceOf(status?.model) };
+  const mode = sentenceOf(status?.mode);
+  const words = { Mode: mode && (MODE_WORDS.get(mode) ?? mode), Model: sentenceOf(status?.model) };
   return Object.entries(words).flatMap(([name, text]) => (text === null ? [] : { name, text }));
 }
 

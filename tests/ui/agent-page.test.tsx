@@ -73,8 +73,16 @@ it('shows versions of runner, protocol and provider, with direction marks made v
   const versions = { runner: '0.1.0', protocol: '1', provider: 'Claude \u202ECode 2.1.329' };
   show({ agent: anAgent({ status: { versions } }) });
   const runner = section(/^Runner/);
-  expect(runner.textContent).toContain('runner 0.1.0 · protocol 1 · Claude');
+  expect(runner.textContent).toMatch(/ProviderClaude ⟨RLO⟩Code 2\.1\.329.*Versionsrunner 0\.1\.0 · protocol 1/);
   expect(runner.textContent).not.toMatch(/\u202E/);
+});
+
+it.each([
+  ['claude', 'Claude Code'],
+  ['constructor', 'constructor'],
+])('names the provider of a runner of kind %s that reports no version', (kind, name) => {
+  show({ agent: anAgent({ kind, status: {} }) });
+  expect(section(/^Runner/).textContent).toContain(`Provider${name}`);
 });
 
 it('marks all unseen failures as seen on a press, and shows why it failed', async () => {

@@ -100,6 +100,8 @@ describe('agent limits', () => {
     expect(limitsOf(status)).toEqual(['It tells no ends.']);
     expect(troubleOf(status)).toBe('Start it again.');
     expect(modeAndModelOf(status)).toEqual([{ name: 'Mode', text: 'Plan' }]);
+    expect(modeAndModelOf({ mode: 'acceptEdits' })).toEqual([{ name: 'Mode', text: 'Accepts edits' }]);
+    expect(modeAndModelOf({ mode: 'constructor' })).toEqual([{ name: 'Mode', text: 'constructor' }]);
     expect(commandsOf(status)).toEqual([
       { name: 'compact', description: 'Shortens' },
       { name: 'x', description: '' },
