@@ -74,7 +74,7 @@ export const InboxRow = memo(function InboxRow(props: {
         !needsYou && 'text-ink-3',
         // rows out of sight skip layout, except unfolded ones
         !isUnfolded &&
-          '[contain-intrinsic-size:auto_87px] sm:[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
+          '[contain-intrinsic-size:auto_160px] sm:[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
       )}
     >
       <div className="flex items-start gap-3">
@@ -252,17 +252,18 @@ function RowOwner({ owner, title, person }: { owner: InboxOwner; title: string |
   const { agentId, sessionId, from, claim } = lead;
   const [more, ...others] = foldEqual(open).slice(1);
   return (
-    <span className="flex min-w-0 flex-[1_1_16rem] items-baseline gap-x-2 whitespace-nowrap text-ink-3">
+    <span className="flex min-w-0 flex-[1_1_16rem] items-baseline gap-x-2 whitespace-nowrap text-ink-3 max-sm:flex-wrap">
       {title !== null && sessionId !== null && (
         <Link
           href={`/sessions/${encodeURIComponent(sessionId)}`}
-          dir="auto"
-          className="hit-line min-w-0 truncate rounded-sm text-ink-2 hover:text-accent"
+          className="hit-line min-w-0 rounded-sm text-ink-2 hover:text-accent"
         >
-          <Words text={title} />
+          <span dir="auto" className="block truncate max-sm:line-clamp-2 max-sm:whitespace-normal">
+            <Words text={title} />
+          </span>
         </Link>
       )}
-      <span className="min-w-[6rem] max-w-[45%] shrink-0 truncate">
+      <span className="min-w-[6rem] shrink-0 truncate max-sm:max-w-full sm:max-w-[45%]">
         <Name text={agentId} />
       </span>
       {from !== null && (

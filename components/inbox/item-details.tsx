@@ -87,7 +87,7 @@ function ItemDetail(props: DetailsProps & { item: InboxItem; isNested?: boolean 
 /** Label of the action that unfolds items, most urgent first; null if there is nothing to unfold. */
 export function unfoldLabel([item, ...more]: readonly InboxItem[], mayAct: boolean): string | null {
   if (item === undefined) return null;
-  if (hasRequest(item)) return mayAct ? 'Answer' : 'Show';
+  if (hasRequest(item)) return !mayAct ? 'Show' : item.kind === 'permission' ? 'Review' : 'Answer';
   const label = item.sessionId === null || !mayAct ? undefined : UNFOLD_LABEL[item.kind];
   return label ?? (more.length > 0 ? 'Show' : null);
 }

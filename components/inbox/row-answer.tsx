@@ -68,7 +68,7 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean | null; 
           <Choice option={deny} options={options} about={about} isOff={!settled} onPress={() => choose(deny)} />
           <button
             type="button"
-            aria-label={`Answer: ${about}`}
+            aria-label={`Review: ${about}`}
             aria-expanded={false}
             title="Show the whole request"
             onClick={onUnfold}
@@ -78,7 +78,7 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean | null; 
           </button>
         </>
       ) : (
-        <ActionButton about={about} label="Answer" isMain isExpanded={false} onPress={onUnfold} />
+        <ActionButton about={about} label="Review" isMain isExpanded={false} onPress={onUnfold} />
       )}
     </span>
   );

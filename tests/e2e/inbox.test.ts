@@ -180,7 +180,7 @@ test('a longer input opens in place, and is allowed once all of it was in sight'
   await live(page);
   await page.locator('[data-inbox-row="session asks-much"]').waitFor();
   expect(await page.getByRole('button', { name: 'Allow: “Write a lot”' }).count()).toBe(0);
-  await page.getByRole('button', { name: 'Answer: “Write a lot”' }).click();
+  await page.getByRole('button', { name: 'Review: “Write a lot”' }).click();
   const card = page.getByRole('region', { name: 'Permission: “Write a lot”' });
   const input = card.getByRole('group', { name: 'Input' });
   await input.scrollIntoViewIfNeeded();

@@ -193,7 +193,7 @@ describe('a permission with the agent’s own options', () => {
     await live(inbox);
     const row = inbox.locator('[data-inbox-row]').filter({ hasText: 'Run npm ci?' });
     await row
-      .getByRole('button', { name: /^(Answer|Show)/ })
+      .getByRole('button', { name: /^(Review|Show)/ })
       .first()
       .click();
     const here = inbox.getByRole('region', { name: 'Permission: “Run npm ci?”' });

@@ -11,6 +11,8 @@ import { requestOpened } from '../support/wire-runner';
 
 const AGENT = 'phone';
 const HEIGHT = 740;
+const LONG_AGENT = 'phone-opencode-design-system-1';
+const LONG_TITLE = 'Profile the cold start of the Lambda and get it under 400 ms.';
 /** Above the keyboard. */
 const KEYBOARD_HEIGHT = 420;
 
@@ -31,6 +33,15 @@ beforeAll(async () => {
     requestOpened({ request_id: 'q', kind: 'question', tool_name: 'AskUserQuestion', title: 'Which database?', input }),
   ]);
   await agent.staysInTouch();
+  const other = new EventWriter(site.server, LONG_AGENT);
+  const command = 'rm -rf node_modules dist && git log --oneline -20 --since=yesterday';
+  const asked = { kind: 'permission', tool_name: 'Bash', title: 'Bash', input: { command } };
+  await other.write('phone-long', [
+    ...userTurn('r1', LONG_TITLE, 'Yes.'),
+    turnStarted('r2'),
+    requestOpened({ request_id: 'long', ...asked }),
+  ]);
+  await other.staysInTouch();
 });
 
 async function onPhone(path: string): Promise<Page> {
@@ -81,6 +92,33 @@ test('a request is answered with one tap on its inbox row, and with two in the r
   expect(box?.height).toBeGreaterThanOrEqual(44);
   await deny.tap();
   await expect.poll(() => answerOf(1)).toMatchObject({ behavior: 'deny' });
+});
+
+test('an inbox row cuts neither title nor agent, and breaks its command before a flag, not within', async () => {
+  const page = await onPhone('/inbox');
+  const row = page.getByRole('listitem').filter({ hasText: LONG_TITLE });
+  const texts = [row.getByText(LONG_TITLE, { exact: true }), row.getByText(LONG_AGENT, { exact: true })];
+  for (const text of texts) {
+    const cut = await text.evaluate((box) => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight]);
+    expect(Math.max(...cut)).toBeLessThanOrEqual(1);
+  }
+  const broken = await row
+    .locator('bdi')
+    .first()
+    .evaluate((command) => {
+      const walker = document.createTreeWalker(command, NodeFilter.SHOW_TEXT);
+      const found: string[] = [];
+      for (let node = walker.nextNode() as Text | null; node !== null; node = walker.nextNode() as Text | null) {
+        for (const { index, 0: flag } of node.data.matchAll(/--?\w[\w-]*/g)) {
+          const range = new Range();
+          range.setStart(node, index);
+          range.setEnd(node, index + flag.length);
+          if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) found.push(flag);
+        }
+      }
+      return { found, text: command.textContent };
+    });
+  expect(broken).toEqual({ found: [], text: expect.stringContaining('--oneline -20 --since') });
 });
 
 test('a swipe leads to the next request and back, and so do buttons', async () => {

@@ -203,6 +203,12 @@ it.each([true, false])('keys answer the selected requests together once they are
   await screen.findByText(seen ? /^Allowed\. Sending/ : /^Denied\. Sending/);
 });
 
+it('offers to review a permission and to answer a question', () => {
+  open({ ...first, items: [asks('one'), { ...asks('two'), kind: 'question' }], next: null });
+  const labels = screen.getAllByRole('button', { name: /: “(one|two)”$/ }).map(({ textContent }) => textContent);
+  expect(labels).toEqual(expect.arrayContaining(['Review', 'Answer']));
+});
+
 it('Enter opens the focused row', async () => {
   open({ ...first, next: null });
   const link = screen.getByRole('link', { name: '“permission 0”' });
