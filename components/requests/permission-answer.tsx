@@ -54,7 +54,7 @@ export function PermissionAnswer(props: {
                 key={`${option.kind} ${option.id}`}
                 option={option}
                 options={options}
-                look={option === first ? 'primary' : isAllow || option.id === '' ? 'plain' : 'denying'}
+                look={option === first ? 'primary' : 'plain'}
                 keySign={option === first ? allowKey : option === deny ? denyKey : undefined}
                 onPress={() => onChoose(option)}
                 isOff={!settled || (isAllow && unseen !== null)}
@@ -123,19 +123,14 @@ export function PermissionAnswer(props: {
   );
 }
 
-type Look = 'primary' | 'plain' | 'denying';
+type Look = 'primary' | 'plain';
 
 const ON: Record<Look, string> = {
   primary: 'bg-ink text-ground hover:bg-ink-2',
   plain: 'border border-line-strong hover:bg-raised',
-  denying: 'border border-line-strong text-failed hover:bg-raised',
 };
-const QUOTED: Record<Look, string> = { primary: 'opacity-80', plain: 'text-ink-2', denying: 'text-ink-2' };
-const OFF: Record<Look, string> = {
-  primary: 'bg-raised',
-  plain: 'border border-line',
-  denying: 'border border-line',
-};
+const QUOTED: Record<Look, string> = { primary: 'opacity-80', plain: 'text-ink-2' };
+const OFF: Record<Look, string> = { primary: 'bg-raised', plain: 'border border-line' };
 
 /**
  * An unavailable option keeps the focus and its place, because it becomes available soon. It looks unavailable only while

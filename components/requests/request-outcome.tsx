@@ -45,34 +45,39 @@ export function RequestOutcome({ item, box = null }: { item: RequestItem; box?: 
       aria-label={`${item.requestKind === 'permission' ? 'Permission' : 'Question'}: ${quoted(item.title)}`}
       className="my-1 focus-quiet"
     >
-      <p className="relative flex items-baseline gap-x-2 pl-5 text-xs max-sm:flex-wrap">
+      {/* The outcome follows on the same line if it fits, else on its own. */}
+      <p className="relative flex flex-wrap items-baseline gap-x-2 pl-5 text-xs">
         <Glyph
           name={outcome === 'denied' ? 'stopped' : decided ? 'completed' : 'lost'}
           className="absolute top-[3px] left-0"
         />
-        <span dir="auto" className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-          {isAll ? (
-            <Quoted text={item.title} />
-          ) : own === null ? (
-            <ToolLine tool={tool} line={main?.text ?? ''} />
-          ) : (
-            <>
-              “<Words text={withoutQuotes(toPlainText(own))} />”
-            </>
+        <span className="min-w-0 flex-auto text-ink-2 [overflow-wrap:anywhere]">
+          <bdi>
+            {isAll ? (
+              <Quoted text={item.title} />
+            ) : own === null ? (
+              <ToolLine tool={tool} line={main?.text ?? ''} />
+            ) : (
+              <>
+                “<Words text={withoutQuotes(toPlainText(own))} />”
+              </>
+            )}
+          </bdi>
+          {tool !== null && item.requestKind === 'permission' && own !== null && !own.includes(tool) && (
+            <code className="text-ink-3">
+              {' '}
+              <Name text={tool} layout="tool" />
+            </code>
+          )}
+          {chosen !== null && (
+            <span className="text-ink-3">
+              {' '}
+              {chosen.isLasting && `${optionText(chosen).word}: `}
+              <Quoted text={chosen.label} max={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
+            </span>
           )}
         </span>
-        {tool !== null && item.requestKind === 'permission' && own !== null && !own.includes(tool) && (
-          <code className="text-ink-3">
-            <Name text={tool} layout="tool" />
-          </code>
-        )}
-        {chosen !== null && (
-          <span className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
-            {chosen.isLasting && `${optionText(chosen).word}: `}
-            <Quoted text={chosen.label} max={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
-          </span>
-        )}
-        <span className="tabular flex shrink-0 gap-2 text-2xs text-ink-3 max-sm:w-full sm:ml-auto">
+        <span className="tabular flex shrink-0 gap-2 text-2xs text-ink-3">
           {OUTCOME[outcome]}
           {by}
           {item.resolvedAt !== null && (

@@ -87,11 +87,14 @@ function Block({ part, first, isNamed = false }: ShownPart & { isNamed?: boolean
   const caption = kind === 'long' ? name : kind === 'whole' && isNamed ? 'as written' : null;
   return (
     <div>
-      {caption !== null && <p className="text-ink-3 text-xs">{caption}</p>}
+      {caption !== null && <p className={clsx('text-ink-3 text-xs', kind === 'long' && 'font-mono')}>{caption}</p>}
       <VerbatimText text={text} first={first} label={COPIED[kind] ?? name} className={LOOK[kind]} />
     </div>
   );
 }
+
+/** The only field that is not code: the agent's words about the call. */
+const DESCRIPTION = 'description';
 
 /** Names are shown in full; inputs with long names are shown as one text. */
 function Fields({ fields }: { fields: readonly ShownPart[] }) {
@@ -99,8 +102,12 @@ function Fields({ fields }: { fields: readonly ShownPart[] }) {
     <dl className="grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-3 text-xs">
       {fields.map(({ part: { name, text, isJson }, first }) => (
         <div key={name} className="contents">
-          <dt className="text-ink-3 [overflow-wrap:anywhere]">
-            <Name text={name} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
+          <dt className={clsx('text-ink-3 [overflow-wrap:anywhere]', name !== DESCRIPTION && 'font-mono')}>
+            <Name
+              text={name === DESCRIPTION ? 'Description' : name}
+              max={Number.POSITIVE_INFINITY}
+              signs={Number.POSITIVE_INFINITY}
+            />
           </dt>
           <dd className={clsx('min-w-0', isJson && 'text-[color:var(--code-number)]')}>
             <VerbatimText text={text} first={first} />

@@ -34,6 +34,24 @@ export function withBreaks(text: string, isNeeded = needsBreaks(text)): ReactNod
   ));
 }
 
+/** Longer texts would become hundreds of elements. */
+const MAX_WITH_FLAGS = 1_000;
+
+/** Keeps the flags of a command whole, such as `--dry-run`: browsers break lines after hyphens. */
+export function withFlags(text: string): ReactNode {
+  if (text.length > MAX_WITH_FLAGS || !text.includes(' -')) return text;
+  return text.split(/(?<= )(--?\w[\w-]{0,20})/).map((part, index) =>
+    index % 2 === 0 ? (
+      part
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text have no other identity
+      <span key={index} className="whitespace-nowrap">
+        {part}
+      </span>
+    ),
+  );
+}
+
 /** Parts that concatenate to the text. */
 function segments(text: string): string[] {
   const found: string[] = [];

@@ -1,7 +1,7 @@
 import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import type { ComponentProps, ReactNode } from 'react';
-import { needsBreaks, withBreaks } from './line-breaks';
+import { needsBreaks, withBreaks, withFlags } from './line-breaks';
 import { bracketed, isPlainName, type VerbatimLayout, type VerbatimPiece, verbatimPieces } from './verbatim';
 
 /** Longer names are truncated, so that they don't push other content away. */
@@ -112,7 +112,7 @@ export function Pieces({ pieces }: { pieces: readonly VerbatimPiece[] }): ReactN
   const breaks = needsBreaks(pieces.map(({ text }) => text).join(''));
   return pieces.map((piece, index) =>
     piece.kind === 'text' && !breaks ? (
-      piece.text
+      withFlags(piece.text)
     ) : (
       // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
       <Piece key={index} piece={piece} breaks={breaks} />

@@ -10,6 +10,7 @@ import { perFile, visitOwn } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
 
 const QUIET = 30;
+const TITLE = 'List the files that the last build of the docs has left behind in the cache of this folder';
 
 const site = perFile(visitOwn);
 let agent: EventWriter;
@@ -28,7 +29,7 @@ beforeAll(async () => {
   await agent.write('asks', [
     ...userTurn('r1', 'Clean up', 'I cleared the cache.'),
     turnStarted('r2'),
-    permissionAsked('p1', 'List the files'),
+    permissionAsked('p1', TITLE),
   ]);
   await agent.staysInTouch();
 });
@@ -54,9 +55,9 @@ test('the preview shows the most urgent session, then follows the keys and the p
   await live(page);
   const reads = readsOf(page);
   const asks = preview(page, 'Clean up');
-  await asks.getByText('because it is waiting for an answer').waitFor();
+  await asks.getByText('Needs input').waitFor();
   await asks.getByText('I cleared the cache.').waitFor();
-  await asks.getByRole('region', { name: 'Permission: “List the files”' }).waitFor();
+  await asks.getByRole('region', { name: `Permission: “${TITLE}”` }).waitFor();
 
   await page.keyboard.press('j');
   await page.keyboard.press('j');
@@ -120,6 +121,13 @@ test('a permission is answered in the preview, which Tab reaches and Escape leav
   await agent.write('asks', [requestResolved('p1', 'allowed')]);
   await asks.getByText('Working').first().waitFor();
   await asks.getByRole('button', { name: 'Allow', exact: true }).waitFor({ state: 'detached' });
+  const closed = asks.getByRole('region', { name: `Permission: “${TITLE}”` });
+  const outcomeText = closed.getByText(/^Allowed .*after/);
+  await outcomeText.waitFor();
+  const title = await closed.getByText(`“${TITLE}”`).boundingBox();
+  const outcome = await outcomeText.boundingBox();
+  // below the title, at the same edge
+  expect([outcome?.x, (outcome?.y ?? 0) - (title?.y ?? 0) >= (title?.height ?? 0)]).toEqual([title?.x, true]);
   await expect.poll(() => isFocused(row(page, 'asks'))).toBe(true);
   await page.close();
 });

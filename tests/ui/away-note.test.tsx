@@ -32,7 +32,10 @@ function commandFor(
     </NowProvider>,
   );
   expect(markup.includes('in Interlude’s folder:')).toBe(markup.includes('<code'));
-  return /<code[^>]*>(.*?)<\/code>/.exec(markup)?.[1]?.replaceAll('&#x27;', "'");
+  return /<code[^>]*>(.*?)<\/code>/
+    .exec(markup)?.[1]
+    ?.replaceAll(/<[^>]*>/g, '')
+    .replaceAll('&#x27;', "'");
 }
 
 test('the command resumes a session with its agent in its folder', () => {

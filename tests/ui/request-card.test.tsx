@@ -84,7 +84,7 @@ it('a permission can’t be allowed because another one in its place was read', 
   isInputSeen = false;
   show(permission({ id: 'second', position: '2', digest: 'd2', input: { command: 'rm -rf ~' } }));
   await act(settle);
-  screen.getByText('rm -rf ~');
+  expect(card().textContent).toContain('rm -rf ~');
   screen.getByText('Review the whole input to enable Allow.');
   expect(button('Allow').getAttribute('aria-disabled')).toBe('true');
   await focus(card());
@@ -285,6 +285,14 @@ describe('a permission with the agent’s own options', () => {
     expect(screen.queryByRole('button', { name: /^(Allow|Deny)$/ })).toBeNull();
     await click(button('Allow from now on: “Yes, and don’t ask again for npm”'));
     expect(posted).toMatchObject([{ request: 'p', behavior: 'allow', optionId: 'session' }]);
+  });
+
+  it('offers their denial like its own', async () => {
+    await open(permission({ id: 'p', options }));
+    const { className } = button('Deny: “No, tell it what to do instead”');
+    show(permission({ id: 'q' }));
+    await act(settle);
+    expect(button('Deny').className).toBe(className);
   });
 
   it.each([

@@ -122,7 +122,7 @@ describe('an edit', () => {
 
   it('shows its other arguments, and its source if that says more', () => {
     expect(shown('Edit', { ...edit, replace_all: true })).toMatch(/replace_all.*true/);
-    expect(shown('Edit', { ...edit, command: 'rm -rf ~' })).toContain('rm -rf ~');
+    expect(renderedText(shown('Edit', { ...edit, command: 'rm -rf ~' }))).toContain('rm -rf ~');
     const twice = '{"old_string":"evil","old_string":"a","new_string":"b"}';
     expect(shown('Edit', JSON.parse(twice), twice)).toContain('evil');
     const edits = [

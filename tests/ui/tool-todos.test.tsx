@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ToolInput } from '@/components/transcript/tool-input';
 import { mainArgument } from '@/components/transcript/tool-words';
 import { zeroWidthCharacters } from '../support/hostile-texts';
-import { unescaped } from '../support/rendered-text';
+import { renderedText, unescaped } from '../support/rendered-text';
 
 const shown = (args: unknown, name = 'TodoWrite') =>
   renderToStaticMarkup(<ToolInput call={{ name, args, argsText: '' }} />);
@@ -41,7 +41,7 @@ describe('a to-do list', () => {
   });
 
   it('shows the call’s other arguments', () => {
-    expect(shown({ todos, command: 'rm -rf ~' })).toContain('rm -rf ~');
+    expect(renderedText(shown({ todos, command: 'rm -rf ~' }))).toContain('rm -rf ~');
   });
 
   it.each([

@@ -141,6 +141,24 @@ describe('a tool input', () => {
     );
   });
 
+  it('labels only the agent’s description in words, and other fields as written', () => {
+    const named = [
+      ...shownInput({ description: 'Clean', Description: 'x' }).matchAll(/<dt class="([^"]*)">(.*?)<\/dt>/g),
+    ];
+    expect(named.map(([, look, name]) => [name, look?.includes('font-mono')])).toEqual([
+      ['Description', false],
+      ['Description', true],
+    ]);
+  });
+
+  it('keeps flags of a command whole', () => {
+    const whole = (text: string) =>
+      [...shownText(text).matchAll(/whitespace-nowrap">([^<]*)/g)].map(([, flag]) => flag);
+    expect(whole('git log --oneline -20 a-b --since=1')).toEqual(['--oneline', '-20', '--since']);
+    expect(renderedText(shownText('rm -rf ~ -- -x'))).toContain('rm -rf ~ -- -x');
+    expect(whole(' -x'.repeat(400))).toEqual([]);
+  });
+
   it.each([
     ['a list', ['rm', '-rf'], 'rm'],
     ['a number', 42, '42'],
