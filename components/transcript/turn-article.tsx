@@ -162,7 +162,9 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
     return (
       <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-waiting">
         <Glyph name="lost" />
-        {stopped.why}, {request === undefined ? 'worked' : 'waited'} <RunningClock {...since} /> until the last signal
+        <span>
+          {stopped.why}, {request === undefined ? 'worked' : 'waited'} <RunningClock {...since} /> until the last signal
+        </span>
         {inLog}
       </p>
     );
@@ -179,14 +181,21 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   return (
     <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
       <Glyph name={request === undefined ? 'working' : 'waiting'} />
-      <LateReport
-        what="Turn started"
-        at={request === undefined ? turn.startedAt : undefined}
-        reportedAt={turnReportedAt ?? 0}
-      >
-        {request === undefined ? 'Turn open for' : 'Waiting for an answer'} <RunningClock {...since} />
-      </LateReport>
-      {request === undefined && lastSignalAt !== null && <LastSignal at={lastSignalAt} />}
+      <span>
+        <LateReport
+          what="Turn started"
+          at={request === undefined ? turn.startedAt : undefined}
+          reportedAt={turnReportedAt ?? 0}
+        >
+          {request === undefined ? 'Turn open for' : 'Waiting for an answer'} <RunningClock {...since} />
+        </LateReport>
+        {request === undefined && lastSignalAt !== null && (
+          <>
+            {' '}
+            <LastSignal at={lastSignalAt} className="ml-1" />
+          </>
+        )}
+      </span>
       {inLog}
     </p>
   );

@@ -76,5 +76,6 @@ describe('the first paint of a transcript', () => {
     const again = renderToString(<CodeBlock code={js} language="js" streaming={false} />);
     expect(again.match(/<code.*<\/code>/s)?.[0].replaceAll('<!-- -->', '')).toContain('hljs-keyword');
     expect(again).toContain('hljs-comment');
+    expect(again).toMatch(/<pre tabindex="0" class="scroll-sideways/i);
   });
 });

@@ -1,4 +1,5 @@
 import type { AgentSummary, SessionSummary, Task, Turn } from '@interlude/protocol/read-models';
+import { Window } from 'happy-dom';
 import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
@@ -313,6 +314,11 @@ describe('an open turn', () => {
     expect(facts(late, null)).not.toContain('reported');
     const article = <Turns turns={[{ ...open, startedAt: at }]} tasks={[]} />;
     expect(shown(working, anAgent({}), article)).toMatch(/Turn started.*reported.*8 min ago/);
+    // in a flex row, each text around a time would be an item of its own
+    const { document: foot } = new Window();
+    foot.body.innerHTML = shown(working, anAgent({}), article);
+    const rows = [...foot.querySelectorAll('article p.flex')].filter(({ textContent }) => /started/.test(textContent));
+    expect(rows.map(({ childNodes }) => [...childNodes].map(({ nodeName }) => nodeName))).toEqual([['svg', 'SPAN']]);
     expect(shown(working, null, article)).not.toContain('reported');
     expect(shown(working, anAgent({ clockSkewMs: -10 * minute }), article)).toMatch(/Turn open for <time[^>]*>8:00</);
   });

@@ -31,7 +31,7 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
   const highlighted = useHighlight(shown, language.toLowerCase(), !streaming);
 
   return (
-    <figure dir="ltr" className="group/code relative my-3 rounded-md bg-sunken">
+    <figure dir="ltr" className="group/code relative my-3 rounded-md bg-sunken [--scroll-ground:var(--sunken)]">
       <figcaption className="absolute top-1.5 right-1.5 text-2xs text-ink-3">
         {isNamed && (
           <span className="bg-sunken px-1 group-focus-within/code:hidden group-hover/code:hidden max-sm:hidden">
@@ -47,8 +47,11 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
       <pre
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
         tabIndex={0}
-        // The language has a line of its own, so that wide code doesn't run beneath it.
-        className={clsx('overflow-x-auto px-3 py-2.5 text-xs', isNamed && 'sm:pt-7')}
+        // The language and the button that touch screens show have a line of their own: wide code doesn't run beneath it.
+        className={clsx(
+          'scroll-sideways overflow-x-auto rounded-md px-3 py-2.5 pointer-coarse:pt-7 text-xs',
+          isNamed && 'sm:pt-7',
+        )}
       >
         <code data-language={language.toLowerCase()}>{highlighted}</code>
       </pre>
