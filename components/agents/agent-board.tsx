@@ -14,8 +14,8 @@ import { useStored } from '@/components/ui/browser-storage';
 import { useHydrated } from '@/components/ui/clock';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { useHeldOrder } from '@/components/ui/held-order';
-import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
+import { NoAgents } from '@/components/ui/no-agents';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { VIEWS_KEY } from '@/components/ui/storage-key';
 import { useLatest } from '@/components/ui/use-latest';
@@ -45,14 +45,7 @@ export function AgentBoard({ initial }: { initial: AgentList }) {
   const { list, state } = useAgents();
   useFurtherPages((list?.rows.length ?? 0) < MAX_LOADED, state);
   if (list !== undefined && list.rows.length > 0) return <BoardTable list={list} state={state} />;
-  return (
-    <p className="max-w-prose text-ink-2">
-      No agents yet. An agent appears here with its first event.{' '}
-      <Link href="/" className="underline underline-offset-2 hover:text-ink">
-        Connect an agent
-      </Link>
-    </p>
-  );
+  return <NoAgents>An agent appears here with its first event.</NoAgents>;
 }
 
 /** Number of agents loaded automatically, because only loaded agents can be sorted. */

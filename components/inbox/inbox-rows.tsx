@@ -18,6 +18,7 @@ import { NEW_ROWS } from '@/components/ui/held-order';
 import { OVERLAY } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';
 import { FoldButton, ListSearch, useStrip } from '@/components/ui/list-controls';
+import { NoAgents } from '@/components/ui/no-agents';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { KeyHint } from '@/components/ui/shortcuts/key-hint';
 import { useLatest } from '@/components/ui/use-latest';
@@ -205,18 +206,15 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         state={list}
         search={isSearched ? { text, onClear: () => setText('') } : undefined}
         empty={
-          <p className="max-w-prose py-3 text-ink-2">
-            {wanted.length > 0 && (counts?.inbox.all ?? 0) > 0
-              ? 'No items of this kind.'
-              : hasAgents
-                ? 'You’re all caught up. Requests, failures and overdue replies will appear here.'
-                : 'No agents yet. Once you connect one, its requests, failures and overdue replies will appear here. '}
-            {!hasAgents && (
-              <Link href="/" className="underline underline-offset-2 hover:text-ink">
-                Connect an agent
-              </Link>
-            )}
-          </p>
+          hasAgents ? (
+            <p className="max-w-prose py-3 text-ink-2">
+              {wanted.length > 0 && (counts?.inbox.all ?? 0) > 0
+                ? 'No items of this kind.'
+                : 'You’re all caught up. Requests, failures and overdue replies will appear here.'}
+            </p>
+          ) : (
+            <NoAgents>Requests, failures and overdue replies of your agents will appear here.</NoAgents>
+          )
         }
       >
         {() =>

@@ -112,7 +112,7 @@ it('distinguishes a new installation from an empty inbox', () => {
   expect(screen.getByText(/^You’re all caught up/)).toBeDefined();
   cleanup();
   open(empty, 0);
-  expect(screen.getByText(/^No agents yet/)).toBeDefined();
+  expect(screen.getByRole('heading', { name: 'No agents yet' })).toBeDefined();
   expect(screen.getByRole('link', { name: 'Connect an agent' }).getAttribute('href')).toBe('/');
 });
 
