@@ -1,20 +1,17 @@
 'use client';
 
-import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import type { MessageItem, SessionSummary, ToolCallItem, Turn } from '@interlude/protocol/read-models';
 import { canRetry } from '@interlude/protocol/sending';
-import { hasCrashed, listedStateOf } from '@interlude/protocol/session-predicates';
-import { keepPreviousData, useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
+import { hasCrashed } from '@interlude/protocol/session-predicates';
+import { useIsFetching, useQueryClient } from '@tanstack/react-query';
 import { clsx } from 'clsx';
-import { type ReactNode, useEffect, useEffectEvent, useMemo, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useMemo } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
-import { itemsOf } from '@/components/inbox/inbox-items';
-import { hasRequest, type RequestedItem, requestQuery, useAnswerStore } from '@/components/inbox/item-request';
+import { useAnswerStore } from '@/components/inbox/item-request';
 import { RetryButton } from '@/components/inbox/retry-here';
 import { ActionsProvider } from '@/components/live/actions';
-import { fetchJson } from '@/components/live/fetch-json';
-import { applyUnlessReset, useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { useFleet } from '@/components/live/use-fleet';
 import { useSelected } from '@/components/live/use-folded';
 import { ObservationTable, StateReason } from '@/components/sessions/evidence-popover';
 import { glyphOf, sessionTitle } from '@/components/sessions/session-labels';
@@ -35,6 +32,7 @@ import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import { RequestHere } from './inbox/request-here';
+import { useOpenRequests } from './open-requests';
 import { SessionLiveness } from './session-liveness';
 import { SessionPlace } from './sessions/[sessionId]/session-facts';
 
@@ -60,7 +58,7 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
   const { store, query } = useTranscript(id, null, TURNS);
   const message = useSelected(store, ({ value }) => lastMessage(value?.turns ?? []));
   const call = useSelected(store, ({ value }) => runningCall(value?.turns ?? []));
-  const { requests, isRead } = useRequests(session);
+  const { requests, isRead } = useOpenRequests({ session: id }, session.pendingRequestCount, 1);
   const hasTasks = useFleet(({ tasks }) => session.runningTaskCount === 0 || tasks.isRead(id));
   const isReady = isRead && (query.isSuccess || query.isError);
   const queries = useQueryClient();
@@ -80,7 +78,7 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
           {...OVERLAY}
           className="sticky top-0 z-10 flex h-12 items-center gap-2.5 border-line border-b bg-ground px-6"
         >
-          <Glyph name={glyphOf(listedStateOf(session))} />
+          <Glyph name={glyphOf(session)} />
           <h2
             dir="auto"
             className="min-w-0 flex-1 truncate font-medium text-md"
@@ -109,7 +107,9 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
           )}
           {isReady ? (
             <>
-              {requests}
+              {requests.map((item) => (
+                <RequestHere key={item.id} item={item} />
+              ))}
               <Part title="Last message" aside={message !== null && <RecordAgo at={message.at} />}>
                 <LastMessage session={session} message={message} path={path} />
               </Part>
@@ -190,43 +190,6 @@ function LastMessage(props: { session: SessionSummary; message: MessageItem | nu
       )}
     </>
   );
-}
-
-/** The session's oldest open request, after the outcome of the one that was answered here. */
-function useRequests({ id, pendingRequestCount: count }: SessionSummary) {
-  const { fleet } = useFleetStores();
-  const queries = useQueryClient();
-  const { data, isError } = useQuery({
-    queryKey: ['preview-requests', id, count],
-    queryFn: async ({ signal }) => {
-      const path = `/inbox?${new URLSearchParams({ session: id })}&kind=permission&kind=question`;
-      const { items } = await applyUnlessReset(fleet, fetchJson<InboxList>(path, signal), (page) =>
-        itemsOf(fleet).putFound(page),
-      );
-      const [first] = items.filter(hasRequest);
-      if (first !== undefined) await queries.prefetchQuery(requestQuery(first));
-      return items.map((item) => item.id);
-    },
-    enabled: count > 0,
-    placeholderData: keepPreviousData,
-  });
-  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
-  if (data?.some((one) => !ids.has(one))) setIds(new Set([...ids, ...data]));
-  useEffect(() => itemsOf(fleet).retain(ids), [fleet, ids]);
-  // A string, so that only a change of these items renders.
-  const shown = useFleet(({ inbox }) => JSON.stringify(shownItems([...ids].flatMap((one) => inbox.get(one) ?? []))));
-  return {
-    requests: (JSON.parse(shown) as RequestedItem[]).map((item) => <RequestHere key={item.id} item={item} />),
-    isRead: count === 0 || isError || data !== undefined,
-  };
-}
-
-/** The request that was answered last, and the one that is open the longest. */
-function shownItems(items: readonly InboxItem[]): RequestedItem[] {
-  const requested = items.filter(hasRequest);
-  const open = requested.filter(({ doneAt }) => doneAt === null).sort((a, b) => a.since - b.since);
-  const done = requested.filter(({ doneAt }) => doneAt !== null).sort((a, b) => (b.doneAt ?? 0) - (a.doneAt ?? 0));
-  return [...done.slice(0, 1), ...open.slice(0, 1)];
 }
 
 function RunningTasks(props: { session: SessionSummary; path: string; isShown: boolean }) {

@@ -1,9 +1,9 @@
 'use client';
 
-import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
+import type { AgentSummary, SessionAway, SessionSummary } from '@interlude/protocol/read-models';
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { awayLabel } from '@/components/sessions/session-labels';
+import { isStalled } from '@/components/sessions/session-labels';
 import { useIsSilent } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 
@@ -14,7 +14,10 @@ import { LivenessProvider } from '@/components/ui/liveness';
  */
 export function SessionLiveness(props: {
   session:
-    | Pick<SessionSummary, 'away' | 'lastHeardAt' | 'lastOccurredAt' | 'observations' | 'state' | 'stateSince'>
+    | Pick<
+        SessionSummary,
+        'away' | 'evidence' | 'lastHeardAt' | 'lastOccurredAt' | 'observations' | 'state' | 'stateSince'
+      >
     | undefined;
   agent: AgentSummary | null;
   children: ReactNode;
@@ -32,7 +35,7 @@ export function SessionLiveness(props: {
       stoppedAt={exitedAt ?? away?.lastHeardAt ?? null}
       why={exitedAt === null && away !== null ? awayLabel(away) : 'Exited'}
       isAway={agent?.connection === 'away' && agent.connectedSince !== null}
-      isSilent={isSilent}
+      silence={session !== undefined && isStalled(session) ? 'stalled' : isSilent ? 'silent' : null}
       skewMs={skewMs}
       turnReportedAt={agent !== null && turn?.value.state === 'running' ? turn.observedAt : null}
       lastSignalAt={session?.lastHeardAt ?? null}
@@ -40,4 +43,11 @@ export function SessionLiveness(props: {
       <RefusalsProvider status={agent?.status ?? null}>{children}</RefusalsProvider>
     </LivenessProvider>
   );
+}
+
+/** The reason for silence, in two words. */
+function awayLabel({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
+  if (isUnreachable) return 'Unreachable';
+  if (agentGoesOn) return 'Not followed';
+  return isSilent ? 'Silent' : 'Runner gone';
 }

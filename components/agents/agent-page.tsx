@@ -4,7 +4,8 @@ import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/a
 import type { AgentDetail, AgentSummary, ProducerSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { countedStateOf } from '@interlude/protocol/session-predicates';
 import { AGENT_STATES } from '@interlude/protocol/session-states';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
 import { List } from '@/components/live/list';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { SessionRow } from '@/components/sessions/session-row';
@@ -14,19 +15,23 @@ import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { SentenceList } from '@/components/ui/sentence-list';
 import { Term } from '@/components/ui/term';
 import { nameText } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { isDisconnected } from './board-agent';
-import { AgentStateCell } from './board-columns';
+import { type AgentWork, isDisconnected, workByAgent } from './board-agent';
+import { AgentStateCell, SessionCounts } from './board-columns';
 import { FailureList, InsightList, MarkAsSeen } from './insight-list';
 import { ParkedList, QuarantineList } from './parked-list';
 import { CommandList, RunnerFacts } from './runner-facts';
 import { TroubleLine } from './trouble-line';
 import { useAgent } from './use-agents';
 
-export function AgentPage({ initial }: { initial: AgentDetail }) {
+const stopCode = new CodeOnDemand(async () => (await import('./stop-all')).StopAll);
+
+/** @param props.requests the agent's open requests */
+export function AgentPage({ initial, requests }: { initial: AgentDetail; requests?: ReactNode }) {
   const { detail, moreSessions } = useAgent(initial, true);
   const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
@@ -38,15 +43,17 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
     <LivenessProvider skewMs={agent.clockSkewMs}>
       <div className="@container">
         <div className="flex flex-wrap items-baseline gap-x-5 gap-y-1 pb-6 text-xs">
-          <AgentStateLine agent={agent} />
+          <AgentStateLine agent={agent} work={workByAgent(sessions).get(agent.id)} />
           <span className="text-ink-3">
             last seen <Ago at={agent.lastSeenAt} inWords />
           </span>
+          <Stop agent={agent} />
         </div>
         <div className="grid gap-x-12 gap-y-9 @7xl:grid-cols-[minmax(0,1fr)_340px]">
           <div className="min-w-0 space-y-9">
             {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'no response'}.`} />}
             {trouble !== null && <TroubleLine trouble={trouble} />}
+            {requests}
             {failures.length > 0 && (
               <Section
                 title="Failures"
@@ -140,11 +147,45 @@ function urgency(session: SessionSummary): number {
   return AGENT_STATES.indexOf(countedStateOf(session));
 }
 
-/** The agent's state in the words of the board, and what is unusual about its connection. */
-function AgentStateLine({ agent }: { agent: AgentSummary }) {
+/** Interrupts or ends the agent's sessions, after a dialog that names the effects. */
+function Stop({ agent }: { agent: AgentSummary }) {
+  const mayAct = useMayAct();
+  /** Null until the reader first asks to stop. */
+  const [isAsking, setAsking] = useState<boolean | null>(null);
+  usePreload(stopCode);
   return (
     <>
-      <AgentStateCell agent={agent} />
+      {mayAct && agent.sessionCount > agent.sessionStates.exited && (
+        <button
+          type="button"
+          title="Interrupt turns or end sessions"
+          aria-haspopup="dialog"
+          aria-expanded={isAsking === true}
+          onClick={() => setAsking(true)}
+          className="hit -mb-1.5 ml-auto h-7 rounded border border-line-strong px-3 text-ink-2 hover:border-ink hover:text-ink"
+        >
+          Stop…
+        </button>
+      )}
+      {isAsking !== null && (
+        <div className="w-full">
+          <OnDemand
+            code={stopCode}
+            name="The stop dialog"
+            props={{ agents: [agent], areAll: false, isAsking, onAnswer: () => setAsking(false) }}
+          />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** The agent's state in the words of the board, and what is unusual about its connection. */
+function AgentStateLine({ agent, work }: { agent: AgentSummary; work: AgentWork | undefined }) {
+  return (
+    <>
+      <AgentStateCell agent={agent} work={work} />
+      <SessionCounts agent={agent} />
       {isDisconnected(agent) && agent.connectedSince !== null && (
         <span className="text-waiting">
           Disconnected <Ago at={agent.connectedSince} inWords />

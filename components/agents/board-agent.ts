@@ -1,18 +1,104 @@
 import { fieldsOf, numberOf } from '@interlude/protocol/fields';
-import type { AgentSummary } from '@interlude/protocol/read-models';
-import { AGENT_STATES } from '@interlude/protocol/session-states';
-import { GROUP_WORD } from '@/components/sessions/session-labels';
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
+import { countedStateOf, needsAttention } from '@interlude/protocol/session-predicates';
+import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-states';
+import { GROUP_WORD, isStalled } from '@/components/sessions/session-labels';
 import { plural } from '@/components/ui/duration';
 
-/** `1 of 8 sessions`, `2 working`, `5 idle`: the sessions in the agent's state, then the others. Empty for one session. */
+/**
+ * `1 of 8 sessions`, `2 working`, `5 idle`: the sessions in the agent's state, then the others. Failed ones are beside
+ * the state. Empty for one session.
+ */
 export function sessionsInWords({ state, listedStates, sessionCount }: AgentSummary): string[] {
   if (state === null || sessionCount < 2) return [];
   const count = listedStates[state];
-  const others = AGENT_STATES.filter((one) => one !== state && listedStates[one] > 0);
+  const others = AGENT_STATES.filter((one) => one !== state && one !== 'failed' && listedStates[one] > 0);
   const named = others.map((one) => `${listedStates[one].toLocaleString('en')} ${GROUP_WORD[one].toLowerCase()}`);
   const all = plural(sessionCount, 'session');
   return [count === sessionCount ? `all ${all}` : `${count.toLocaleString('en')} of ${all}`, ...named];
 }
+
+/** The loaded sessions of an agent in brief. */
+export interface AgentWork {
+  /** The most urgent one, and of several the one that makes no progress, else the last to enter its state. */
+  lead: SessionSummary;
+  endingCount: number;
+}
+
+export function workByAgent(sessions: readonly SessionSummary[]): Map<string, AgentWork> {
+  const works = new Map<string, AgentWork>();
+  for (const session of sessions) {
+    const work = works.get(session.agentId);
+    const ending = session.isEnding ? 1 : 0;
+    if (work === undefined) works.set(session.agentId, { lead: session, endingCount: ending });
+    else {
+      work.endingCount += ending;
+      if (isAhead(session, work.lead)) work.lead = session;
+    }
+  }
+  return works;
+}
+
+function isAhead(one: SessionSummary, other: SessionSummary): boolean {
+  const by = factsOf(one).rank - factsOf(other).rank;
+  return by < 0 || (by === 0 && one.stateSince > other.stateSince);
+}
+
+const facts = new WeakMap<SessionSummary, ReturnType<typeof readFacts>>();
+
+function factsOf(session: SessionSummary) {
+  // a changed row is a new object
+  const known = facts.get(session) ?? readFacts(session);
+  facts.set(session, known);
+  return known;
+}
+
+/** A session's rank by urgency, and all that its agent's row shows of it. */
+function readFacts(session: SessionSummary) {
+  const { title, stateReason, lastText, request, evidence, arrangement, observations } = session;
+  const state = countedStateOf(session);
+  const reason = needsAttention(session) ? [stateReason, lastText, observations.process] : [];
+  return {
+    state,
+    rank: 2 * AGENT_STATES.indexOf(state) + (isStalled(session) ? 0 : 1),
+    shown: JSON.stringify([state, title, arrangement.name, evidence.note, request, reason]),
+  };
+}
+
+/** `workByAgent` of the loaded sessions. The same objects until a row has to change: sessions change all the time. */
+export class ShownWork {
+  #sessions: readonly SessionSummary[] = [];
+  #works: ReadonlyMap<string, AgentWork> = new Map();
+
+  read(sessions: readonly SessionSummary[] = []): ReadonlyMap<string, AgentWork> {
+    if (sessions === this.#sessions) return this.#works;
+    this.#sessions = sessions;
+    const works = workByAgent(sessions);
+    let isSame = works.size === this.#works.size;
+    for (const [id, work] of works) {
+      const known = this.#works.get(id);
+      const isKnown = known?.endingCount === work.endingCount && factsOf(known.lead).shown === factsOf(work.lead).shown;
+      if (isKnown) works.set(id, known);
+      else isSame = false;
+    }
+    if (!isSame) this.#works = works;
+    return this.#works;
+  }
+}
+
+/** The session that gives the agent its state; undefined if it is not loaded. */
+export function leadOf({ state }: AgentSummary, work: AgentWork | undefined): SessionSummary | undefined {
+  return work !== undefined && factsOf(work.lead).state === state ? work.lead : undefined;
+}
+
+/** States whose duration matters. */
+export const TIMED_STATES: ReadonlySet<AgentState | null> = new Set([
+  'needs-input',
+  'failed',
+  'lost',
+  'working',
+  'waiting-on-background',
+]);
 
 /** True if people expect a connected runner and there is none. */
 export function isDisconnected({ connection, connectedSince, retiredAt, state }: AgentSummary): boolean {

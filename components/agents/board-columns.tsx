@@ -3,12 +3,21 @@ import type { AgentSummary } from '@interlude/protocol/read-models';
 import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-states';
 import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import type { ReactNode } from 'react';
-import { GROUP_WORD, glyphOf } from '@/components/sessions/session-labels';
+import { GROUP_WORD, glyphOf, isStalled, STATE_GLYPH } from '@/components/sessions/session-labels';
 import { Ago, Time, useClock, useIsSilent } from '@/components/ui/clock';
 import { formatAgo, plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
-import { hostOf, missingInWords, missingOf, providerOf, sessionsInWords } from './board-agent';
+import {
+  type AgentWork,
+  hostOf,
+  leadOf,
+  missingInWords,
+  missingOf,
+  providerOf,
+  sessionsInWords,
+  TIMED_STATES,
+} from './board-agent';
 
 /** Keys of the columns, in display order. Stored, and part of links. */
 export const SORTS = [
@@ -35,7 +44,7 @@ interface Column {
   isCount?: true;
   /** Characters of the content, for the width of the column. */
   lengthOf?: (agent: AgentSummary) => number;
-  cell: (agent: AgentSummary) => ReactNode;
+  cell: (agent: AgentSummary, work?: AgentWork) => ReactNode;
 }
 
 /** The columns of the board: head, rows, sort menu and chooser all read them from here. */
@@ -50,12 +59,12 @@ export const COLUMNS: Record<Sort, Column> = {
     word: 'State',
     compare: (a, b) => rankOf(a) - rankOf(b) || waitingSince(a) - waitingSince(b),
     lengthOf: () => STATE_LENGTH,
-    cell: (agent) => <AgentStateCell agent={agent} />,
+    cell: (agent, work) => <AgentStateCell agent={agent} work={work} />,
   },
   provider: {
     word: 'Provider',
     compare: (a, b) => byText(providerText(a), providerText(b)),
-    lengthOf: (agent) => (providerOf(agent).name ?? '').length,
+    lengthOf: (agent) => (providerText(agent) ?? '').length,
     cell: (agent) => <Provider agent={agent} />,
   },
   host: {
@@ -181,17 +190,9 @@ function rankOf({ state }: AgentSummary): number {
   return RANK.get(state) ?? AGENT_STATES.length;
 }
 
-const IS_TIMED: ReadonlySet<AgentState | null> = new Set([
-  'needs-input',
-  'failed',
-  'lost',
-  'working',
-  'waiting-on-background',
-]);
-
 /** Start of the agent's state if a person waits for it to end; else 0, so that names decide the order. */
 function waitingSince({ state, stateSince }: AgentSummary): number {
-  return IS_TIMED.has(state) ? (stateSince ?? 0) : 0;
+  return TIMED_STATES.has(state) ? (stateSince ?? 0) : 0;
 }
 
 function levelRank({ logLevel: { level } }: AgentSummary): number {
@@ -216,42 +217,56 @@ export function byName(a: string, b: string): number {
   return collator.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
 }
 
-/** `1 of 8 sessions · 2 working · 5 idle` */
-const STATE_LENGTH = 34;
+/** `Needs input for 12m 2 failed` */
+const STATE_LENGTH = 32;
 
-/** The agent's state and since when, then its sessions by state. Small cards have room for the first number only. */
-export function AgentStateCell({ agent }: { agent: AgentSummary }) {
-  const { state, stateSince } = agent;
+/** The agent's state and since when, what its most urgent session does about it, and its failed sessions. */
+export function AgentStateCell({ agent, work }: { agent: AgentSummary; work: AgentWork | undefined }) {
+  const { state, stateSince, listedStates, sessionCount, sessionStates } = agent;
   const isSilent = useIsSilent(agent.lastSeenAt, SILENT_MS);
   if (state === null) return <span className="text-ink-3">No sessions</span>;
-  const [sessions = '', ...others] = sessionsInWords(agent);
+  const lead = leadOf(agent, work);
+  const { endingCount = 0 } = work ?? {};
+  const areAllEnding = endingCount === sessionCount - sessionStates.exited;
   return (
-    <span className="flex flex-wrap items-baseline gap-x-1.5 @4xl:block">
-      <span className="flex flex-wrap items-baseline gap-x-1.5">
-        <span className="whitespace-nowrap">
-          <Glyph
-            name={glyphOf(state)}
-            isStill={isSilent}
-            className="relative top-[1.5px] mr-1.5 inline-block align-baseline"
-          />
-          {GROUP_WORD[state]}
-        </span>
-        {IS_TIMED.has(state) && stateSince !== null && <StateAge since={stateSince} />}
+    <span className="flex flex-wrap items-baseline gap-x-1.5">
+      <span className="whitespace-nowrap">
+        <Glyph
+          name={lead === undefined ? STATE_GLYPH[state] : glyphOf(lead)}
+          isStill={isSilent}
+          className={GLYPH_PLACE}
+        />
+        {GROUP_WORD[state]}
+        {lead !== undefined && isStalled(lead) && <span className="text-waiting">, no progress</span>}
       </span>
-      {sessions !== '' && (
-        <span className="tabular text-2xs text-ink-3 @4xl:block @4xl:pl-[18px]">
-          {sessions}
-          {others.map((words) => (
-            <span key={words} className="@max-md:hidden">
-              {' · '}
-              {words}
-            </span>
-          ))}
+      {TIMED_STATES.has(state) && stateSince !== null && <StateAge since={stateSince} />}
+      {state !== 'failed' && listedStates.failed > 0 && (
+        <span className="tabular whitespace-nowrap text-failed">
+          <Glyph name="failed" className={GLYPH_PLACE} />
+          {listedStates.failed.toLocaleString('en')} failed
+        </span>
+      )}
+      {endingCount > 0 && (
+        <span className="tabular text-waiting">
+          {areAllEnding ? 'ending' : `${endingCount.toLocaleString('en')} ending`}
         </span>
       )}
     </span>
   );
 }
+
+/** `1 of 8 sessions · 2 working · 5 idle` */
+export function SessionCounts({ agent }: { agent: AgentSummary }) {
+  const [first, ...others] = sessionsInWords(agent);
+  return (
+    <span className="tabular text-ink-3 @4xl:shrink-0">
+      {first}
+      <span>{others.map((words) => ` · ${words}`)}</span>
+    </span>
+  );
+}
+
+const GLYPH_PLACE = 'relative top-[1.5px] mr-1.5 inline-block align-baseline';
 
 function StateAge({ since }: { since: number }) {
   const age = useClock((now) => formatAgo(now - since));
@@ -268,7 +283,8 @@ function Provider({ agent }: { agent: AgentSummary }) {
     <>
       <Known text={name} />
       {version !== null && (
-        <span className="block truncate text-2xs text-ink-3">
+        <span className="text-2xs text-ink-3">
+          {' '}
           <Name text={version} />
         </span>
       )}

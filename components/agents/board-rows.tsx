@@ -1,15 +1,21 @@
 'use client';
 
-import type { AgentSummary } from '@interlude/protocol/read-models';
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import { Fragment, memo, useEffect, useRef, useState } from 'react';
+import { ALL } from '@/components/live/fleet-store';
+import { useFurtherPages } from '@/components/live/list';
+import { useFleet } from '@/components/live/use-fleet';
+import { lastLine, sessionTitle } from '@/components/sessions/session-labels';
+import { useSessions } from '@/components/sessions/use-sessions';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
-import { Name } from '@/components/ui/name';
+import { Name, Phrase, ToolLine } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { hostOf, isDisconnected, providerOf } from './board-agent';
-import { COLUMNS, exceptionsOf, type Sort } from './board-columns';
+import { type AgentWork, hostOf, isDisconnected, leadOf, providerOf, ShownWork, TIMED_STATES } from './board-agent';
+import { COLUMNS, exceptionsOf, SessionCounts, type Sort } from './board-columns';
 
 /** Height of a two-line row, until it is measured. */
 const ROW_PX = 49;
@@ -28,6 +34,8 @@ export function BoardRows(props: {
 }) {
   'use no memo';
   const { agents, columns, selected, onSelect } = props;
+  const [shownWork] = useState(() => new ShownWork());
+  const works = useFleet(({ sessions }) => shownWork.read(sessions.list(ALL)?.rows));
   const box = useRef<HTMLDivElement>(null);
   const [above, setAbove] = useState(0);
   useEffect(() => {
@@ -58,6 +66,7 @@ export function BoardRows(props: {
     // In flow instead of positioned, so a wrong guess by the server moves no row.
     // biome-ignore lint/a11y/useSemanticElements: virtual rows can't be table rows
     <div ref={box} role="rowgroup" style={{ paddingTop: before, paddingBottom: Math.max(0, behind) }}>
+      <SessionLoader agents={agents} works={works} />
       {items.map(({ key, index }) => {
         const agent = agents[index] as AgentSummary;
         return (
@@ -77,7 +86,13 @@ export function BoardRows(props: {
               agent.retiredAt !== null && 'text-ink-3',
             )}
           >
-            <RowCells agent={agent} columns={columns} isSelected={selected.has(agent.id)} onSelect={onSelect} />
+            <RowCells
+              agent={agent}
+              work={works.get(agent.id)}
+              columns={columns}
+              isSelected={selected.has(agent.id)}
+              onSelect={onSelect}
+            />
           </div>
         );
       })}
@@ -105,14 +120,28 @@ function isInCard(sort: Sort, isHead: boolean): string {
   return '@max-4xl:col-start-2 @max-4xl:-col-end-1 @max-4xl:row-start-2';
 }
 
+/** Number of sessions loaded automatically for the board: the most urgent ones. */
+const MAX_SESSIONS = 500;
+
+/** Loads the sessions that give these agents their state. A component of its own, because sessions change all the time. */
+function SessionLoader({ agents, works }: { agents: readonly AgentSummary[]; works: ReadonlyMap<string, AgentWork> }) {
+  const { list, state } = useSessions();
+  const isBehind = agents.some(
+    (agent) => TIMED_STATES.has(agent.state) && leadOf(agent, works.get(agent.id)) === undefined,
+  );
+  useFurtherPages(isBehind && (list?.rows.length ?? 0) < MAX_SESSIONS, state);
+  return null;
+}
+
 /** The cells of a row. Memoized, because few of a thousand rows change at a time. */
 const RowCells = memo(function RowCells(props: {
   agent: AgentSummary;
+  work: AgentWork | undefined;
   columns: readonly Sort[];
   isSelected: boolean;
   onSelect: (id: string, isSelected: boolean) => void;
 }) {
-  const { agent, columns, isSelected, onSelect } = props;
+  const { agent, work, columns, isSelected, onSelect } = props;
   return (
     <>
       {/* biome-ignore lint/a11y/useSemanticElements: virtual rows can't be table rows */}
@@ -129,48 +158,75 @@ const RowCells = memo(function RowCells(props: {
       </div>
       {columns.map((sort) => (
         <div key={sort} role={sort === 'name' ? 'rowheader' : 'cell'} className={placeOf(sort)}>
-          {sort === 'name' ? <AgentName agent={agent} columns={columns} /> : COLUMNS[sort].cell(agent)}
-          {sort === 'state' && <Exceptions agent={agent} columns={columns} className="@4xl:hidden" />}
+          {sort === 'name' ? <AgentName agent={agent} /> : COLUMNS[sort].cell(agent, work)}
         </div>
       ))}
+      {/* biome-ignore lint/a11y/useSemanticElements: virtual rows can't be table rows */}
+      <div
+        role="cell"
+        className="col-start-2 -col-end-1 flex min-h-[1lh] items-baseline gap-x-3 text-2xs text-ink-3 @max-4xl:flex-wrap"
+      >
+        <Doing session={TIMED_STATES.has(agent.state) ? leadOf(agent, work) : undefined} />
+        <Exceptions agent={agent} columns={columns} />
+        <SessionCounts agent={agent} />
+      </div>
     </>
   );
 });
 
-/** The agent's name, in a card with its provider and host, and what is unusual about it. */
-function AgentName({ agent, columns }: { agent: AgentSummary; columns: readonly Sort[] }) {
-  const where = [providerOf(agent).name, hostOf(agent)].filter((text) => text !== null);
+/** The request that the agent waits for, else the reason of its failure and the title of the session. */
+function Doing({ session }: { session: SessionSummary | undefined }) {
+  if (session === undefined) return null;
+  const { state, request } = session;
+  const hasReason = state === 'needs-input' || listedStateOf(session) === 'failed';
   return (
-    <>
-      <span className="flex items-baseline gap-x-3">
-        <Link
-          href={`/agents/${encodeURIComponent(agent.id)}`}
-          className="line-clamp-2 font-medium text-row [overflow-wrap:anywhere] hover:underline pointer-coarse:py-3"
-        >
-          {COLUMNS.name.cell(agent)}
-        </Link>
-        <span className="@max-md:hidden min-w-0 flex-1 truncate text-2xs text-ink-3 @4xl:hidden">
-          {where.map((text, index) => (
-            <Fragment key={text}>
-              {index > 0 && ' · '}
-              <Name text={text} />
-            </Fragment>
-          ))}
-        </span>
-      </span>
-      <Exceptions agent={agent} columns={columns} className="@max-4xl:hidden" />
-    </>
+    <span className="min-w-0 max-w-full truncate text-ink-2">
+      {state === 'needs-input' && request?.kind === 'permission' ? (
+        <ToolLine {...request} />
+      ) : (
+        <Phrase text={hasReason ? (request?.line ?? lastLine(session, true)) : sessionTitle(session)} />
+      )}
+      {hasReason && request === undefined && (
+        <>
+          {' · '}
+          <Phrase text={sessionTitle(session)} />
+        </>
+      )}
+    </span>
   );
 }
 
-function Exceptions(props: { agent: AgentSummary; columns: readonly Sort[]; className: string }) {
-  const { agent, columns, className } = props;
+/** The agent's name, in a card with its provider and host. */
+function AgentName({ agent }: { agent: AgentSummary }) {
+  const where = [providerOf(agent).name, hostOf(agent)].filter((text) => text !== null);
+  return (
+    <span className="flex items-baseline gap-x-3">
+      <Link
+        href={`/agents/${encodeURIComponent(agent.id)}`}
+        className="line-clamp-2 font-medium text-row [overflow-wrap:anywhere] hover:underline pointer-coarse:py-3"
+      >
+        {COLUMNS.name.cell(agent)}
+      </Link>
+      <span className="@max-md:hidden min-w-0 flex-1 truncate text-2xs text-ink-3 @4xl:hidden">
+        {where.map((text, index) => (
+          <Fragment key={text}>
+            {index > 0 && ' · '}
+            <Name text={text} />
+          </Fragment>
+        ))}
+      </span>
+    </span>
+  );
+}
+
+/** What is unusual about an agent. */
+function Exceptions({ agent, columns }: { agent: AgentSummary; columns: readonly Sort[] }) {
   const { retiredAt, connectedSince } = agent;
   const others = exceptionsOf(agent, columns);
   const isAway = isDisconnected(agent);
   if (retiredAt === null && !isAway && others === '') return null;
   return (
-    <span className={clsx('block text-2xs text-waiting', className)}>
+    <span className="text-waiting @4xl:shrink-0">
       {retiredAt !== null && <span className="text-ink-3">Retired</span>}
       {isAway && connectedSince !== null && (
         <>

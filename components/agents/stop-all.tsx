@@ -5,6 +5,7 @@ import { clsx } from 'clsx';
 import { plural } from '@/components/ui/duration';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { Modal } from '@/components/ui/modal';
+import { quoted } from '@/components/ui/verbatim';
 import {
   type AgentJob,
   BAR,
@@ -28,7 +29,12 @@ export function StopAll(props: {
   onAnswer: () => void;
 }) {
   const { agents, areAll, isAsking, onAnswer } = props;
-  const title = areAll ? 'Stop all agents?' : `Stop the ${plural(agents.length, 'listed agent')}?`;
+  const [agent] = agents;
+  const title = areAll
+    ? 'Stop all agents?'
+    : agents.length === 1 && agent !== undefined
+      ? `Stop ${quoted(agent.id)}?`
+      : `Stop the ${plural(agents.length, 'listed agent')}?`;
   const { state, isBusy, run, retry, clear } = useEachAgent();
   const start = (what: string, countOf: (agent: AgentSummary) => number, job: AgentJob) => {
     const affected = agents.filter((agent) => countOf(agent) > 0);
@@ -47,7 +53,6 @@ export function StopAll(props: {
               isBusy={isBusy}
               verb="Interrupt"
               effect="Their current turns end. Sessions stay open."
-              none="No agent in this list has an open turn."
               onPress={() => start('Interrupt', inTurnCount, interruptAll)}
             />
             <Choice
@@ -57,7 +62,6 @@ export function StopAll(props: {
               verb="End"
               effect="Agents and runners exit. This can’t be undone."
               isDestructive
-              none="No agent in this list has an open session."
               onPress={() => start('End sessions', openCount, endAll)}
             />
             <button type="button" onClick={onAnswer} className={`${QUIET} hit self-end`}>
@@ -90,12 +94,11 @@ function Choice(props: {
   verb: string;
   effect: string;
   isDestructive?: boolean;
-  none: string;
   onPress: () => void;
 }) {
-  const { agents, countOf, isBusy, verb, effect, isDestructive = false, none, onPress } = props;
+  const { agents, countOf, isBusy, verb, effect, isDestructive = false, onPress } = props;
   const count = sumOf(agents, countOf);
-  if (count === 0) return <p className="text-ink-2">{none}</p>;
+  if (count === 0) return <p className="text-ink-2">Nothing to {verb.toLowerCase()}.</p>;
   const affected = agents.filter((agent) => countOf(agent) > 0);
   return (
     <SettledButton
@@ -109,7 +112,8 @@ function Choice(props: {
       )}
     >
       <span className="block font-medium">
-        {verb} {plural(count, 'session')} of {plural(affected.length, 'agent')}
+        {verb} {plural(count, 'session')}
+        {agents.length > 1 && ` of ${plural(affected.length, 'agent')}`}
       </span>
       <span className="block text-2xs text-ink-3">{effect}</span>
     </SettledButton>

@@ -3,7 +3,8 @@ import { exceeds } from '@interlude/protocol/json';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { plural } from '@/components/ui/duration';
 import { countLines } from '@/components/ui/format-size';
-import { nameElements } from '@/components/ui/name';
+import { needsBreaks } from '@/components/ui/line-breaks';
+import { isPlainName, verbatimPieces } from '@/components/ui/verbatim';
 
 /**
  * One part of a tool's input. Every key becomes one part, so that no special rendering hides another key.
@@ -125,4 +126,11 @@ export function inputSize(parts: readonly InputPart[]): string | null {
   const lines = parts.reduce((sum, { text }) => sum + countLines(text), 0);
   if (lines <= FEW_LINES && characters <= FEW_CHARACTERS) return null;
   return `${plural(lines, 'line')}, ${plural(characters, 'character')}`;
+}
+
+/** Approximate number of elements of an untruncated name. */
+export function nameElements(text: string): number {
+  if (isPlainName(text)) return 0;
+  const pieces = verbatimPieces(text, 'name');
+  return needsBreaks(text) ? 2 * pieces.length : pieces.filter(({ kind }) => kind !== 'text').length;
 }

@@ -3,8 +3,9 @@
 import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { type Ref, useId, useMemo } from 'react';
-import { NAME_CHARACTERS, nameElements, Words } from '@/components/ui/name';
+import { NAME_CHARACTERS, Words } from '@/components/ui/name';
 import { VerbatimLines } from '@/components/ui/verbatim-text';
+import { nameElements } from './input-parts';
 
 const NOTHING: Choice = { labels: [], other: '' };
 

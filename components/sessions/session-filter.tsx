@@ -13,7 +13,7 @@ import { Icon } from '@/components/ui/icon';
 import { useStrip } from '@/components/ui/list-controls';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { GROUP_WORD, glyphOf } from './session-labels';
+import { GROUP_WORD, STATE_GLYPH } from './session-labels';
 
 /** Filters by state, with the number of sessions in each, and by agent. Where it is narrow, one line that scrolls. */
 export function SessionFilter(props: {
@@ -90,7 +90,7 @@ export function StateChips<State extends AgentState>(props: {
               className="sr-only"
             />
             <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-2 text-ink-2 group-hover/state:text-ink group-has-checked/state:border-ink group-has-checked/state:bg-raised group-has-focus-visible/state:outline-2">
-              <Glyph name={glyphOf(state)} isStill />
+              <Glyph name={STATE_GLYPH[state]} isStill />
               <span className="state-word">{GROUP_WORD[state]}</span>
               {numbers && <span className="tabular text-ink-3">{(numbers[state] ?? 0).toLocaleString('en')}</span>}
             </span>

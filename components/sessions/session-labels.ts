@@ -1,6 +1,6 @@
 import type { StateNote } from '@interlude/protocol/agent-status';
-import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
-import { canReply, describeExit, hasCrashed, isActiveState } from '@interlude/protocol/session-predicates';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { canReply, describeExit, hasCrashed, listedStateOf } from '@interlude/protocol/session-predicates';
 import type { AgentState, SessionGroup, SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
@@ -43,11 +43,6 @@ const NOTE_WORDS: Record<StateNote, string | null> = {
   inferred: null,
 };
 
-/** True if the duration of the state is shown. */
-export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
-  return isActiveState(state);
-}
-
 /** Longest title that the server stores. */
 const TITLE_LENGTH = 120;
 
@@ -65,11 +60,17 @@ export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Par
   return isCut ? `${title}…` : title;
 }
 
-export function glyphOf(listedState: AgentState): GlyphName {
-  return GLYPH[listedState];
+/** True if it works without progress. */
+export function isStalled({ evidence }: Pick<SessionSummary, 'evidence'>): boolean {
+  return evidence.note === 'no-progress';
 }
 
-const GLYPH: Record<AgentState, GlyphName> = {
+/** The glyph of a session in any list and header. */
+export function glyphOf(session: Stated): GlyphName {
+  return isStalled(session) ? 'stalled' : STATE_GLYPH[listedStateOf(session)];
+}
+
+export const STATE_GLYPH: Record<AgentState, GlyphName> = {
   'needs-input': 'waiting',
   failed: 'failed',
   lost: 'lost',
@@ -95,29 +96,15 @@ export function describeState(
   const { state, evidence, away, runningTaskCount: tasks } = session;
   if (state === 'unknown') {
     const word = away?.isUnreachable ? UNREACHABLE : STATE_WORD.unknown;
-    return evidence.last === undefined ? word : `${word} (last: ${lower(evidence.last)})`;
+    return evidence.last === undefined ? word : `${word} (last: ${STATE_WORD[evidence.last].toLowerCase()})`;
   }
   if (hasCrashed(session)) return `${STATE_WORD.failed}, ${reasonOf(session)}`;
-  const note = noteOf(evidence);
-  const running = tasks > 0 ? `${plural(tasks, 'task')} running` : null;
-  return [STATE_WORD[state], session.isEnding ? ENDING : null, note, running]
-    .filter((part) => part !== null)
-    .join(', ');
+  const running = tasks > 0 && `${plural(tasks, 'task')} running`;
+  return [STATE_WORD[state], session.isEnding && ENDING, noteOf(evidence), running].filter(Boolean).join(', ');
 }
 
 function noteOf({ note }: SessionSummary['evidence']): string | null {
   return note === undefined ? null : NOTE_WORDS[note];
-}
-
-/** The reason for silence, in two words. */
-export function awayLabel({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
-  if (isUnreachable) return UNREACHABLE;
-  if (agentGoesOn) return 'Not followed';
-  return isSilent ? 'Silent' : 'Runner gone';
-}
-
-function lower(state: SessionState): string {
-  return STATE_WORD[state].toLowerCase();
 }
 
 /** Unseen failures of a session or agent. */

@@ -41,7 +41,7 @@ export const SessionRow = memo(function SessionRow(props: {
       )}
     >
       <Glyph
-        name={glyphOf(listedStateOf(session))}
+        name={glyphOf(session)}
         isStill={silence !== ''}
         className={clsx('relative top-[1.5px]', isUrgent && 'scale-110')}
       />

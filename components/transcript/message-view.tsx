@@ -76,8 +76,8 @@ function isFromTerminal({ role, delivery }: MessageItem): boolean {
 
 function Answer({ item, answers }: { item: MessageItem; answers: string }) {
   const { replyTo } = useTranscriptSlots();
-  const { stopped, isSilent } = useLiveness();
-  const grows = item.streaming && stopped === null && !isSilent;
+  const { stopped, silence } = useLiveness();
+  const grows = item.streaming && stopped === null && silence === null;
   if (item.text === '' && !item.streaming) return null;
   return (
     <div id={messageAnchor(item.id)} tabIndex={-1} className="group/message relative my-2 focus-quiet first:mt-0">

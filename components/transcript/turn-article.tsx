@@ -153,7 +153,7 @@ export function TurnFooter({ turn }: { turn: Turn }) {
 }
 
 function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
-  const { stopped, turnReportedAt } = useLiveness();
+  const { stopped, silence, turnReportedAt } = useLiveness();
   const lastSignalAt = useLastSignalAt();
   const request = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
   const since = { since: request?.receivedAt ?? turn.startedAt, isServerTime: request !== undefined };
@@ -180,7 +180,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   }
   return (
     <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
-      <Glyph name={request === undefined ? 'working' : 'waiting'} />
+      <Glyph name={request !== undefined ? 'waiting' : silence === 'stalled' ? 'stalled' : 'working'} />
       <span>
         <LateReport
           what="Turn started"

@@ -10,6 +10,7 @@ const COLOUR: Partial<Record<GlyphName, string>> = {
   working: 'text-working stale:text-ink-3',
   running: 'text-working stale:text-ink-3',
   lost: 'text-waiting',
+  stalled: 'text-waiting',
   woken: 'text-accent',
 };
 
@@ -21,7 +22,7 @@ const COLOUR: Partial<Record<GlyphName, string>> = {
  */
 export function Glyph(props: { name: GlyphName; isStill?: boolean; className?: string }) {
   const { name: given, isStill = false, className } = props;
-  const { stopped, isSilent } = useLiveness();
+  const { stopped, silence } = useLiveness();
   // An animation would suggest that work continues.
   const name = stopped !== null && (given === 'working' || given === 'running') ? 'lost' : given;
   return (
@@ -35,7 +36,7 @@ export function Glyph(props: { name: GlyphName; isStill?: boolean; className?: s
       strokeLinecap="round"
       strokeLinejoin="round"
       aria-hidden="true"
-      data-still={isStill || isSilent ? '' : undefined}
+      data-still={isStill || silence ? '' : undefined}
       className={clsx('shrink-0', COLOUR[name] ?? 'text-ink-3', className)}
     >
       {SHAPE[name]}
@@ -43,6 +44,7 @@ export function Glyph(props: { name: GlyphName; isStill?: boolean; className?: s
   );
 }
 
+const DASHED = <circle cx="6" cy="6" r="4" strokeDasharray="2 2.2" />;
 const SHAPE = {
   failed: <path d="M2.5 2.5l7 7M9.5 2.5l-7 7" />,
   waiting: <path d="M4 2.5v7M8 2.5v7" strokeWidth="2" />,
@@ -57,8 +59,9 @@ const SHAPE = {
   ),
   completed: <path d="M2.5 6.5l2.5 2.5 4.5-6" />,
   stopped: <rect x="3" y="3" width="6" height="6" fill="currentColor" stroke="none" rx="1" />,
-  lost: <circle cx="6" cy="6" r="4" strokeDasharray="2 2.2" />,
-  unknown: <circle cx="6" cy="6" r="4" strokeDasharray="2 2.2" />,
+  lost: DASHED,
+  stalled: <path d="M6 2l4.5 8h-9z" />,
+  unknown: DASHED,
   starting: <circle cx="6" cy="6" r="1.75" />,
   woken: (
     <>

@@ -11,8 +11,8 @@ interface Liveness {
   stopped: { at: number; why: string } | null;
   /** True if the agent is offline, so that commands to it are queued. */
   isAway: boolean;
-  /** True after a minute without a signal: the activity may have ended. */
-  isSilent: boolean;
+  /** `silent` after a minute without a signal: the activity may have ended. `stalled` if it makes no progress. */
+  silence: 'silent' | 'stalled' | null;
   /** Milliseconds that the clock of the agent's runner is ahead of the server's. */
   skewMs: number;
   /** When the server learned of the open turn, epoch milliseconds; null without one. */
@@ -22,7 +22,7 @@ interface Liveness {
 const LivenessContext = createContext<Liveness>({
   stopped: null,
   isAway: false,
-  isSilent: false,
+  silence: null,
   skewMs: 0,
   turnReportedAt: null,
 });
@@ -32,7 +32,7 @@ export function LivenessProvider(props: {
   stoppedAt?: number | null;
   why?: string;
   isAway?: boolean;
-  isSilent?: boolean;
+  silence?: Liveness['silence'];
   skewMs?: number | undefined;
   turnReportedAt?: number | null;
   /** Time of the last record, epoch milliseconds. */
@@ -43,15 +43,15 @@ export function LivenessProvider(props: {
     stoppedAt = null,
     why = '',
     isAway = false,
-    isSilent = false,
+    silence = null,
     skewMs = 0,
     turnReportedAt = null,
     lastSignalAt = null,
     children,
   } = props;
   const liveness = useMemo(
-    () => ({ stopped: stoppedAt === null ? null : { at: stoppedAt, why }, isAway, isSilent, skewMs, turnReportedAt }),
-    [stoppedAt, why, isAway, isSilent, skewMs, turnReportedAt],
+    () => ({ stopped: stoppedAt === null ? null : { at: stoppedAt, why }, isAway, silence, skewMs, turnReportedAt }),
+    [stoppedAt, why, isAway, silence, skewMs, turnReportedAt],
   );
   return (
     <LivenessContext value={liveness}>

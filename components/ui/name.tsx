@@ -2,7 +2,7 @@ import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import type { ComponentProps, ReactNode } from 'react';
 import { needsBreaks, withBreaks, withFlags } from './line-breaks';
-import { bracketed, isPlainName, type VerbatimLayout, type VerbatimPiece, verbatimPieces } from './verbatim';
+import { bracketed, type VerbatimLayout, type VerbatimPiece, verbatimPieces } from './verbatim';
 
 /** Longer names are truncated, so that they don't push other content away. */
 export const NAME_CHARACTERS = 400;
@@ -99,13 +99,6 @@ function firstSigns(pieces: readonly VerbatimPiece[], max: number): readonly Ver
     return signs > max;
   });
   return beyond < 0 ? pieces : pieces.slice(0, beyond);
-}
-
-/** Approximate number of elements of an untruncated name. */
-export function nameElements(text: string): number {
-  if (isPlainName(text)) return 0;
-  const pieces = verbatimPieces(text, 'name');
-  return needsBreaks(text) ? 2 * pieces.length : pieces.filter(({ kind }) => kind !== 'text').length;
 }
 
 export function Pieces({ pieces }: { pieces: readonly VerbatimPiece[] }): ReactNode {

@@ -1,14 +1,19 @@
 // @vitest-environment happy-dom
 
 import type { AgentDetail } from '@interlude/protocol/read-models';
+import { noSessions } from '@interlude/protocol/session-states';
 import { API_BASE } from '@interlude/protocol/version';
-import { cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { RequestsOfAgent } from '@/app/(console)/agents/[agentId]/agent-requests';
+import { MayActProvider } from '@/components/access/may-act';
 import { AgentPage } from '@/components/agents/agent-page';
 import { MarkAsSeen } from '@/components/agents/insight-list';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/clock';
-import { anAgent, anInsight } from './rows';
+import { NextPage } from '../support/next-page';
+import { layOut, settle } from './laid-out';
+import { anAgent, anInboxItem, anInsight, aRequest, aSession } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 let script: ReturnType<typeof scriptedFetch>;
@@ -35,11 +40,15 @@ function show(detail: Partial<AgentDetail>) {
     ...detail,
   };
   render(
-    <NowProvider renderedAt={Date.now()}>
-      <LiveProvider>
-        <AgentPage initial={initial} />
-      </LiveProvider>
-    </NowProvider>,
+    <NextPage>
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <MayActProvider may why={null} answersHere>
+            <AgentPage initial={initial} requests={<RequestsOfAgent agentId="agent-1" />} />
+          </MayActProvider>
+        </LiveProvider>
+      </NowProvider>
+    </NextPage>,
   );
 }
 const section = (name: RegExp) => screen.getByRole('heading', { name }).closest('section') as HTMLElement;
@@ -119,4 +128,64 @@ it('shows a failed mark only until the failure is seen', async () => {
   rerender(marks(null, '2'));
   expect(screen.getByRole('button', { name: 'Mark as seen' })).toBeDefined();
   expect(screen.queryByText('Could not mark as seen: Busy.')).toBeNull();
+});
+
+/** A server that accepts commands. @returns the posted paths */
+function acceptCommands(read: Record<string, unknown>): string[] {
+  const posted: string[] = [];
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    const path = url.replace(API_BASE, '');
+    if (init?.method === 'POST') {
+      posted.push(path);
+      return Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
+    }
+    const found = Object.keys(read).find((start) => path.startsWith(start));
+    return found === undefined ? script.fetch(url, init) : Response.json(read[found]);
+  });
+  return posted;
+}
+
+it('interrupts or ends the agent’s sessions after a question', async () => {
+  const session = aSession({ state: 'working', openTurnId: 'r1' });
+  const posted = acceptCommands({ '/sessions?': { sessions: [session], next: null } });
+  vi.useFakeTimers({ shouldAdvanceTime: true });
+  layOut();
+  show({
+    agent: anAgent({ sessionStates: { ...noSessions(), working: 1, exited: 2 } }),
+    sessions: [session],
+  });
+  fireEvent.click(screen.getByRole('button', { name: 'Stop…' }));
+  const dialog = within(await screen.findByRole('dialog', { name: 'Stop “agent-1”?' }));
+  await act(settle);
+  expect(dialog.getByRole('button', { name: /^End 1 session Agents and runners exit/ })).toBeDefined();
+  expect(posted).toEqual([]);
+  fireEvent.click(dialog.getByRole('button', { name: /^Interrupt 1 session / }));
+  await screen.findByText('Interrupt: 1 of 1 agent done');
+  expect(posted).toEqual(['/sessions/s/interrupt']);
+  vi.useRealTimers();
+});
+
+it('answers the agent’s open requests in place', async () => {
+  const request = aRequest({ id: 'q1', digest: 'd'.repeat(64) });
+  const item = anInboxItem({
+    agentId: 'agent-1',
+    request: { ...request, answerBy: null, preview: { tool: 'Bash', line: 'ls' } } as never,
+  });
+  const posted = acceptCommands({
+    '/inbox?agent=agent-1': { items: [item], position: '2', next: null },
+    '/sessions/s/requests/': { position: '2', request, turnId: null },
+  });
+  vi.useFakeTimers({ shouldAdvanceTime: true });
+  layOut();
+  show({
+    agent: anAgent({ sessionStates: { ...noSessions(), 'needs-input': 1 } }),
+    sessions: [aSession({ state: 'needs-input', pendingRequestCount: 1 })],
+  });
+  const requests = within(section(/^Requests/));
+  const deny = await requests.findByRole('button', { name: 'Deny' });
+  expect(requests.getByRole('link', { name: 'Do it' }).getAttribute('href')).toBe('/sessions/s');
+  await act(settle);
+  fireEvent.click(deny);
+  await vi.waitFor(() => expect(posted).toEqual(['/sessions/s/requests/q1']));
+  vi.useRealTimers();
 });

@@ -1,10 +1,10 @@
-import type { AgentSummary } from '@interlude/protocol/read-models';
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { type AgentState, noListed, noSessions } from '@interlude/protocol/session-states';
 import { expect, it } from 'vitest';
-import { isDisconnected, sessionsInWords } from '@/components/agents/board-agent';
+import { isDisconnected, leadOf, ShownWork, sessionsInWords, workByAgent } from '@/components/agents/board-agent';
 import { BoardSorter, exceptionsOf, gridOf, usualColumns } from '@/components/agents/board-columns';
 import { columnsFrom, isOnBoard, UNFILTERED_BOARD } from '@/components/agents/board-filter';
-import { anAgent } from './rows';
+import { anAgent, aSession } from './rows';
 
 const inState = (state: AgentState, since: number, id: string = state, fields: Partial<AgentSummary> = {}) =>
   anAgent({ id, listedStates: { ...noListed(), [state]: 1 }, sessionCount: 1, stateSince: since, ...fields });
@@ -36,6 +36,36 @@ it('lists an agent only under the state that its row shows', () => {
   const isIn = (state: AgentState) => isOnBoard(mixed, { ...UNFILTERED_BOARD, states: [state] });
   expect([isIn('failed'), isIn('working')]).toEqual([true, false]);
   expect(sessionsInWords(mixed)).toEqual(['1 of 8 sessions', '2 working', '5 idle']);
+});
+
+it('chooses the most urgent session of an agent, of several the one without progress, then the newest', () => {
+  const stalled = { rule: 16, source: 'turn', observedAt: 1, note: 'no-progress' } as const;
+  const sessions = [
+    aSession({ id: 'idle', stateSince: 9 }),
+    aSession({ id: 'old', state: 'working', stateSince: 1 }),
+    aSession({ id: 'new', state: 'working', stateSince: 2, isEnding: true }),
+  ];
+  const lead = (...more: typeof sessions) => workByAgent([...sessions, ...more]).get('agent-1')?.lead.id;
+  expect(lead()).toBe('new');
+  expect(lead(aSession({ id: 'stuck', state: 'working', stateSince: 0, evidence: stalled }))).toBe('stuck');
+  expect(lead(aSession({ id: 'asks', state: 'needs-input', stateSince: 0 }))).toBe('asks');
+  const work = workByAgent(sessions).get('agent-1');
+  expect(work?.endingCount).toBe(1);
+  expect([inState('working', 1), inState('failed', 1)].map((agent) => leadOf(agent, work)?.id)).toEqual([
+    'new',
+    undefined,
+  ]);
+});
+
+it('keeps the shown work of an agent until its row has to change', () => {
+  const works = new ShownWork();
+  const shown = (fields: Partial<SessionSummary>) =>
+    works.read([aSession({ state: 'working', ...fields }), aSession()]);
+  const first = shown({ lastText: 'a' });
+  expect(shown({ lastText: 'b', lastEventAt: 2 })).toBe(first);
+  const ending = shown({ isEnding: true });
+  expect([ending === first, ending.get('agent-1')?.endingCount]).toEqual([false, 1]);
+  expect(shown({ isEnding: true, title: 'Other' }).get('agent-1')?.lead.title).toBe('Other');
 });
 
 it('says how many sessions are in the state only if there are several', () => {

@@ -1,12 +1,15 @@
 // @vitest-environment happy-dom
-import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
+import { type AgentState, noListed, noSessions } from '@interlude/protocol/session-states';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';
 import { LiveProvider } from '@/components/live/live-provider';
 import { CurrentCounts } from '@/components/live/use-counts';
+import { useInitialData } from '@/components/live/use-fleet';
 import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
-import { anAgent, countsOf } from './rows';
+import { anAgent, aSession, countsOf } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 afterEach(() => {
@@ -14,19 +17,41 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-it('sorts by every column, shown or not', () => {
-  vi.stubGlobal('fetch', scriptedFetch().fetch);
-  const agents = [anAgent({ id: 'a', owedCount: 1 }), anAgent({ id: 'b', owedCount: 3 }), anAgent({ id: 'c' })];
+function Board(props: { agents: AgentSummary[]; sessions: SessionSummary[]; next: string | null }) {
+  const { agents, sessions, next } = props;
+  useInitialData((fleet) =>
+    fleet.putSessions({ sessions, position: '1', next, hasMore: next !== null, counts: noSessions() }),
+  );
+  return <AgentBoard initial={{ agents, position: '1', next: null, count: agents.length }} />;
+}
+
+function open(agents: AgentSummary[], sessions: SessionSummary[] = [], next: string | null = null) {
   render(
     <NextPage>
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
           <CurrentCounts initial={countsOf({ agents })} />
-          <AgentBoard initial={{ agents, position: '1', next: null, count: 3 }} />
+          <Board agents={agents} sessions={sessions} next={next} />
         </LiveProvider>
       </NowProvider>
     </NextPage>,
   );
+}
+
+/** An agent with one session in each of these states. */
+const anAgentIn = (id: string, ...states: AgentState[]) =>
+  anAgent({
+    id,
+    sessionCount: states.length,
+    listedStates: { ...noListed(), ...Object.fromEntries(states.map((state) => [state, 1])) },
+  });
+const rowOf = (id: string) => document.querySelector(`[data-agent-row="${id}"]`);
+const request = { kind: 'permission' as const, tool: 'Bash', line: 'rm -rf build' };
+
+it('sorts by every column, shown or not', () => {
+  vi.stubGlobal('fetch', scriptedFetch().fetch);
+  const agents = [anAgent({ id: 'a', owedCount: 1 }), anAgent({ id: 'b', owedCount: 3 }), anAgent({ id: 'c' })];
+  open(agents);
   const names = () => screen.getAllByRole('link').map(({ textContent }) => textContent);
   const sorts = screen.getByRole('combobox', { name: 'Sort by' });
   expect([...sorts.querySelectorAll('option')]).toHaveLength(10);
@@ -34,4 +59,73 @@ it('sorts by every column, shown or not', () => {
   expect(names()).toEqual(['b', 'a', 'c']);
   fireEvent.click(screen.getByRole('button', { name: 'Descending: reverse order' }));
   expect(names()).toEqual(['c', 'a', 'b']);
+});
+
+it('shows the request that an agent waits for, the reason of its failure, or the session that works', () => {
+  vi.stubGlobal('fetch', scriptedFetch().fetch);
+  open(
+    [
+      anAgentIn('asks', 'needs-input', 'failed', 'idle'),
+      anAgentIn('fails', 'failed'),
+      anAgentIn('works', 'working'),
+      anAgentIn('rests', 'idle'),
+    ],
+    [
+      aSession({ id: '1', agentId: 'asks', state: 'needs-input', request }),
+      aSession({ id: '2', agentId: 'fails', state: 'failed', stateReason: 'No credit', title: 'Pay' }),
+      aSession({ id: '3', agentId: 'works', state: 'working', title: 'Build \u202Eit' }),
+      aSession({ id: '4', agentId: 'rests', title: 'Done' }),
+    ],
+  );
+  expect(rowOf('asks')?.textContent).toContain('Bash rm -rf build1 of 3 sessions · 1 idle');
+  expect(rowOf('asks')?.querySelector('.font-mono')?.textContent).toBe('rm -rf build');
+  expect(rowOf('fails')?.textContent).toContain('No credit · Pay');
+  expect(rowOf('works')?.textContent).toContain('Build ⟨RLO⟩it');
+  expect(rowOf('rests')?.textContent).not.toContain('Done');
+});
+
+it('shows failed sessions first after the state, at every width', () => {
+  vi.stubGlobal('fetch', scriptedFetch().fetch);
+  open([anAgentIn('mixed', 'needs-input', 'failed', 'working')]);
+  expect(rowOf('mixed')?.textContent).toMatch(/Needs inputfor [^–]*1 failed.*1 of 3 sessions · 1 working$/);
+  expect(screen.getByText('1 failed').closest('[class*=hidden]')).toBeNull();
+});
+
+it('marks an agent without progress by a glyph of its own, and says what is ending', () => {
+  vi.stubGlobal('fetch', scriptedFetch().fetch);
+  const stalled = { rule: 16, source: 'turn', observedAt: 1_000, note: 'no-progress' } as const;
+  open(
+    [anAgentIn('stuck', 'working'), anAgentIn('works', 'working'), anAgentIn('ends', 'working', 'idle')],
+    [
+      aSession({ id: '1', agentId: 'stuck', state: 'working', evidence: stalled, isEnding: true }),
+      aSession({ id: '2', agentId: 'works', state: 'working' }),
+      aSession({ id: '3', agentId: 'ends', state: 'working' }),
+      aSession({ id: '4', agentId: 'ends', isEnding: true }),
+    ],
+  );
+  const shape = (id: string) => rowOf(id)?.querySelector('svg')?.innerHTML;
+  expect(rowOf('stuck')?.textContent).toMatch(/Working, no progress.*ending/);
+  expect([shape('stuck') === shape('works'), shape('ends') === shape('works')]).toEqual([false, true]);
+  expect(rowOf('ends')?.textContent).toContain('1 ending');
+  expect(rowOf('works')?.textContent).not.toContain('ending');
+});
+
+it('loads sessions until each agent at work has its own', async () => {
+  const script = scriptedFetch();
+  const read: string[] = [];
+  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
+    if (!url.includes('/sessions?')) return script.fetch(url, init);
+    const after = new URL(url, 'http://interlude.test').searchParams.get('after') ?? '';
+    read.push(after);
+    const session =
+      after === 'p1'
+        ? aSession({ id: '2', agentId: 'asks', state: 'needs-input', request })
+        : aSession({ id: '3', agentId: 'rests' });
+    const page = { sessions: [session], position: '1', hasMore: true, next: after === 'p1' ? 'p2' : 'p3' };
+    return Response.json({ ...page, counts: noSessions() });
+  });
+  const working = aSession({ id: '1', agentId: 'works', state: 'working' });
+  open([anAgentIn('works', 'working'), anAgentIn('asks', 'needs-input'), anAgentIn('rests', 'idle')], [working], 'p1');
+  await waitFor(() => expect(rowOf('asks')?.textContent).toContain('rm -rf build'));
+  expect(read).toEqual(['p1']);
 });

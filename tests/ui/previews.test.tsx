@@ -117,6 +117,27 @@ function Previewed({ session }: { session: SessionSummary }) {
   return <PreviewBody sessionId={session.id} onReady={() => {}} />;
 }
 
+it('work without progress has a glyph of its own in the list and its preview', () => {
+  const evidence = { rule: 16, source: 'turn', observedAt: 1_000 } as const;
+  const shown = (note?: 'no-progress') => {
+    const session = aSession({ state: 'working', evidence: note ? { ...evidence, note } : evidence });
+    return [
+      markup(<SessionRow session={session} current={false} />),
+      markup(
+        <LiveProvider>
+          <AnswerStoresProvider>
+            <Previewed session={session} />
+          </AnswerStoresProvider>
+        </LiveProvider>,
+      ),
+    ].map((page) => page.includes('animate-breathe'));
+  };
+  expect([shown(), shown('no-progress')]).toEqual([
+    [true, true],
+    [false, false],
+  ]);
+});
+
 it('a crash has its exit code once above its evidence', () => {
   const process = { observedAt: 1_000, turnId: null, value: { code: 137, signal: null, reason: null } };
   const observations = { ...aSession().observations, process };

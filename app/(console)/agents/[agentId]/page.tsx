@@ -6,6 +6,7 @@ import { AgentPage } from '@/components/agents/agent-page';
 import { Link } from '@/components/ui/link';
 import { nameText } from '@/components/ui/verbatim';
 import { readAgent } from '@/lib/server/queries/read-agents';
+import { RequestsOfAgent } from './agent-requests';
 
 interface Props {
   params: Promise<{ agentId: string }>;
@@ -34,7 +35,7 @@ export default async function AgentDetailPage({ params }: Props) {
       }
       wide
     >
-      <AgentPage key={agentId} initial={detail} />
+      <AgentPage key={agentId} initial={detail} requests={<RequestsOfAgent agentId={agentId} />} />
     </PageFrame>
   );
 }

@@ -1,10 +1,10 @@
 'use client';
 
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
-import { hasCrashed, listedStateOf } from '@interlude/protocol/session-predicates';
+import { hasCrashed, isActiveState } from '@interlude/protocol/session-predicates';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { ObligationsButton } from '@/components/obligations/obligations-button';
-import { describeState, failuresInWords, glyphOf, isTimed, sessionTitle } from '@/components/sessions/session-labels';
+import { describeState, failuresInWords, glyphOf, sessionTitle } from '@/components/sessions/session-labels';
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
 import { shortPath } from '@/components/tasks/task-words';
 import { Ago, LastSignal } from '@/components/ui/clock';
@@ -48,7 +48,7 @@ export function SessionFacts(props: {
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
       {/* Where it is narrow, long words give way first, and the state last. */}
       <span className="flex max-w-full shrink-0 items-center gap-1.5 text-ink-2">
-        <Glyph name={glyphOf(listedStateOf(session))} />
+        <Glyph name={glyphOf(session)} />
         <span className="truncate">{describeState(session)}</span>
         <StateWhy session={session} />
         {session.away !== null ? (
@@ -56,7 +56,7 @@ export function SessionFacts(props: {
           <span className="max-sm:hidden">
             <Evidence away={session.away} />
           </span>
-        ) : isTimed(session) ? (
+        ) : isActiveState(session.state) ? (
           <RunningClock since={session.stateSince} isServerTime className="text-ink-3" />
         ) : (
           <span className="text-ink-3">
