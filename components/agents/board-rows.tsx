@@ -6,10 +6,8 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import { Fragment, memo, useEffect, useRef, useState } from 'react';
 import { ALL } from '@/components/live/fleet-store';
-import { useFurtherPages } from '@/components/live/list';
 import { useFleet } from '@/components/live/use-fleet';
 import { lastLine, sessionTitle } from '@/components/sessions/session-labels';
-import { useSessions } from '@/components/sessions/use-sessions';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name, Phrase, ToolLine } from '@/components/ui/name';
@@ -66,7 +64,6 @@ export function BoardRows(props: {
     // In flow instead of positioned, so a wrong guess by the server moves no row.
     // biome-ignore lint/a11y/useSemanticElements: virtual rows can't be table rows
     <div ref={box} role="rowgroup" style={{ paddingTop: before, paddingBottom: Math.max(0, behind) }}>
-      <SessionLoader agents={agents} works={works} />
       {items.map(({ key, index }) => {
         const agent = agents[index] as AgentSummary;
         return (
@@ -118,19 +115,6 @@ function isInCard(sort: Sort, isHead: boolean): string {
   if (sort === 'seen') return '@max-4xl:col-start-3 @max-4xl:row-start-1 whitespace-nowrap';
   if (sort !== 'state' || isHead) return '@max-4xl:hidden';
   return '@max-4xl:col-start-2 @max-4xl:-col-end-1 @max-4xl:row-start-2';
-}
-
-/** Number of sessions loaded automatically for the board: the most urgent ones. */
-const MAX_SESSIONS = 500;
-
-/** Loads the sessions that give these agents their state. A component of its own, because sessions change all the time. */
-function SessionLoader({ agents, works }: { agents: readonly AgentSummary[]; works: ReadonlyMap<string, AgentWork> }) {
-  const { list, state } = useSessions();
-  const isBehind = agents.some(
-    (agent) => TIMED_STATES.has(agent.state) && leadOf(agent, works.get(agent.id)) === undefined,
-  );
-  useFurtherPages(isBehind && (list?.rows.length ?? 0) < MAX_SESSIONS, state);
-  return null;
 }
 
 /** The cells of a row. Memoized, because few of a thousand rows change at a time. */

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { type AgentState, noListed, noSessions } from '@interlude/protocol/session-states';
-import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';
 import { LiveProvider } from '@/components/live/live-provider';
@@ -108,24 +108,4 @@ it('marks an agent without progress by a glyph of its own, and says what is endi
   expect([shape('stuck') === shape('works'), shape('ends') === shape('works')]).toEqual([false, true]);
   expect(rowOf('ends')?.textContent).toContain('1 ending');
   expect(rowOf('works')?.textContent).not.toContain('ending');
-});
-
-it('loads sessions until each agent at work has its own', async () => {
-  const script = scriptedFetch();
-  const read: string[] = [];
-  vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
-    if (!url.includes('/sessions?')) return script.fetch(url, init);
-    const after = new URL(url, 'http://interlude.test').searchParams.get('after') ?? '';
-    read.push(after);
-    const session =
-      after === 'p1'
-        ? aSession({ id: '2', agentId: 'asks', state: 'needs-input', request })
-        : aSession({ id: '3', agentId: 'rests' });
-    const page = { sessions: [session], position: '1', hasMore: true, next: after === 'p1' ? 'p2' : 'p3' };
-    return Response.json({ ...page, counts: noSessions() });
-  });
-  const working = aSession({ id: '1', agentId: 'works', state: 'working' });
-  open([anAgentIn('works', 'working'), anAgentIn('asks', 'needs-input'), anAgentIn('rests', 'idle')], [working], 'p1');
-  await waitFor(() => expect(rowOf('asks')?.textContent).toContain('rm -rf build'));
-  expect(read).toEqual(['p1']);
 });
