@@ -29,7 +29,7 @@ export function AnswerStoresProvider({ children }: { children: ReactNode }) {
 
 export function useAnswerStore(sessionId: string): ActionStore {
   const stores = useContext(StoresContext);
-  if (stores === null) throw new Error('AnswerStoresProvider is missing above this component');
+  if (stores === null) throw new Error('AnswerStoresProvider is missing');
   return stores.of(sessionId);
 }
 

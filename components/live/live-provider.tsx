@@ -10,7 +10,7 @@ import { checkHealth, LiveClient } from './live-client';
 import { FleetContext } from './use-fleet';
 
 const LiveContext = createContext<() => LiveClient>(() => {
-  throw new Error('LiveProvider is missing above this component');
+  throw new Error('LiveProvider is missing');
 });
 
 const isServer = typeof window === 'undefined';

@@ -15,7 +15,7 @@ export const FleetContext = createContext<FleetStores | null>(null);
 
 export function useFleetStores(): FleetStores {
   const stores = useContext(FleetContext);
-  if (stores === null) throw new Error('LiveProvider is missing above this component');
+  if (stores === null) throw new Error('LiveProvider is missing');
   return stores;
 }
 

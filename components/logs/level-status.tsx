@@ -3,7 +3,7 @@
 import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { useNow } from '@/components/ui/clock';
+import { useClock } from '@/components/ui/clock';
 import { formatAgoLong, formatClock } from '@/components/ui/duration';
 import { useTimeFormat } from '@/components/ui/time-format';
 import { quoted } from '@/components/ui/verbatim';
@@ -21,7 +21,7 @@ export function LevelLine({ agent, className }: { agent: LevelSource; className?
   const format = useTimeFormat();
   const clock = (at: number) => format?.time(at, true) ?? UNKNOWN;
   // Serialized, so that the component renders only when the text changes.
-  const text = useNow((now) => JSON.stringify(levelText(agent, now, clock)));
+  const text = useClock((now) => JSON.stringify(levelText(agent, now, clock)));
   const { tone, parts } = JSON.parse(text) as LevelText;
   return (
     <span role="status" className={clsx('tabular [overflow-wrap:anywhere]', TONE[tone], className)}>

@@ -1,4 +1,4 @@
-import { useNow } from '@/components/ui/clock';
+import { useClock } from '@/components/ui/clock';
 import { dayInWords, isOtherDay } from '@/components/ui/day';
 import { OVERLAY } from '@/components/ui/in-view';
 import { useTimeFormat } from '@/components/ui/time-format';
@@ -20,7 +20,7 @@ export function isOtherLogDay(a: number, b: number, isUtc: boolean): boolean {
  */
 export function LogDay({ at, isUtc, isOver = false }: { at: number; isUtc: boolean; isOver?: boolean }) {
   const format = useTimeFormat();
-  const words = useNow((now) => {
+  const words = useClock((now) => {
     if (format === null || (isOver && !isOtherLogDay(at, now, isUtc))) return null;
     return dayInWords(format, zoned(at, isUtc), zoned(now, isUtc));
   });

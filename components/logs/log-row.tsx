@@ -6,7 +6,7 @@ import { clsx } from 'clsx';
 import { ScanSearch } from 'lucide';
 import { memo, type RefObject, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'react';
 import { pageTransport } from '@/components/live/api-fetch';
-import { useNow, useServerTime } from '@/components/ui/clock';
+import { useClock, useServerTime } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatAgo, plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
@@ -293,7 +293,7 @@ function LineTime({ at, style }: { at: number; style: TimeStyle }) {
   const { isRelative, isUtc } = style;
   const format = useTimeFormat();
   const serverAt = useServerTime(at);
-  const text = useNow((now) =>
+  const text = useClock((now) =>
     isRelative ? formatAgo(now - serverAt) : formatLogTime(at, isUtc, at, format?.is12Hour),
   );
   // The server doesn't know the reader's time zone.

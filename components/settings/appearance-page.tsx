@@ -2,7 +2,7 @@
 
 import { useDensity, useTheme } from '@/components/ui/appearance';
 import { writeStored } from '@/components/ui/browser-storage';
-import { useNow } from '@/components/ui/clock';
+import { useClock } from '@/components/ui/clock';
 import { TIMES_KEY } from '@/components/ui/storage-key';
 import { type TimeSettings, timeFormat, useTimeFormat } from '@/components/ui/time-format';
 import { Section } from './fact-table';
@@ -115,7 +115,7 @@ export function AppearancePage() {
 /** The current time in the chosen format. */
 function Example() {
   const format = useTimeFormat();
-  const now = useNow((at) => at - (at % 1_000));
+  const now = useClock((at) => at - (at % 1_000));
   return (
     <>
       Now:{' '}

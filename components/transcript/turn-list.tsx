@@ -5,7 +5,7 @@ import type { VirtualItem } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import type { ReactNode, Ref } from 'react';
 import { Boundary } from '@/components/ui/boundary';
-import { useNow } from '@/components/ui/clock';
+import { useClock } from '@/components/ui/clock';
 import { dayInWords, isOtherDay } from '@/components/ui/day';
 import { useTimeFormat } from '@/components/ui/time-format';
 import { TurnArticle } from './turn-article';
@@ -113,7 +113,7 @@ function pauseClass(turn: Times, before: Times | undefined): string | undefined 
  */
 export function DayLine({ turn, before }: { turn: Times; before: Times | null | undefined }) {
   const format = useTimeFormat();
-  const words = useNow((now) => {
+  const words = useClock((now) => {
     if (before === undefined || !isOtherDay(turn.startedAt, before?.startedAt ?? now)) return null;
     return format === null ? null : dayInWords(format, turn.startedAt, now);
   });

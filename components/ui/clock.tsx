@@ -97,22 +97,18 @@ function subscribe(listener: () => void): () => void {
 }
 
 /**
- * The time up to which the page's data is complete, usually now. Updates every second.
+ * The time up to which the page's data is complete, usually now. Updates every second. By the reader's clock if that is
+ * about right, so that two tabs agree; else by the server's.
  *
  * @param derive reduces the time to the part that matters, so that only changes render
  */
-export function useNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(shownNow, uncorrected, derive);
-}
-
-/** `useNow` on the server's clock, for deadlines the server enforces. The reader's clock may be off by hours. */
-export function useServerNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(shownNow, corrected, derive);
-}
-
-/** `useNow` for running clocks: the reader's clock if it is about right, so that two tabs agree; else the server's. */
 export function useClock<Derived>(derive: (now: number) => Derived): Derived {
   return useTime(shownNow, (offset) => (Math.abs(offset) < ABOUT_RIGHT_MS ? 0 : offset), derive);
+}
+
+/** `useClock` on the server's clock, for deadlines the server enforces. */
+export function useServerNow<Derived>(derive: (now: number) => Derived): Derived {
+  return useTime(shownNow, corrected, derive);
 }
 
 /** True once a time on the server's clock has passed, even while clocks are frozen. */
@@ -120,9 +116,9 @@ export function useHasPassed(at: number | null): boolean {
   return useTime(trueTime, corrected, (now) => at !== null && now >= at);
 }
 
-/** `useNow` that never freezes, to show how old the page is. */
+/** The reader's time, which never freezes, to show how old the page is. */
 export function useUnfrozenNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(trueTime, uncorrected, derive);
+  return useTime(trueTime, () => 0, derive);
 }
 
 function shownNow(): number {
@@ -135,7 +131,6 @@ function trueTime(): number {
 }
 
 const corrected = (offset: number) => offset;
-const uncorrected = () => 0;
 
 function useTime<Derived>(
   clock: () => number,

@@ -13,7 +13,7 @@ import { anchorAt, type Span } from '@/components/time-lock/time-lock';
 import { type TurnAtLine, useTurnAtLine } from '@/components/time-lock/turn-at-line';
 import { turnTitle } from '@/components/transcript/turn-cause';
 import { BottomPane } from '@/components/ui/bottom-pane';
-import { useNow } from '@/components/ui/clock';
+import { useClock } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { type Jump, JumpLink, JumpProvider } from '@/components/ui/jump';
 import { Link } from '@/components/ui/link';
@@ -227,7 +227,9 @@ function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Ta
 function LogTime({ at }: { at: number }) {
   const [{ isUtc }] = useLogSettings();
   const is12Hour = useTimeFormat()?.is12Hour;
-  return <time className="tabular shrink-0 text-2xs">{useNow((now) => formatLogTime(at, isUtc, now, is12Hour))}</time>;
+  return (
+    <time className="tabular shrink-0 text-2xs">{useClock((now) => formatLogTime(at, isUtc, now, is12Hour))}</time>
+  );
 }
 
 function Place({ anchor, title }: Target) {

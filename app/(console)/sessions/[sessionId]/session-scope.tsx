@@ -52,7 +52,7 @@ export function SessionScopeProvider(props: {
 
 export function useSessionScope(): SessionScope {
   const scope = useContext(ScopeContext);
-  if (scope === null) throw new Error('SessionScopeProvider is missing above this component');
+  if (scope === null) throw new Error('SessionScopeProvider is missing');
   return scope;
 }
 
