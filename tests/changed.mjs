@@ -46,7 +46,7 @@ const PARTS = [
     ],
     'layout hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
   ],
-  [['preview-body', 'session-preview'].map(inConsole), 'home-preview'],
+  [['preview-body', 'session-preview', 'open-requests'].map(inConsole), 'home-preview board'],
   [[...['page.tsx', 'welcome', 'help'].map(inConsole), 'app/provider-name'], 'board newcomer rows-stay keyboard'],
   [
     [...['sessions/', 'session-liveness'].map(inConsole), 'components/sessions/'],

@@ -16,31 +16,38 @@ import { RequestHere } from './inbox/request-here';
 /** Requests of an agent shown at once. */
 const MAX_SHOWN = 5;
 
-/** The open requests of an agent, each below the title of its session. */
-export function AgentRequests({ agentId, count }: { agentId: string; count: number }) {
-  const { requests } = useOpenRequests({ agent: agentId }, count, MAX_SHOWN);
+/** The open requests of an agent, each below the title of its session. Keeps the outcome of the last one. */
+export function AgentRequests({ agentId, revision }: { agentId: string; revision: string }) {
+  const { requests, openCount } = useOpenRequests({ agent: agentId }, revision, MAX_SHOWN);
   const box = useRef<HTMLUListElement>(null);
-  const focusNext = () =>
-    box.current?.querySelector<HTMLElement>('[data-action^="request:"]:not([data-gone], [hidden] *)')?.focus();
+  const focusNext = () => {
+    const next = box.current?.querySelector<HTMLElement>('[data-action^="request:"]:not([data-gone], [hidden] *)');
+    (next ?? box.current)?.focus();
+  };
   return (
-    <AnswerStoresProvider>
-      <RequestBoardProvider onClosed={focusNext}>
-        <ul ref={box} className="space-y-5">
-          {requests.map((item) => (
-            <li key={item.id}>
-              <Link
-                href={`/sessions/${encodeURIComponent(item.sessionId)}`}
-                prefetch={false}
-                className="font-medium text-row hover:underline"
-              >
-                <SessionName item={item} />
-              </Link>
-              <RequestHere item={item} />
-            </li>
-          ))}
-        </ul>
-      </RequestBoardProvider>
-    </AnswerStoresProvider>
+    <section id="requests" className="min-h-40">
+      <h2 className="mb-2 flex gap-1.5 font-medium text-ink-2 text-xs">
+        Requests <span className="tabular font-normal text-ink-3">{openCount}</span>
+      </h2>
+      <AnswerStoresProvider>
+        <RequestBoardProvider onClosed={focusNext}>
+          <ul ref={box} tabIndex={-1} aria-label="Requests" className="focus-quiet space-y-5">
+            {requests.map((item) => (
+              <li key={item.id}>
+                <Link
+                  href={`/sessions/${encodeURIComponent(item.sessionId)}`}
+                  prefetch={false}
+                  className="font-medium text-row hover:underline"
+                >
+                  <SessionName item={item} />
+                </Link>
+                <RequestHere item={item} />
+              </li>
+            ))}
+          </ul>
+        </RequestBoardProvider>
+      </AnswerStoresProvider>
+    </section>
   );
 }
 
@@ -50,50 +57,55 @@ function SessionName({ item: { sessionId } }: { item: RequestedItem }) {
 }
 
 /**
- * The open requests of a session or agent, longest first, after the one that was answered here last.
+ * The open requests of a session or agent with the one that was answered here last, oldest first.
  *
- * @param count number of open requests; read again when it changes
+ * @param revision changes with the open requests, which are read again then; empty if there are none
  * @param max number of open requests returned
  */
-export function useOpenRequests(owner: { session: string } | { agent: string }, count: number, max: number) {
+export function useOpenRequests(owner: { session: string } | { agent: string }, revision: string, max: number) {
   const { fleet } = useFleetStores();
   const queries = useQueryClient();
   const path = `/inbox?${new URLSearchParams(owner)}&kind=permission&kind=question`;
   const { data, isError } = useQuery({
-    queryKey: ['open-requests', path, count],
+    queryKey: ['open-requests', path, revision],
     queryFn: async ({ signal }) => {
-      const { items } = await applyUnlessReset(fleet, fetchJson<InboxList>(path, signal), (page) =>
+      const { items, counts } = await applyUnlessReset(fleet, fetchJson<InboxList>(path, signal), (page) =>
         itemsOf(fleet).putFound(page),
       );
       const [first] = items.filter(hasRequest);
       if (first !== undefined) await queries.prefetchQuery(requestQuery(first));
-      return items.map((item) => item.id);
+      return { ids: items.map((item) => item.id), all: counts.permission + counts.question };
     },
-    enabled: count > 0,
+    enabled: revision !== '',
+    // A reader who comes back needs the requests as they are now.
+    gcTime: 0,
     placeholderData: keepPreviousData,
   });
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
-  if (data?.some((one) => !ids.has(one))) setIds(new Set([...ids, ...data]));
+  if (data?.ids.some((one) => !ids.has(one))) setIds(new Set([...ids, ...data.ids]));
   useEffect(() => itemsOf(fleet).retain(ids), [fleet, ids]);
   // A string, so that only a change of these items renders.
   const shown = useFleet(({ inbox }) =>
     JSON.stringify(
       shownItems(
-        [...ids].flatMap((one) => inbox.get(one) ?? []),
+        [...ids].flatMap((id) => inbox.get(id) ?? []),
         max,
       ),
     ),
   );
+  const requests = JSON.parse(shown) as RequestedItem[];
+  const open = requests.filter(({ doneAt }) => doneAt === null).length;
   return {
-    requests: JSON.parse(shown) as RequestedItem[],
-    isRead: count === 0 || isError || data !== undefined,
+    requests,
+    openCount: open < max ? open : Math.max(open, data?.all ?? 0),
+    isRead: revision === '' || isError || data !== undefined,
   };
 }
 
-/** The request that was answered last, and those that are open the longest. */
+/** The requests that are open the longest, and the one that was answered last, oldest first: so no card moves. */
 function shownItems(items: readonly InboxItem[], max: number): RequestedItem[] {
-  const requested = items.filter(hasRequest);
-  const open = requested.filter(({ doneAt }) => doneAt === null).sort((a, b) => a.since - b.since);
-  const done = requested.filter(({ doneAt }) => doneAt !== null).sort((a, b) => (b.doneAt ?? 0) - (a.doneAt ?? 0));
-  return [...done.slice(0, 1), ...open.slice(0, max)];
+  const requested = items.filter(hasRequest).sort((a, b) => a.since - b.since);
+  const open = requested.filter(({ doneAt }) => doneAt === null).slice(0, max);
+  const lastDoneAt = Math.max(...requested.map(({ doneAt }) => doneAt ?? 0));
+  return requested.filter((item) => open.includes(item) || (item.doneAt !== null && item.doneAt === lastDoneAt));
 }

@@ -13,6 +13,7 @@ import { RetryButton } from '@/components/inbox/retry-here';
 import { ActionsProvider } from '@/components/live/actions';
 import { useFleet } from '@/components/live/use-fleet';
 import { useSelected } from '@/components/live/use-folded';
+import { requestRevision } from '@/components/requests/request-revision';
 import { ObservationTable, StateReason } from '@/components/sessions/evidence-popover';
 import { glyphOf, sessionTitle } from '@/components/sessions/session-labels';
 import { TaskOutcome } from '@/components/tasks/task-outcome';
@@ -58,7 +59,7 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
   const { store, query } = useTranscript(id, null, TURNS);
   const message = useSelected(store, ({ value }) => lastMessage(value?.turns ?? []));
   const call = useSelected(store, ({ value }) => runningCall(value?.turns ?? []));
-  const { requests, isRead } = useOpenRequests({ session: id }, session.pendingRequestCount, 1);
+  const { requests, isRead } = useOpenRequests({ session: id }, requestRevision(session), 1);
   const hasTasks = useFleet(({ tasks }) => session.runningTaskCount === 0 || tasks.isRead(id));
   const isReady = isRead && (query.isSuccess || query.isError);
   const queries = useQueryClient();

@@ -2,7 +2,7 @@ import { fieldsOf, numberOf } from '@interlude/protocol/fields';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { countedStateOf, needsAttention } from '@interlude/protocol/session-predicates';
 import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-states';
-import { GROUP_WORD, isStalled } from '@/components/sessions/session-labels';
+import { GROUP_WORD, isStalled, sessionTitle } from '@/components/sessions/session-labels';
 import { plural } from '@/components/ui/duration';
 
 /**
@@ -22,6 +22,7 @@ export function sessionsInWords({ state, listedStates, sessionCount }: AgentSumm
 export interface AgentWork {
   /** The most urgent one, and of several the one that makes no progress, else the last to enter its state. */
   lead: SessionSummary;
+  openCount: number;
   endingCount: number;
 }
 
@@ -29,12 +30,10 @@ export function workByAgent(sessions: readonly SessionSummary[]): Map<string, Ag
   const works = new Map<string, AgentWork>();
   for (const session of sessions) {
     const work = works.get(session.agentId);
-    const ending = session.isEnding ? 1 : 0;
-    if (work === undefined) works.set(session.agentId, { lead: session, endingCount: ending });
-    else {
-      work.endingCount += ending;
-      if (isAhead(session, work.lead)) work.lead = session;
-    }
+    const openCount = (work?.openCount ?? 0) + (session.state === 'exited' ? 0 : 1);
+    const endingCount = (work?.endingCount ?? 0) + (session.isEnding ? 1 : 0);
+    const lead = work === undefined || isAhead(session, work.lead) ? session : work.lead;
+    works.set(session.agentId, { lead, openCount, endingCount });
   }
   return works;
 }
@@ -55,14 +54,18 @@ function factsOf(session: SessionSummary) {
 
 /** A session's rank by urgency, and all that its agent's row shows of it. */
 function readFacts(session: SessionSummary) {
-  const { title, stateReason, lastText, request, evidence, arrangement, observations } = session;
+  const { stateReason, lastText, request, evidence, observations } = session;
   const state = countedStateOf(session);
   const reason = needsAttention(session) ? [stateReason, lastText, observations.process] : [];
   return {
     state,
     rank: 2 * AGENT_STATES.indexOf(state) + (isStalled(session) ? 0 : 1),
-    shown: JSON.stringify([state, title, arrangement.name, evidence.note, request, reason]),
+    shown: JSON.stringify([state, sessionTitle(session), evidence.note, request, reason]),
   };
+}
+
+function shownOf({ lead, openCount, endingCount }: AgentWork): string {
+  return `${openCount} ${endingCount} ${factsOf(lead).shown}`;
 }
 
 /** `workByAgent` of the loaded sessions. The same objects until a row has to change: sessions change all the time. */
@@ -77,8 +80,7 @@ export class ShownWork {
     let isSame = works.size === this.#works.size;
     for (const [id, work] of works) {
       const known = this.#works.get(id);
-      const isKnown = known?.endingCount === work.endingCount && factsOf(known.lead).shown === factsOf(work.lead).shown;
-      if (isKnown) works.set(id, known);
+      if (known !== undefined && shownOf(known) === shownOf(work)) works.set(id, known);
       else isSame = false;
     }
     if (!isSame) this.#works = works;

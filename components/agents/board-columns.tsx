@@ -226,8 +226,8 @@ export function AgentStateCell({ agent, work }: { agent: AgentSummary; work: Age
   const isSilent = useIsSilent(agent.lastSeenAt, SILENT_MS);
   if (state === null) return <span className="text-ink-3">No sessions</span>;
   const lead = leadOf(agent, work);
-  const { endingCount = 0 } = work ?? {};
-  const areAllEnding = endingCount === sessionCount - sessionStates.exited;
+  const { openCount = 0, endingCount = 0 } = work ?? {};
+  const areAllLoaded = openCount === sessionCount - sessionStates.exited;
   return (
     <span className="flex flex-wrap items-baseline gap-x-1.5">
       <span className="whitespace-nowrap">
@@ -248,7 +248,9 @@ export function AgentStateCell({ agent, work }: { agent: AgentSummary; work: Age
       )}
       {endingCount > 0 && (
         <span className="tabular text-waiting">
-          {areAllEnding ? 'ending' : `${endingCount.toLocaleString('en')} ending`}
+          {areAllLoaded && endingCount === openCount
+            ? 'ending'
+            : `${endingCount.toLocaleString('en')}${areAllLoaded ? '' : '+'} ending`}
         </span>
       )}
     </span>

@@ -21,9 +21,9 @@ import {
 
 /** Asks how to stop the listed agents, then shows progress and the outcome for each. */
 export function StopAll(props: {
-  /** The agents that the board lists. */
+  /** The agents that the board lists, or the page's one. */
   agents: readonly AgentSummary[];
-  /** True if the board lists all agents. */
+  /** True if these are all agents. */
   areAll: boolean;
   isAsking: boolean;
   onAnswer: () => void;
@@ -52,7 +52,7 @@ export function StopAll(props: {
               countOf={inTurnCount}
               isBusy={isBusy}
               verb="Interrupt"
-              effect="Their current turns end. Sessions stay open."
+              effect="Open turns end. Sessions stay open."
               onPress={() => start('Interrupt', inTurnCount, interruptAll)}
             />
             <Choice
@@ -71,7 +71,7 @@ export function StopAll(props: {
         </Modal>
       )}
       {state !== null && (
-        <section aria-label="Stop all" className={`${BAR} flex items-start gap-4`}>
+        <section aria-label="Stop" className={`${BAR} flex items-start gap-4`}>
           <div className="min-w-0 flex-1">
             <Outcomes {...state} isBusy={isBusy} onRetry={retry} />
           </div>

@@ -118,7 +118,7 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
           );
         })}
         <Row source="records" decided={null} at={session.lastHeardAt}>
-          The agent’s last record
+          From the agent
         </Row>
       </tbody>
     </table>
@@ -153,8 +153,8 @@ const SOURCE_WORDS: Record<string, string> = {
   turn: 'Last turn',
   agent: 'Runner',
   task: 'Tasks',
-  session: 'Records',
-  records: 'Records',
+  session: 'First record',
+  records: 'Last record',
 };
 
 const ACTIVITY_WORDS: Record<NonNullable<Observations['agent']>['value'], string> = {
@@ -226,7 +226,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
     case 'task':
       return `${of.task?.value ?? 0} running`;
     case 'session':
-      return 'The session’s first record';
+      return 'From the session';
   }
 }
 

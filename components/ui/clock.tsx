@@ -37,9 +37,9 @@ let readServerTime: (() => Promise<number>) | null = null;
 let isMeasuring = false;
 
 /**
- * Measures the offset of the browser's clock again whenever that was set. Clocks pause until then.
+ * Measures the offset of the browser's clock again whenever that was set. Clocks pause until that succeeds.
  *
- * @param read resolves to the server's time, epoch milliseconds
+ * @param read resolves to the server's time, epoch milliseconds; NaN if the response has none
  */
 export function correctClocks(read: () => Promise<number>): void {
   readServerTime = read;
@@ -54,13 +54,12 @@ function tick(): void {
 
 async function measureOffset(read: () => Promise<number>): Promise<void> {
   isMeasuring = true;
-  // The next tick tries again after a failure, or if a proxy has removed the date.
   const now = await read().catch(() => Number.NaN);
   isMeasuring = false;
-  if (now) {
-    measuredOffset = now - Date.now();
-    lastDrift = drift();
-  }
+  // The next tick tries again.
+  if (Number.isNaN(now)) return;
+  measuredOffset = now - Date.now();
+  lastDrift = drift();
   showTime();
 }
 

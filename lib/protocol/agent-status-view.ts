@@ -37,7 +37,7 @@ const MODE_WORDS: ReadonlyMap<string, string> = new Map([
   ['dontAsk', 'Denies what isn’t allowed'],
 ]);
 
-/** The agent's `Mode` and `Model`, in its own words. */
+/** The agent's `Mode`, in words if its id is known, and `Model`. */
 export function modeAndModelOf(status: Status): { name: string; text: string }[] {
   const mode = sentenceOf(status?.mode);
   const words = { Mode: mode && (MODE_WORDS.get(mode) ?? mode), Model: sentenceOf(status?.model) };

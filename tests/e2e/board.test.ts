@@ -54,7 +54,7 @@ test('Stop all interrupts the listed agents with two presses, by pointer and by 
   const page = await site.open('/agents?q=board-');
   const dialog = page.getByRole('dialog', { name: /^Stop (all|the \d+ listed) agents\?$/ });
   const interrupt = dialog.getByRole('button', { name: /^Interrupt 1 session of 1 agent/ });
-  const results = page.getByRole('region', { name: 'Stop all' });
+  const results = page.getByRole('region', { name: 'Stop', exact: true });
   await page.getByRole('button', { name: 'Stop all…' }).click();
   await untilPressable(interrupt);
   await interrupt.click({ delay: 100 });

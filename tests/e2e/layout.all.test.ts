@@ -80,9 +80,9 @@ describe('rows of agents with unusual names', () => {
 });
 
 test.each([
-  ['now', '59s', []],
+  ['now', '59 s', []],
   ['now', 'requested 59 s ago', []],
-  ['59s', '1m', []],
+  ['59 s', '1 min', []],
   ['requested 59 s ago', 'requested 1 min ago', []],
   ['one', 'several', ['“behind it” moved']],
   ['1 m of cable', 'a lot of it', ['“behind it” moved']],

@@ -214,7 +214,7 @@ export async function watchLayoutShifts(page: Page): Promise<void> {
           .filter(({ data }) => CLOCK.test(data))
           .map((text) => [text, { words: text.data, widthPx: placeOf(text).width }]),
       );
-    // A clock that ticks from `59s` to `1m` moves the rest of its line.
+    // A clock that ticks from `59 s` to `1 min` moves the rest of its line.
     const tickedClocks = (clocksNow: Map<Text, ClockText>) => {
       const ticked: { place: DOMRect; byPx: number }[] = [];
       for (const [clock, now] of clocksNow) {

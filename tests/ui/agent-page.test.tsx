@@ -3,9 +3,11 @@
 import type { AgentDetail } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
 import { API_BASE } from '@interlude/protocol/version';
+import { noItems } from '@interlude/protocol/vocabulary';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { RequestsOfAgent } from '@/app/(console)/agents/[agentId]/agent-requests';
+import { AgentRequests } from '@/app/(console)/open-requests';
 import { MayActProvider } from '@/components/access/may-act';
 import { AgentPage } from '@/components/agents/agent-page';
 import { MarkAsSeen } from '@/components/agents/insight-list';
@@ -172,7 +174,7 @@ it('answers the agent’s open requests in place', async () => {
     request: { ...request, answerBy: null, preview: { tool: 'Bash', line: 'ls' } } as never,
   });
   const posted = acceptCommands({
-    '/inbox?agent=agent-1': { items: [item], position: '2', next: null },
+    '/inbox?agent=agent-1': { items: [item], position: '2', next: null, counts: { ...noItems(), permission: 1 } },
     '/sessions/s/requests/': { position: '2', request, turnId: null },
   });
   vi.useFakeTimers({ shouldAdvanceTime: true });
@@ -181,11 +183,45 @@ it('answers the agent’s open requests in place', async () => {
     agent: anAgent({ sessionStates: { ...noSessions(), 'needs-input': 1 } }),
     sessions: [aSession({ state: 'needs-input', pendingRequestCount: 1 })],
   });
-  const requests = within(section(/^Requests/));
+  const requests = within((await screen.findByRole('list', { name: 'Requests' })).closest('section') as HTMLElement);
   const deny = await requests.findByRole('button', { name: 'Deny' });
   expect(requests.getByRole('link', { name: 'Do it' }).getAttribute('href')).toBe('/sessions/s');
   await act(settle);
   fireEvent.click(deny);
   await vi.waitFor(() => expect(posted).toEqual(['/sessions/s/requests/q1']));
   vi.useRealTimers();
+});
+
+it('reads the open requests again whenever they change', async () => {
+  const itemOf = (id: string, since: number) => ({
+    ...anInboxItem({ id, agentId: 'agent-1', since }),
+    request: { ...aRequest({ id, title: `Run ${id}` }), answerBy: null, preview: null },
+  });
+  const read = {
+    '/inbox?agent=agent-1': {},
+    '/sessions/s/requests/': { position: '2', request: aRequest(), turnId: null },
+  };
+  acceptCommands(read);
+  const ofAgent = (revision: string, ...ids: string[]) => {
+    const items = ids.map((id, index) => itemOf(id, index));
+    const counts = { ...noItems(), permission: 7 };
+    Object.assign(read, { '/inbox?agent=agent-1': { items, position: '2', next: null, counts } });
+    return (
+      <NowProvider renderedAt={Date.now()}>
+        <LiveProvider>
+          <MayActProvider may why={null} answersHere>
+            <AgentRequests agentId="agent-1" revision={revision} />
+          </MayActProvider>
+        </LiveProvider>
+      </NowProvider>
+    );
+  };
+  const { rerender } = render(ofAgent('1@1', 'a'));
+  const listed = (count: number) => vi.waitFor(() => expect(screen.getAllByRole('listitem')).toHaveLength(count));
+  await listed(1);
+  rerender(ofAgent(''));
+  // As many requests as before.
+  rerender(ofAgent('1@2', 'a', 'b', 'c', 'd', 'e'));
+  await listed(5);
+  expect(screen.getByRole('heading', { name: 'Requests 7' })).toBeDefined();
 });

@@ -101,12 +101,12 @@ it('interrupts all listed agents that are in a turn with one press, and shows pr
   expect(dialog.getByRole('button', { name: /^End 5 sessions of 3 agents .*can’t be undone\.$/ })).toBeDefined();
   fireEvent.click(
     screen.getByRole('button', {
-      name: 'Interrupt 3 sessions of 2 agents Their current turns end. Sessions stay open.',
+      name: 'Interrupt 3 sessions of 2 agents Open turns end. Sessions stay open.',
     }),
   );
   expect(onAnswer).toHaveBeenCalledOnce();
   await vi.waitFor(() => screen.getByText('Interrupt: 2 of 2 agents done'));
   expect(sent.map((path) => path.split('/').slice(-2).join('/'))).toEqual(['works-1/interrupt', 'asks-1/interrupt']);
   fireEvent.click(screen.getByRole('button', { name: 'Close' }));
-  expect(screen.queryByRole('region', { name: 'Stop all' })).toBeNull();
+  expect(screen.queryByRole('region', { name: 'Stop' })).toBeNull();
 });

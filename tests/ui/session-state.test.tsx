@@ -148,8 +148,8 @@ describe('why a session is in its state', () => {
       expect.stringMatching(/^Connection \(decided\)The runner has disconnected4 min/),
       expect.stringMatching(/^Self-reportReported complete, “All \*\*green\*\*” https:\/\/example.org\/pr\/79 min/),
       expect.stringMatching(/^Last turnOpen5 min/),
-      expect.stringMatching(/^RecordsThe session’s first record1.*/),
-      expect.stringMatching(/^RecordsThe agent’s last record4 min/),
+      expect.stringMatching(/^First recordFrom the session1.*/),
+      expect.stringMatching(/^Last recordFrom the agent4 min/),
     ]);
   });
 
