@@ -45,11 +45,11 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         client = new LiveClient();
         refetchOnceLive(client, queryClient);
         freezeWhenStale(client, performance.timeOrigin);
-        correctClocks(async () => Date.parse((await checkHealth()).headers.get('date') as string));
       }
       return client;
     };
   });
+  useEffect(() => correctClocks(serverTime), []);
   useFollowedFleet(stores.fleet, live, queryClient);
   return (
     <LiveContext value={live}>
@@ -60,6 +60,8 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     </LiveContext>
   );
 }
+
+const serverTime = async () => Date.parse((await checkHealth()).headers.get('date') as string);
 
 /** Subscribes to the fleet at the store's start position. */
 function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient: QueryClient): void {

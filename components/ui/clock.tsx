@@ -37,29 +37,36 @@ let readServerTime: (() => Promise<number>) | null = null;
 let isMeasuring = false;
 
 /**
- * Measures the offset of the browser's clock again whenever that was set. Clocks pause until that succeeds.
+ * Measures the offset of the browser's clock again whenever that was set. Clocks pause during the request. After a failure
+ * the next tick tries again.
  *
  * @param read resolves to the server's time, epoch milliseconds; NaN if the response has none
+ * @returns a function that ends it
  */
-export function correctClocks(read: () => Promise<number>): void {
+export function correctClocks(read: () => Promise<number>): () => void {
   readServerTime = read;
   lastDrift = drift();
+  return () => {
+    readServerTime = null;
+    measuredOffset = null;
+  };
 }
 
 function tick(): void {
   const wasSet = Math.abs(drift() - lastDrift) > ABOUT_RIGHT_MS;
-  if (frozenAt !== null || readServerTime === null || !wasSet) showTime();
-  else if (!isMeasuring) void measureOffset(readServerTime);
+  if (wasSet && readServerTime && !frozenAt) void measureOffset(readServerTime);
+  else showTime();
 }
 
 async function measureOffset(read: () => Promise<number>): Promise<void> {
+  if (isMeasuring) return;
   isMeasuring = true;
   const now = await read().catch(() => Number.NaN);
   isMeasuring = false;
-  // The next tick tries again.
-  if (Number.isNaN(now)) return;
-  measuredOffset = now - Date.now();
-  lastDrift = drift();
+  if (now && readServerTime) {
+    measuredOffset = now - Date.now();
+    lastDrift = drift();
+  }
   showTime();
 }
 
@@ -102,22 +109,22 @@ function subscribe(listener: () => void): () => void {
  * @param derive reduces the time to the part that matters, so that only changes render
  */
 export function useClock<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(shownNow, (offset) => (Math.abs(offset) < ABOUT_RIGHT_MS ? 0 : offset), derive);
+  return useTime(shownNow, ABOUT_RIGHT_MS, derive);
 }
 
 /** `useClock` on the server's clock, for deadlines the server enforces. */
 export function useServerNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(shownNow, corrected, derive);
+  return useTime(shownNow, 0, derive);
 }
 
 /** True once a time on the server's clock has passed, even while clocks are frozen. */
 export function useHasPassed(at: number | null): boolean {
-  return useTime(trueTime, corrected, (now) => at !== null && now >= at);
+  return useTime(trueTime, 0, (now) => at !== null && now >= at);
 }
 
 /** The reader's time, which never freezes, to show how old the page is. */
 export function useUnfrozenNow<Derived>(derive: (now: number) => Derived): Derived {
-  return useTime(trueTime, () => 0, derive);
+  return useTime(trueTime, Number.POSITIVE_INFINITY, derive);
 }
 
 function shownNow(): number {
@@ -129,18 +136,16 @@ function trueTime(): number {
   return trueNow;
 }
 
-const corrected = (offset: number) => offset;
-
-function useTime<Derived>(
-  clock: () => number,
-  correction: (offset: number) => number,
-  derive: (now: number) => Derived,
-): Derived {
+/** @param minOffset smaller offsets of the browser's clock are ignored, in milliseconds */
+function useTime<Derived>(clock: () => number, minOffset: number, derive: (now: number) => Derived): Derived {
   const renderedAt = useContext(RenderedAt);
-  const offset = useContext(Offset);
+  const loadedOffset = useContext(Offset);
   return useSyncExternalStore(
     subscribe,
-    () => derive(clock() + correction(measuredOffset ?? offset)),
+    () => {
+      const offset = measuredOffset ?? loadedOffset;
+      return derive(clock() + (Math.abs(offset) < minOffset ? 0 : offset));
+    },
     () => derive(renderedAt),
   );
 }

@@ -40,7 +40,7 @@ const MAX_WITH_FLAGS = 1_000;
 /** Keeps the flags of a command whole, such as `--dry-run`: browsers break lines after hyphens. */
 export function withFlags(text: string): ReactNode {
   if (text.length > MAX_WITH_FLAGS) return text;
-  return text.split(/(?<= )(--?\w[\w-]{0,20})/).map((part, index) =>
+  return text.split(/(?<= )(-[\w-]{1,21})/).map((part, index) =>
     index % 2 === 0 ? (
       part
     ) : (
