@@ -75,8 +75,9 @@ describe('vacuum', () => {
     // A refused write would throw.
     while (!isDone) {
       await own.work(1);
-      // The vacuum also returns pages that are freed while it runs.
-      if ((await freePages(database)) < free * 0.9) await remove("name = 'pad'");
+      // The vacuum also returns pages that are freed while it runs, but not after its last piece.
+      const left = (await freePages(database)) / free;
+      if (left < 0.9 && left > 0.5) await remove("name = 'pad'");
     }
     const { exitCode, stdout } = await ended;
     expect({ exitCode, stdout }).toEqual({
