@@ -20,6 +20,8 @@ const MAX_SHOWN = 5;
 export function AgentRequests({ agentId, revision }: { agentId: string; revision: string }) {
   const { requests, openCount } = useOpenRequests({ agent: agentId }, revision, MAX_SHOWN);
   const box = useRef<HTMLUListElement>(null);
+  // The button that opened them is gone.
+  useEffect(() => box.current?.focus(), []);
   const focusNext = () => {
     const next = box.current?.querySelector<HTMLElement>('[data-action^="request:"]:not([data-gone], [hidden] *)');
     (next ?? box.current)?.focus();

@@ -183,7 +183,9 @@ it('answers the agent’s open requests in place', async () => {
     agent: anAgent({ sessionStates: { ...noSessions(), 'needs-input': 1 } }),
     sessions: [aSession({ state: 'needs-input', pendingRequestCount: 1 })],
   });
+  fireEvent.click(screen.getByRole('button', { name: 'Answer here' }));
   const requests = within((await screen.findByRole('list', { name: 'Requests' })).closest('section') as HTMLElement);
+  expect(document.activeElement).toBe(requests.getByRole('list', { name: 'Requests' }));
   const deny = await requests.findByRole('button', { name: 'Deny' });
   expect(requests.getByRole('link', { name: 'Do it' }).getAttribute('href')).toBe('/sessions/s');
   await act(settle);

@@ -3,21 +3,33 @@
 import { useState } from 'react';
 import { useFleet } from '@/components/live/use-fleet';
 import { requestRevision } from '@/components/requests/request-revision';
+import { plural } from '@/components/ui/duration';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 
 const requestsCode = new CodeOnDemand(async () => (await import('../../open-requests')).AgentRequests);
 
-/** The agent's open requests. Stays for the outcome of the last one. */
+/** The agent's open requests, after a press: their heights are unknown, and they would move the page as they load. */
 export function RequestsOfAgent({ agentId }: { agentId: string }) {
+  const waiting = useFleet(({ agents }) => agents.get(agentId)?.sessionStates['needs-input'] ?? 0);
   const revision = useFleet(({ agents, sessions }) => {
-    const agent = agents.get(agentId);
-    const waiting = agent?.sessionStates['needs-input'] ?? 0;
     // Not all of its sessions may be loaded.
     const loaded = (sessions.list(agentId)?.rows ?? []).map(requestRevision).filter(Boolean);
-    return waiting + loaded.length === 0 ? '' : [waiting, agent?.stateSince, ...loaded].join(' ');
+    const all = agents.get(agentId)?.sessionStates['needs-input'] ?? 0;
+    return all + loaded.length === 0 ? '' : [all, agents.get(agentId)?.stateSince, ...loaded].join(' ');
   });
-  const [isShown, show] = useState(revision !== '');
-  if (revision !== '' && !isShown) show(true);
-  if (!isShown) return null;
-  return <OnDemand code={requestsCode} name="The requests" props={{ agentId, revision }} />;
+  const [isOpen, setOpen] = useState(false);
+  if (isOpen) return <OnDemand code={requestsCode} name="The requests" props={{ agentId, revision }} />;
+  if (waiting === 0) return null;
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
+      <span>{plural(waiting, 'session')} waiting for an answer</span>
+      <button
+        type="button"
+        onClick={() => setOpen(true)}
+        className="min-h-7 pointer-coarse:min-h-11 rounded bg-ink px-2.5 font-medium text-ground hover:bg-ink-2"
+      >
+        Answer here
+      </button>
+    </p>
+  );
 }
