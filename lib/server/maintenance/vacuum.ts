@@ -56,18 +56,20 @@ async function rewrite(connection: LocalConnection): Promise<void> {
 
 async function vacuumInPieces(connection: LocalConnection, free: number): Promise<void> {
   const progress = new Progress();
-  let [pages, left, stalled] = [FIRST_PIECE_PAGES, free, 0];
+  let [pages, left, bytes, stalled] = [FIRST_PIECE_PAGES, free, Number.POSITIVE_INFINITY, 0];
   try {
     while (left > 0 && stalled < MAX_STALLED_PIECES) {
       const startedAt = performance.now();
       await retryWhileBusy(() => connection.run(`PRAGMA incremental_vacuum(${pages})`, 'thread'), BUSY_MS);
       const tookMs = performance.now() - startedAt;
-      const now = (await spaceOf(connection)).free;
+      const now = await spaceOf(connection);
       progress.report(
-        () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages returned`,
+        () =>
+          `${Math.max(0, free - now.free).toLocaleString('en')} of ${free.toLocaleString('en')} free pages returned`,
       );
-      stalled = now < left ? 0 : stalled + 1;
-      left = Math.min(left, now);
+      // By the file's size: the dashboard may free more pages meanwhile than a piece returns.
+      stalled = now.bytes < bytes ? 0 : stalled + 1;
+      [left, bytes] = [now.free, now.bytes];
       pages = Math.max(1, Math.min(pages * 2, Math.round((pages * PIECE_MS) / Math.max(tookMs, 1))));
       await pause(PIECE_MS + tookMs * PAUSE_SHARE);
     }
