@@ -1,6 +1,7 @@
 'use client';
 
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { itemsOf } from '@/components/inbox/inbox-items';
@@ -17,7 +18,14 @@ import { RequestHere } from './inbox/request-here';
 const MAX_SHOWN = 5;
 
 /** The open requests of an agent, each below the title of its session. Keeps the outcome of the last one. */
-export function AgentRequests({ agentId, revision }: { agentId: string; revision: string }) {
+export function AgentRequests({ agentId }: { agentId: string }) {
+  const revision = useFleet(({ agents, sessions }) => {
+    // Not all of its sessions may be loaded.
+    const loaded = (sessions.list(agentId)?.rows ?? []).map(requestRevision).filter(Boolean);
+    const { sessionStates, stateSince } = agents.get(agentId) ?? {};
+    const waiting = sessionStates?.['needs-input'] ?? 0;
+    return waiting + loaded.length === 0 ? '' : [waiting, stateSince, ...loaded].join(' ');
+  });
   const { requests, openCount } = useOpenRequests({ agent: agentId }, revision, MAX_SHOWN);
   const box = useRef<HTMLUListElement>(null);
   // The button that opened them is gone.
@@ -56,6 +64,11 @@ export function AgentRequests({ agentId, revision }: { agentId: string; revision
 function SessionName({ item: { sessionId } }: { item: RequestedItem }) {
   const title = useFleet(({ sessions }) => sessionTitle(sessions.get(sessionId) ?? { id: sessionId, title: null }));
   return <Phrase text={title} />;
+}
+
+/** Changes with the session's open requests; empty if it has none. */
+export function requestRevision({ pendingRequestCount, observations: { request } }: SessionSummary): string {
+  return pendingRequestCount === 0 ? '' : `${pendingRequestCount}@${request?.observedAt}`;
 }
 
 /**

@@ -13,7 +13,6 @@ import { RetryButton } from '@/components/inbox/retry-here';
 import { ActionsProvider } from '@/components/live/actions';
 import { useFleet } from '@/components/live/use-fleet';
 import { useSelected } from '@/components/live/use-folded';
-import { requestRevision } from '@/components/requests/request-revision';
 import { ObservationTable, StateReason } from '@/components/sessions/evidence-popover';
 import { glyphOf, sessionTitle } from '@/components/sessions/session-labels';
 import { TaskOutcome } from '@/components/tasks/task-outcome';
@@ -33,7 +32,7 @@ import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
 import { RequestHere } from './inbox/request-here';
-import { useOpenRequests } from './open-requests';
+import { requestRevision, useOpenRequests } from './open-requests';
 import { SessionLiveness } from './session-liveness';
 import { SessionPlace } from './sessions/[sessionId]/session-facts';
 

@@ -52,7 +52,7 @@ function factsOf(session: SessionSummary) {
   return known;
 }
 
-/** A session's rank by urgency, and all that its agent's row shows of it. */
+/** A session's rank by urgency, and the text that its agent's row shows. */
 function readFacts(session: SessionSummary) {
   const { stateReason, lastText, request, evidence, observations } = session;
   const state = countedStateOf(session);
@@ -121,6 +121,17 @@ export function missingInWords({ lostCount, quarantinedCount, parkedCount }: Age
 
 const providers = new WeakMap<AgentSummary, ReturnType<typeof readProvider>>();
 
+/** Kinds of agents, shown until the provider reports its own name. */
+const KIND_WORD: ReadonlyMap<string, string> = new Map([
+  ['claude', 'Claude Code'],
+  ['hooks', 'Claude Code'],
+  ['codex', 'Codex'],
+  ['opencode', 'OpenCode'],
+  ['acp', 'ACP agent'],
+  ['agentapi', 'AgentAPI'],
+  ['agui', 'AG-UI server'],
+]);
+
 /** Splits `Claude Code 2.1.329` into name and version. */
 export function providerOf(agent: AgentSummary): { name: string | null; version: string | null } {
   // a changed row is a new object
@@ -134,7 +145,7 @@ function readProvider({ status, kind }: AgentSummary): { name: string | null; ve
     versionsOf(status)
       .find((version) => version.of === 'provider')
       ?.text.trim() ?? null;
-  if (text === null) return { name: kind, version: null };
+  if (text === null) return { name: kind && (KIND_WORD.get(kind) ?? kind), version: null };
   const [, name, version] = /^(.+?) v?(\d[^ ]*)$/.exec(text) ?? [];
   return name === undefined ? { name: text, version: null } : { name, version: version ?? null };
 }

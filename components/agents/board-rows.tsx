@@ -203,7 +203,7 @@ function AgentName({ agent }: { agent: AgentSummary }) {
   );
 }
 
-/** What is unusual about an agent. */
+/** Exceptions of an agent: retired, disconnected, or a column's. */
 function Exceptions({ agent, columns }: { agent: AgentSummary; columns: readonly Sort[] }) {
   const { retiredAt, connectedSince } = agent;
   const others = exceptionsOf(agent, columns);

@@ -18,17 +18,6 @@ import { hostOf, isDisconnected, outboxFacts, providerOf, versionsOf } from './b
 
 const MAX_OF_VERSION = 80;
 
-/** Kinds of agents, shown until the provider reports its own name. */
-const KIND_WORD: ReadonlyMap<string, string> = new Map([
-  ['claude', 'Claude Code'],
-  ['hooks', 'Claude Code'],
-  ['codex', 'Codex'],
-  ['opencode', 'OpenCode'],
-  ['acp', 'ACP agent'],
-  ['agentapi', 'AgentAPI'],
-  ['agui', 'AG-UI server'],
-]);
-
 /** The agent's runner: its connection, versions and outbox, as it reports them. */
 export function RunnerFacts({ agent }: { agent: AgentSummary }) {
   const host = hostOf(agent);
@@ -53,7 +42,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
       )}
       {name !== null && (
         <Fact name="Provider">
-          <Name text={KIND_WORD.get(name) ?? name} /> {version !== null && <Name text={version} max={MAX_OF_VERSION} />}
+          <Name text={name} /> {version !== null && <Name text={version} max={MAX_OF_VERSION} />}
         </Fact>
       )}
       {host !== null && (

@@ -2,7 +2,6 @@
 
 import { useState } from 'react';
 import { useFleet } from '@/components/live/use-fleet';
-import { requestRevision } from '@/components/requests/request-revision';
 import { plural } from '@/components/ui/duration';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 
@@ -11,14 +10,8 @@ const requestsCode = new CodeOnDemand(async () => (await import('../../open-requ
 /** The agent's open requests, after a press: their heights are unknown, and they would move the page as they load. */
 export function RequestsOfAgent({ agentId }: { agentId: string }) {
   const waiting = useFleet(({ agents }) => agents.get(agentId)?.sessionStates['needs-input'] ?? 0);
-  const revision = useFleet(({ agents, sessions }) => {
-    // Not all of its sessions may be loaded.
-    const loaded = (sessions.list(agentId)?.rows ?? []).map(requestRevision).filter(Boolean);
-    const all = agents.get(agentId)?.sessionStates['needs-input'] ?? 0;
-    return all + loaded.length === 0 ? '' : [all, agents.get(agentId)?.stateSince, ...loaded].join(' ');
-  });
   const [isOpen, setOpen] = useState(false);
-  if (isOpen) return <OnDemand code={requestsCode} name="The requests" props={{ agentId, revision }} />;
+  if (isOpen) return <OnDemand code={requestsCode} name="The requests" props={{ agentId }} />;
   if (waiting === 0) return null;
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
