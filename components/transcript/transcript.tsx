@@ -27,11 +27,15 @@ import { countItemsAfter, useTail } from './use-tail';
 import { useRemoval, useTurnRows } from './use-turn-rows';
 
 /**
- * Scrolls the server's markup to its end before our code runs. The markup may arrive hidden, and a box without a height
- * can't scroll, so this waits for one. `data-start` marks the box meanwhile: on a busy machine our code may run before
- * the first layout. Content that arrives below shrinks the box, so it scrolls again unless the reader has scrolled up.
+ * Scrolls the server's markup to its end before our code runs. The box hides its turns until this script: a browser may
+ * paint a page it has received in part, which would show old turns first. The markup may arrive hidden, and a box
+ * without a height can't scroll, so this waits for one. `data-start` marks the box meanwhile: on a busy machine our code
+ * may run before the first layout. Content that arrives below shrinks the box, so it scrolls again unless the reader has
+ * scrolled up.
  */
-export const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>{let top=0;box.dataset.start='end';
+export const START_AT_END = `(box=>{let top=0;
+if(/^#(turn|task|message|request)-/.test(location.hash))return delete box.dataset.start;
+box.dataset.start='end';
 new ResizeObserver((_,seen)=>{
 if(!box.isConnected||box.scrollTop<top-1&&box.scrollTop<box.scrollHeight-box.clientHeight-1)seen.disconnect();
 else if(box.clientHeight){box.scrollTop=box.scrollHeight;top=box.scrollTop;delete box.dataset.start}
@@ -137,11 +141,12 @@ export function Transcript({
               ref={scroller}
               role="log"
               aria-label="Transcript"
+              data-start={onServer ? 'parsing' : undefined}
               // Rows that scroll into view are not announced.
               aria-live={leftAt === null ? 'polite' : 'off'}
               // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
               tabIndex={0}
-              className="h-full overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]"
+              className="h-full overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none] data-[start=parsing]:*:hidden"
             >
               <FirstPaint value={firstPaint}>
                 <ParsedAtOnce value={firstPaint?.parsed ?? null}>

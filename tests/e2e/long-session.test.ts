@@ -77,6 +77,20 @@ test('paints the end of a session first, and stays there while the page hydrates
   await page.close();
 });
 
+test('shows no old turn of a page that has arrived in part', async () => {
+  const page = await site.context.newPage();
+  await page.route(`**/sessions/${SESSION}`, async (route) => {
+    const html = await (await route.fetch()).text();
+    const end = html.indexOf('document.currentScript.previousElementSibling');
+    await route.fulfill({ contentType: 'text/html', body: html.slice(0, html.lastIndexOf('<script', end)) });
+  });
+  await page.goto(`${site.server.url}/sessions/${SESSION}`);
+  const turns = page.locator('[data-turn]');
+  expect(await turns.count()).toBeGreaterThan(5);
+  for (const turn of await turns.all()) expect(await turn.isVisible()).toBe(false);
+  await page.close();
+});
+
 test('keeps the reader’s turn in its place while older turns load above it', async () => {
   const page = await site.context.newPage();
   let release = () => {};
