@@ -18,7 +18,7 @@ import { nameText } from '@/components/ui/verbatim';
 import { foldEqual, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
 import { ActionButton, ItemActions, type Mark } from './item-actions';
 import { ItemDetails, unfoldLabel } from './item-details';
-import { DoneWord, hasRequest, type RequestedItem } from './item-request';
+import { DoneWord, hasRequest, type RequestedItem, useAnswer } from './item-request';
 import { RequestLine } from './request-line';
 import { RowAnswer } from './row-answer';
 import { focusAfter } from './use-inbox-keys';
@@ -55,7 +55,10 @@ export const InboxRow = memo(function InboxRow(props: {
   // The row that folds this one names the failure.
   const about = (isNested && title) || itemTitle(lead);
   const count = foldEqual(open)[0]?.count ?? 1;
-  const { row, handlers } = useRowFocus(isDone);
+  const { isSent } = useAnswer(lead);
+  // A further request follows in the same row.
+  const isAnsweredHere = isSent && open.filter(hasRequest).length === 1;
+  const { row, handlers } = useRowFocus(isDone, isAnsweredHere);
   const line = useRef<HTMLSpanElement>(null);
   const [isSeen, setSeen] = useState<boolean | null>(null);
   const mayAct = useMayAct();
@@ -67,7 +70,8 @@ export const InboxRow = memo(function InboxRow(props: {
       {...handlers}
       tabIndex={-1}
       data-inbox-row={id}
-      data-done={isDone || undefined}
+      data-digest={lead.request?.digest ?? undefined}
+      data-done={isDone || isAnsweredHere || undefined}
       className={clsx(
         ROW_LOOK,
         isNested && 'pl-9!',
@@ -291,19 +295,23 @@ function RowOwner({ owner, title, person }: { owner: InboxOwner; title: string |
   );
 }
 
-/** Keeps the focus in the row when its focused button disappears, and moves it to the next row once this one is done. */
-function useRowFocus(isDone: boolean) {
+/**
+ * Keeps the focus in the row when its focused button disappears, and moves it to the next row once this one is done or
+ * answered.
+ */
+function useRowFocus(isDone: boolean, isAnswered = false) {
   const row = useRef<HTMLLIElement>(null);
   const focused = useRef<Element | null>(null);
-  const wasDone = useRef(isDone);
+  const isOver = isDone || isAnswered;
+  const wasOver = useRef(isOver);
   useLayoutEffect(() => {
-    const isNewlyDone = isDone && !wasDone.current;
-    wasDone.current = isDone;
+    const isNewlyOver = isOver && !wasOver.current;
+    wasOver.current = isOver;
     const before = focused.current;
     if (before !== null && document.activeElement === document.body) row.current?.focus();
     // The next keys of a reader who was typing here are no shortcuts.
-    if (before?.matches('textarea, [type=text]') === false && isNewlyDone && row.current !== null) {
-      focusAfter(row.current);
+    if (before?.matches('textarea, [type=text]') === false && isNewlyOver && row.current !== null) {
+      focusAfter(row.current, isAnswered);
     }
   });
   const handlers = {

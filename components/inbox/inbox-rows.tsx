@@ -96,7 +96,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     find: (id) => owners.get(id) ?? folds.find((fold) => fold.id === id),
     open: ({ id }) => unfolded.select(id, true),
     review: () => mayAct && requests.length > 0 && setReviewing(true),
-    answer: ({ lead: { request } }, key) => request !== null && pressCard(request.digest, key),
+    answer: ({ lead: { request } }, ...press) => request !== null && pressCard(request.digest, ...press),
     field,
     onClear: () => {
       if (chosen.length > 0) selectOnly([]);

@@ -33,9 +33,12 @@ export function useAnswerStore(sessionId: string): ActionStore {
   return stores.of(sessionId);
 }
 
-/** The answer to a request that was given on this page; null if there is none. */
-export function useAnswer({ sessionId, request: { id, digest, openedPosition } }: RequestedItem) {
-  const actions = useAnswerStore(sessionId);
+const NO_REQUEST = { id: '', digest: null, openedPosition: '' };
+
+/** The answer to an item's request that was given on this page; null if there is none. */
+export function useAnswer({ sessionId, request }: Pick<InboxItem, 'sessionId' | 'request'>) {
+  const actions = useAnswerStore(sessionId ?? '');
+  const { id, digest, openedPosition } = request ?? NO_REQUEST;
   const key = requestKey({ id, position: openedPosition, digest });
   const state = useSyncExternalStore(
     actions.subscribe,

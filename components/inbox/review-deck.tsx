@@ -46,6 +46,9 @@ export function ReviewDeck(props: {
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
   const [index, setIndex] = useState(0);
   const touch = useRef<{ x: number; y: number } | null>(null);
+  const digestAt = (at: number) => fleet.inbox.get(ids[at] ?? '')?.request?.digest ?? null;
+  /** The request that the reader's own step or answer led to. */
+  const aimedAt = useRef(digestAt(0));
   useOpenDialog();
   useLayoutEffect(() => {
     const element = dialog.current;
@@ -59,7 +62,9 @@ export function ReviewDeck(props: {
   const isOpen = (id: string) => !answered.has(id) && fleet.inbox.get(id)?.doneAt === null;
   const left = ids.filter(isOpen);
   const go = (to: number) => {
-    setIndex(Math.max(0, Math.min(ids.length, to)));
+    const at = Math.max(0, Math.min(ids.length, to));
+    setIndex(at);
+    aimedAt.current = digestAt(at);
     dialog.current?.focus();
   };
   const onAnswer = (id: string, isSent: boolean) => {
@@ -73,8 +78,8 @@ export function ReviewDeck(props: {
     event.stopPropagation();
     if (isTyping(event.nativeEvent)) return;
     const digest = current?.request?.digest ?? null;
-    if (isPress('request.allow', event)) pressCard(digest, 'allow');
-    else if (isPress('request.deny', event)) pressCard(digest, 'deny');
+    if (isPress('request.allow', event)) pressCard(digest, 'allow', digest === aimedAt.current);
+    else if (isPress('request.deny', event)) pressCard(digest, 'deny', digest === aimedAt.current);
     else if (event.key === 'ArrowRight' || isPress('inbox.next', event)) go(index + 1);
     else if (event.key === 'ArrowLeft' || isPress('inbox.previous', event)) go(index - 1);
     else return;

@@ -35,11 +35,14 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean | null; 
   const deny = defaultOption(options, 'deny') ?? DENY;
   const give = (option: RequestOption) =>
     void actions.request(key, `/requests/${encodeURIComponent(id)}`, { ...decisionOf(option), digest });
-  const choose = (option: RequestOption | null) => {
+  const choose = (option: RequestOption | null, isMeant = false) => {
     if (!isOpen || option === null) return onUnfold();
-    if (isIntended() && (option.kind === 'deny' || isSeen === true)) give(option);
+    if ((isMeant || isIntended()) && (option.kind === 'deny' || isSeen === true)) give(option);
   };
-  useCardKeys(isSent ? null : digest, { allow: () => choose(allow), deny: () => choose(deny) });
+  useCardKeys(isSent ? null : digest, {
+    allow: (isMeant) => choose(allow, isMeant),
+    deny: (isMeant) => choose(deny, isMeant),
+  });
   useOfferAnswers(isOpen && allow !== null ? digest : null, isSeen === true, {
     allow: () => allow !== null && give(allow),
     deny: () => give(deny),

@@ -9,16 +9,23 @@ import type { InboxOwner } from './use-inbox-owners';
 
 const ROW = '[data-inbox-row]';
 
-/** When the focus moved on from a done row. */
+/** When the focus moved on from a row that was done without an answer of the reader. */
 let movedAt = Number.NEGATIVE_INFINITY;
+/** The request that the reader's own key or answer led to: the next key is meant for it, however soon it follows. */
+let aimedAt: string | undefined;
 
-/** Focuses the next row that is not done, else the one before. Scrolls only for a reader who uses keys. */
-export function focusAfter(row: HTMLElement): void {
+/**
+ * Focuses the next row that is not done, else the one before. Scrolls only for a reader who uses keys.
+ *
+ * @param isOwn true if the reader has just answered the row
+ */
+export function focusAfter(row: HTMLElement, isOwn: boolean): void {
   const all = rowsIn(row.closest<HTMLElement>('[data-inbox]'), ROW);
   const at = all.indexOf(row);
   const next = [...all.slice(at), ...all.slice(0, at).reverse()].find(({ dataset }) => dataset.done === undefined);
   if (next === undefined) return;
-  movedAt = performance.now();
+  if (isOwn) aimedAt = next.dataset.digest;
+  else movedAt = performance.now();
   next.focus({ preventScroll: true });
   if (next.matches(':focus-visible')) next.scrollIntoView({ block: 'nearest' });
 }
@@ -48,8 +55,8 @@ export function useInboxKeys(options: {
   open: (owner: InboxOwner) => void;
   /** Opens the review of all requests. @returns false if there is none */
   review: () => unknown;
-  /** Presses a button of the row's first request. @returns false if there is none */
-  answer: (owner: InboxOwner, key: keyof CardKeys) => boolean;
+  /** Presses a button of the row's first request; see `CardKeys`. @returns false if there is none */
+  answer: (owner: InboxOwner, key: keyof CardKeys, isMeant: boolean) => boolean;
 }): void {
   const { list, find, actions, selection, field, onClear, open, review, answer } = options;
   const rows = () => rowsIn(list.current, ROW);
@@ -59,6 +66,11 @@ export function useInboxKeys(options: {
     const { activeElement: focused } = document;
     return !focused?.contains(list.current) && !list.current?.contains(focused);
   };
+  const moveTo = (move: () => false | undefined) => () => {
+    const isMoved = move();
+    aimedAt = focusedRow()?.dataset.digest;
+    return isMoved;
+  };
   const act = (what: keyof KeyActions) => () => {
     if (selection !== null && what !== 'select') return selection[what]();
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');
@@ -67,10 +79,11 @@ export function useInboxKeys(options: {
   };
   const answerWith = (key: keyof CardKeys) => () => {
     if (selection !== null) return isAway() ? false : selection[key]();
-    // A second press was aimed at the row before.
-    if (performance.now() - movedAt < SETTLE_MS) return;
     const owner = find(focusedRow()?.dataset.inboxRow ?? '');
-    return owner !== undefined && owner.open.length > 0 && answer(owner, key);
+    const isMeant = aimedAt !== undefined && aimedAt === owner?.lead.request?.digest;
+    // The press was aimed at the row before.
+    if (!isMeant && performance.now() - movedAt < SETTLE_MS) return;
+    return owner !== undefined && owner.open.length > 0 && answer(owner, key, isMeant);
   };
   const nextRequest = () => {
     const requests = rows().filter(({ dataset }) => {
@@ -84,8 +97,8 @@ export function useInboxKeys(options: {
   };
   useShortcuts(
     {
-      'inbox.next': () => focusRow(rows(), 1),
-      'inbox.previous': () => focusRow(rows(), -1),
+      'inbox.next': moveTo(() => focusRow(rows(), 1)),
+      'inbox.previous': moveTo(() => focusRow(rows(), -1)),
       'inbox.open': () => {
         const row = document.activeElement;
         if (!row?.matches(ROW)) return false;
@@ -100,7 +113,7 @@ export function useInboxKeys(options: {
         if (event.target === field.current) list.current?.focus({ preventScroll: true });
         else return isTyping(event) ? false : onClear();
       },
-      'inbox.next-request': nextRequest,
+      'inbox.next-request': moveTo(nextRequest),
       'inbox.review': review,
       'request.allow': answerWith('allow'),
       'request.deny': answerWith('deny'),

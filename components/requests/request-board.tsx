@@ -183,10 +183,13 @@ export function useRequestDraft(key: string): [RequestDraft, (change: Partial<Re
   return [draft, useCallback((change) => board.change(key, change), [board, key])];
 }
 
-/** Key handlers of a card, including its guards. */
+/**
+ * Key handlers of a card, including its guards. `isMeant`: the reader's own key or answer led to this request, so the
+ * press is meant for it, however recently the card has appeared or moved.
+ */
 export interface CardKeys {
-  allow: () => void;
-  deny: () => void;
+  allow: (isMeant?: boolean) => void;
+  deny: (isMeant?: boolean) => void;
 }
 
 /** Answers a permission without the card's guards. `allow` is null until its whole input was in sight. */
@@ -203,10 +206,10 @@ const cards = new Map<string, CardKeys>();
 
 /** Makes a card's keys available while the focus is outside the card. Null while the card can't be answered. */
 export function useCardKeys(digest: string | null, keys: CardKeys): void {
-  const press = useEffectEvent((key: keyof CardKeys) => keys[key]());
+  const press = useEffectEvent((key: keyof CardKeys, isMeant?: boolean) => keys[key](isMeant));
   useEffect(() => {
     if (digest === null) return;
-    const own = { allow: () => press('allow'), deny: () => press('deny') };
+    const own: CardKeys = { allow: (isMeant) => press('allow', isMeant), deny: (isMeant) => press('deny', isMeant) };
     cards.set(digest, own);
     return () => {
       if (cards.get(digest) === own) cards.delete(digest);
@@ -279,8 +282,8 @@ export function OnlyCardKeys(props: { sessionId: string; keys: CardKeys; box: Re
 }
 
 /** @returns false if no such card accepts keys */
-export function pressCard(digest: string | null, key: keyof CardKeys): boolean {
+export function pressCard(digest: string | null, key: keyof CardKeys, isMeant = false): boolean {
   const card = digest === null ? undefined : cards.get(digest);
-  card?.[key]();
+  card?.[key](isMeant);
   return card !== undefined;
 }

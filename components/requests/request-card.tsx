@@ -27,6 +27,7 @@ import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
 import { closedText, DENY, decisionOf, isAnswering, offeredOptions, requestKey, withExpiry } from './request-answer';
 import {
+  type CardKeys,
   OnlyCardKeys,
   useCardKeys,
   useOfferAnswers,
@@ -97,7 +98,7 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
     const digest = item.digest === null ? {} : { digest: item.digest };
     actions.request(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
   };
-  const answer = (body: object) => isIntended() && give(body);
+  const answer = (body: object, isMeant = false) => (isMeant || isIntended()) && give(body);
   const options = offeredOptions(item);
   const first = defaultOption(options, 'allow');
   const deny = defaultOption(options, 'deny') ?? DENY;
@@ -105,12 +106,15 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
     allow: () => first !== null && give(decisionOf(first)),
     deny: () => give(decisionOf(deny)),
   });
-  const choose = (option: RequestOption | null, reason: string | null = null) => {
+  const choose = (option: RequestOption | null, reason: string | null = null, isMeant = false) => {
     if (option === null || (option.kind === 'allow' && unseen !== null)) return;
     const message = option.kind === 'deny' ? reason?.trim() : '';
-    answer({ ...decisionOf(option), ...(message ? { message } : {}) });
+    answer({ ...decisionOf(option), ...(message ? { message } : {}) }, isMeant);
   };
-  const keys = { allow: () => choose(first), deny: () => choose(deny) };
+  const keys: CardKeys = {
+    allow: (isMeant) => choose(first, null, isMeant),
+    deny: (isMeant) => choose(deny, null, isMeant),
+  };
   useCardKeys(!isQuestion && canAnswer && !pinned ? item.digest : null, keys);
   const isOnly = useOnlyShown(!isQuestion && settled ? key : null, box);
   useWatchedWhile(open && !pinned, key, box, [head, buttons]);

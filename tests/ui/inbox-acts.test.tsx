@@ -12,7 +12,7 @@ import type {
 import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
 import { noItems } from '@interlude/protocol/vocabulary';
-import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import { AnswerStoresProvider, DoneWord, type RequestedItem, useAnswer } from '@/components/inbox/item-request';
@@ -52,6 +52,9 @@ afterEach(() => {
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
 });
+
+/** The response to an answer. */
+const COMMAND = { commandId: 'c', state: 'queued' };
 
 const nothingAsked = new CodeOnDemand<{ item: RequestedItem }>(async () => () => null);
 
@@ -276,6 +279,34 @@ it('moves the focus from a row that is done to the next one, whose permission a 
   // The last row keeps the focus.
   await waitFor(() => expect(screen.getAllByText('Done')).toHaveLength(2));
   expect(focused()).toBe('session s2');
+});
+
+const asking = (at: number, digest: string) => {
+  const preview = { tool: 'Bash', line: 'ls', input: { command: 'ls' } };
+  const request = { id: `q${at}`, digest, openedPosition: '1', answerBy: null, preview };
+  return anInboxItem({ id: `q${at}`, sessionId: `of q${at}`, title: `Ask ${at}`, since: at, request });
+};
+
+it('answers one row after another as fast as the keys are pressed', async () => {
+  const items = [0, 1, 2, 3, 4].map((at) => asking(at, `d${at}`));
+  for (const at of [0, 1, 2, 3, 4]) answers[`/sessions/of q${at}/requests/q${at}`.replaceAll(' ', '%20')] = COMMAND;
+  open(items);
+  const key = (key: string) => act(async () => fireEvent.keyDown(document.activeElement ?? document.body, { key }));
+  await key('j');
+  for (const _ of items) await key('d');
+  expect(posted.map(({ body }) => body.digest)).toEqual(['d0', 'd1', 'd2', 'd3', 'd4']);
+});
+
+it('does not answer a request that has just taken the place of the one under the focus', async () => {
+  const changed = { ...asking(0, 'other'), updatedPosition: '20' };
+  answers['/inbox/marks'] = { items: [changed], changed: [], applied: [], position: '20' } satisfies InboxMarked;
+  answers['/sessions/of%20q0/requests/q0'] = COMMAND;
+  open([asking(0, 'd0'), asking(1, 'd1')]);
+  const key = (key: string) => act(async () => fireEvent.keyDown(document.activeElement ?? document.body, { key }));
+  await key('j');
+  await key('s');
+  await key('d');
+  expect(posted.map(({ path }) => path)).toEqual(['/inbox/marks']);
 });
 
 it('Esc clears the selection, then the search', async () => {
