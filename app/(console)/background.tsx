@@ -20,18 +20,24 @@ export function Background() {
   );
 }
 
-/** Esc leads to the page above, and two keys to each page of the navigation. The focus follows. */
+/**
+ * Esc leads to the page above, or to the inbox if it led to the session, and two keys to each page of the navigation. The
+ * focus follows.
+ */
 function usePageKeys(): void {
   const path = usePathname();
   const router = useRouter();
   const [, section] = path.split('/');
   const up = section === 'sessions' ? '/' : section === 'agents' ? path.slice(0, path.lastIndexOf('/')) : '';
   const search = useSearchParams().toString();
-  // The board keeps its filter in its URL.
+  // Board and inbox keep their filters in their URLs.
   const board = useRef('/agents');
+  const beforeSessions = useRef('/');
   useEffect(() => {
-    if (path === '/agents') board.current = search === '' ? path : `${path}?${search}`;
-  }, [path, search]);
+    const href = search === '' ? path : `${path}?${search}`;
+    if (path === '/agents') board.current = href;
+    if (section !== 'sessions') beforeSessions.current = path === '/inbox' ? href : '/';
+  }, [path, search, section]);
   const go = (href: string) => () => {
     if (href === path) focusPage(path);
     // Without a focus, the next page gets it.
@@ -39,7 +45,8 @@ function usePageKeys(): void {
     router.push(href);
   };
   useShortcuts({
-    'transcript.leave': up === '' ? null : () => router.push(up === '/agents' ? board.current : up),
+    'transcript.leave':
+      up === '' ? null : () => router.push(up === '/agents' ? board.current : up === '/' ? beforeSessions.current : up),
     'page.inbox': go('/inbox'),
     'page.sessions': go('/'),
     'page.agents': go('/agents'),

@@ -4,7 +4,7 @@ import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import { noItems } from '@interlude/protocol/vocabulary';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { InboxBadge } from '@/components/inbox/inbox-badge';
+import { Background } from '@/app/(console)/background';
 import { itemsOf } from '@/components/inbox/inbox-items';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
@@ -24,7 +24,10 @@ function Page({ shown }: { shown: readonly string[] }) {
   useInitialData((fleet) => itemsOf(fleet).putList(initial));
   return (
     <>
-      <InboxBadge />
+      <Background />
+      <main id="content">
+        <p data-inbox-row="session of first" tabIndex={-1} />
+      </main>
       {shown.map((id) => (
         <section
           key={id}
@@ -62,7 +65,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const press = () => act(() => void fireEvent.keyDown(document.activeElement ?? document.body, { key: 'r' }));
+const press = (key = 'r') => act(() => void fireEvent.keyDown(document.activeElement ?? document.body, { key }));
 
 it('"r" focuses the request that the page shows, then goes to the one after it', () => {
   open('/sessions/of%20second', ['second']);
@@ -83,4 +86,16 @@ it('"r" starts with the oldest request on a page without one', () => {
   open('/agents', []);
   press();
   expect(location.pathname).toBe('/sessions/of%20first');
+});
+
+it.each([
+  ['/inbox?kind=permission', '/inbox?kind=permission'],
+  ['/agents', '/'],
+])('Esc leads from a session that %s has opened to %s', (before, after) => {
+  open(before, []);
+  act(() => history.pushState(null, '', '/sessions/of%20first'));
+  press('Escape');
+  expect(location.pathname + location.search).toBe(after);
+  if (before !== after) return;
+  expect(document.activeElement?.getAttribute('data-inbox-row')).toBe('session of first');
 });
