@@ -74,7 +74,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const columns = useMemo<Sort[]>(() => ['name', ...(columnsFrom(named) ?? [])], [named]);
   const grid = useMemo(() => gridOf(columns, rows), [columns, rows]);
   const box = useRef<HTMLDivElement>(null);
-  const { selected, select, selectOnly } = useSelection();
+  const { selected, selectAll, rangeTo, selectOnly } = useSelection();
   const [sorter] = useState(() => new BoardSorter());
   const order = useMemo(() => {
     const shown = rows.filter((agent) => isOnBoard(agent, deferred));
@@ -86,8 +86,10 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const picked = agents.filter(({ id }) => selected.has(id));
+  const select = (id: string, isSelected: boolean, isRange = false) =>
+    selectAll(rangeTo(id, isRange ? agents.map(({ id }) => id) : []), isSelected);
   const latest = useLatest(select);
-  const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
+  const onSelect = useCallback((...of: Parameters<typeof select>) => latest.current(...of), [latest]);
   const mayAct = useMayAct();
   /** Null until the reader first asks to stop. */
   const [asksToStop, setAsksToStop] = useState<boolean | null>(null);
@@ -127,7 +129,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
             <div className="flex flex-1 text-sm @max-2xl:mr-24 @2xl:mr-2 @2xl:min-w-48 @2xl:max-w-sm">
               <ListSearch
                 what="agents"
-                shortcut="board.search"
+                shortcut="list.search"
                 field={field}
                 value={query.text}
                 onChange={(text) => setQuery({ ...query, text })}

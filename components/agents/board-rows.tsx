@@ -11,6 +11,7 @@ import { lastLine, sessionTitle } from '@/components/sessions/session-labels';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name, Phrase, ToolLine } from '@/components/ui/name';
+import { isRange } from '@/components/ui/use-selection';
 import { quoted } from '@/components/ui/verbatim';
 import { type AgentWork, hostOf, isDisconnected, leadOf, providerOf, ShownWork, TIMED_STATES } from './board-agent';
 import { COLUMNS, exceptionsOf, SessionCounts, type Sort } from './board-columns';
@@ -28,7 +29,7 @@ export function BoardRows(props: {
   /** The same array while unchanged. */
   columns: readonly Sort[];
   selected: ReadonlySet<string>;
-  onSelect: (id: string, isSelected: boolean) => void;
+  onSelect: (id: string, isSelected: boolean, isRange: boolean) => void;
 }) {
   'use no memo';
   const { agents, columns, selected, onSelect } = props;
@@ -123,7 +124,7 @@ const RowCells = memo(function RowCells(props: {
   work: AgentWork | undefined;
   columns: readonly Sort[];
   isSelected: boolean;
-  onSelect: (id: string, isSelected: boolean) => void;
+  onSelect: (id: string, isSelected: boolean, isRange: boolean) => void;
 }) {
   const { agent, work, columns, isSelected, onSelect } = props;
   return (
@@ -135,7 +136,7 @@ const RowCells = memo(function RowCells(props: {
             type="checkbox"
             aria-label={`Select ${quoted(agent.id)}`}
             checked={isSelected}
-            onChange={(event) => onSelect(agent.id, event.target.checked)}
+            onChange={(event) => onSelect(agent.id, event.target.checked, isRange(event))}
             className="accent-ink"
           />
         </label>

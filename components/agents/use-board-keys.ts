@@ -2,7 +2,7 @@
 
 import { useRouter } from 'next/navigation';
 import type { RefObject } from 'react';
-import { focusRow, rowsIn } from '@/components/ui/focus-row';
+import { focusRow, focusSearch, rowsIn } from '@/components/ui/focus-row';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const ROW = '[data-agent-row]';
@@ -34,10 +34,7 @@ export function useBoardKeys(options: {
   const router = useRouter();
   useShortcuts(
     {
-      'board.search': () => {
-        field.current?.focus();
-        field.current?.select();
-      },
+      'list.search': () => focusSearch(field.current),
       'board.next': () => move(1),
       'board.previous': () => move(-1),
       'board.select': onFocused(onToggle),

@@ -14,6 +14,7 @@ import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
+import { isRange } from '@/components/ui/use-selection';
 import { nameText } from '@/components/ui/verbatim';
 import { foldEqual, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
 import { ActionButton, ItemActions, type Mark } from './item-actions';
@@ -26,7 +27,7 @@ import type { FailureFold, InboxOwner } from './use-inbox-owners';
 
 /** Callbacks of a row. Stable, so rows stay memoized. */
 export interface RowActions {
-  select: (id: string, isSelected: boolean) => void;
+  select: (id: string, isSelected: boolean, isRange: boolean) => void;
   unfold: (id: string, isUnfolded: boolean) => void;
   mark: (items: readonly InboxItem[], mark: Mark) => void;
   /** Reports an action that may have removed an item. */
@@ -88,7 +89,7 @@ export const InboxRow = memo(function InboxRow(props: {
             aria-label={`Select ${nameText(about)}`}
             checked={isSelected && !isDone}
             disabled={isDone}
-            onChange={(event) => actions.select(id, event.target.checked)}
+            onChange={(event) => actions.select(id, event.target.checked, isRange(event))}
             className="accent-ink"
           />
         </label>
@@ -155,11 +156,10 @@ export function FoldRow(props: {
   fold: FailureFold;
   person: string | null;
   selected: ReadonlySet<string>;
-  onSelect: (isSelected: boolean) => void;
   isUnfolded: boolean;
   actions: RowActions;
 }) {
-  const { fold, person, selected, onSelect, isUnfolded, actions } = props;
+  const { fold, person, selected, isUnfolded, actions } = props;
   const { id, lead, open, needsYou, members } = fold;
   const failed = members.filter(({ open }) => open.length > 0);
   const isDone = failed.length === 0;
@@ -187,7 +187,7 @@ export function FoldRow(props: {
             aria-label={`Select all with ${nameText(about)}`}
             checked={!isDone && count === failed.length}
             disabled={isDone}
-            onChange={(event) => onSelect(event.target.checked)}
+            onChange={(event) => actions.select(id, event.target.checked, isRange(event))}
             className="accent-ink"
           />
         </label>

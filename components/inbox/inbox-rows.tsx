@@ -13,6 +13,7 @@ import { useCounts } from '@/components/live/use-counts';
 import { pressCard, SELECTION } from '@/components/requests/request-board';
 import { useStored } from '@/components/ui/browser-storage';
 import { useServerNow } from '@/components/ui/clock';
+import { rowsIn } from '@/components/ui/focus-row';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { OVERLAY } from '@/components/ui/in-view';
@@ -28,7 +29,7 @@ import { KIND_WORD } from './inbox-labels';
 import { FoldRow, InboxRow, type RowActions } from './inbox-row';
 import { type Mark, snoozeForAnHour } from './item-actions';
 import { hasRequest, type RequestedItem } from './item-request';
-import { useInboxKeys } from './use-inbox-keys';
+import { ROW, useInboxKeys } from './use-inbox-keys';
 import { type FailureFold, foldFailures, type InboxOwner, useInboxOwners } from './use-inbox-owners';
 
 const bulkCode = new CodeOnDemand(async () => (await import('./inbox-bulk')).InboxBulk);
@@ -44,7 +45,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const mayAct = useMayAct();
   const person = usePagePerson();
   const { mark, undo, message, notify } = useMarks();
-  const { selected, select, selectAll, selectOnly } = useSelection();
+  const { selected, selectAll, rangeTo, selectOnly } = useSelection();
   const unfolded = useSelection();
   const [isReviewing, setReviewing] = useState(false);
   const requests = groups.flatMap(({ owners }) => owners.flatMap(({ open }) => open.filter(hasRequest)));
@@ -54,6 +55,27 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   usePreload(bulkCode);
   // also called by keys, which don't check permission
   const markItems = (items: readonly InboxItem[], change: Mark) => void (mayAct && mark(items, change));
+  /** Focuses the first row in view once the focused control is gone. */
+  const keepFocus = () => {
+    setTimeout(() => {
+      if (document.activeElement !== document.body) return;
+      const rows = rowsIn(box.current, ROW);
+      rows.find((row) => row.getBoundingClientRect().top >= 0)?.focus();
+    });
+  };
+  const shown = groups.map(({ name, owners }) => ({ name, owners, rows: foldFailures(name, owners) }));
+  const folds = shown.flatMap(({ rows }) => rows.flatMap((row) => ('members' in row ? row : [])));
+  const find = (id: string) => owners.get(id) ?? folds.find((fold) => fold.id === id);
+  /** Open rows behind a row that may be a fold. */
+  const rowsOf = (id: string) => {
+    const owner = find(id);
+    const rows = owner === undefined ? [] : 'members' in owner ? (owner as FailureFold).members : [owner];
+    return rows.flatMap(({ id, open }) => (open.length > 0 ? id : []));
+  };
+  const select = (id: string, isSelected: boolean, isRange = false) => {
+    const ids = isRange ? rowsIn(box.current, ROW).map(({ dataset }) => dataset.inboxRow ?? '') : [];
+    selectAll(rangeTo(id, ids).flatMap(rowsOf), isSelected);
+  };
   const newest = useLatest({ select, unfold: unfolded.select, mark: markItems, notify });
   const [actions] = useState<RowActions>(() => ({
     select: (...of) => newest.current.select(...of),
@@ -61,23 +83,6 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     mark: (...of) => newest.current.mark(...of),
     notify: (...of) => newest.current.notify(...of),
   }));
-  /** Focuses the first row in view once the focused control is gone. */
-  const keepFocus = () => {
-    setTimeout(() => {
-      if (document.activeElement !== document.body) return;
-      const rows = [...(box.current?.querySelectorAll<HTMLElement>('[data-inbox-row]') ?? [])];
-      rows.find((row) => row.getBoundingClientRect().top >= 0)?.focus();
-    });
-  };
-  const shown = groups.map(({ name, owners }) => ({ name, owners, rows: foldFailures(name, owners) }));
-  const folds = shown.flatMap(({ rows }) => rows.flatMap((row) => ('members' in row ? row : [])));
-  const rowsOf = (owner: InboxOwner) =>
-    'members' in owner ? (owner as FailureFold).members.filter(({ open }) => open.length > 0) : [owner];
-  const selectRow = (owner: InboxOwner, isSelected: boolean) =>
-    selectAll(
-      rowsOf(owner).map(({ id }) => id),
-      isSelected,
-    );
   const rowOf = (owner: InboxOwner, isNested: boolean) => (
     <InboxRow
       key={owner.id}
@@ -93,7 +98,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const idOf = (item: InboxItem) => [...owners.values()].find(({ open }) => open.includes(item))?.id ?? '';
   useInboxKeys({
     list: box,
-    find: (id) => owners.get(id) ?? folds.find((fold) => fold.id === id),
+    find,
     open: ({ id }) => unfolded.select(id, true),
     review: () => mayAct && requests.length > 0 && setReviewing(true),
     answer: ({ lead: { request } }, ...press) => request !== null && pressCard(request.digest, ...press),
@@ -120,7 +125,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           },
     actions: {
       unfold: ({ id }) => unfolded.select(id, !unfolded.selected.has(id)),
-      select: (owner) => selectRow(owner, !rowsOf(owner).every(({ id }) => selected.has(id))),
+      select: ({ id }) => select(id, !rowsOf(id).every((id) => selected.has(id))),
       seen: ({ open, lead }) => markItems(open, lead.seenAt === null ? 'seen' : 'unseen'),
       claim: ({ open, lead: { claim } }) =>
         markItems(open, claim === null ? 'claimed' : claim.by.id === person ? 'released' : 'taken-over'),
@@ -165,7 +170,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         {counts !== undefined && <KindFilter counts={counts.inbox.kinds} wanted={wanted} />}
         {(listed > 0 || isSearched) && (
           <div className="flex min-w-52 sm:max-w-sm sm:flex-1">
-            <ListSearch what="the inbox" field={field} value={text} onChange={setText} />
+            <ListSearch what="the inbox" shortcut="list.search" field={field} value={text} onChange={setText} />
           </div>
         )}
       </div>
@@ -234,7 +239,6 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
                         fold={row}
                         person={person}
                         selected={selected}
-                        onSelect={(isSelected) => selectRow(row, isSelected)}
                         isUnfolded={unfolded.selected.has(row.id)}
                         actions={actions}
                       />,

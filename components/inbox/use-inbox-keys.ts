@@ -2,12 +2,12 @@
 
 import type { RefObject } from 'react';
 import type { CardKeys } from '@/components/requests/request-board';
-import { focusRow, goTo, rowsIn } from '@/components/ui/focus-row';
+import { focusRow, focusSearch, goTo, rowsIn } from '@/components/ui/focus-row';
 import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { isTyping, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import type { InboxOwner } from './use-inbox-owners';
 
-const ROW = '[data-inbox-row]';
+export const ROW = '[data-inbox-row]';
 
 /** When the focus moved on from a row that was done without an answer of the reader. */
 let movedAt = Number.NEGATIVE_INFINITY;
@@ -97,6 +97,7 @@ export function useInboxKeys(options: {
   };
   useShortcuts(
     {
+      'list.search': () => field.current !== null && focusSearch(field.current),
       'inbox.next': moveTo(() => focusRow(rows(), 1)),
       'inbox.previous': moveTo(() => focusRow(rows(), -1)),
       'inbox.open': () => {

@@ -21,7 +21,7 @@ import { useFleet } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
 import { useStored } from '@/components/ui/browser-storage';
-import { focusRow, rowsIn } from '@/components/ui/focus-row';
+import { focusRow, focusSearch, rowsIn } from '@/components/ui/focus-row';
 import { NEW_ROWS, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
@@ -373,17 +373,16 @@ function useListKeys(options: {
   const { list, search, everywhere, startId } = options;
   const move = (step: 1 | -1) => {
     const rows = rowsIn(list.current, ROWS);
-    const start = rows.find((row) => row.dataset.sessionRow === startId);
-    return focusRow(rows, step, start);
+    return focusRow(
+      rows,
+      step,
+      rows.find(({ dataset }) => dataset.sessionRow === startId),
+    );
   };
   useShortcuts(
     {
-      'sessions.search': () => {
-        // On a phone the list is hidden.
-        if (list.current === null || list.current.offsetParent === null) return false;
-        search.current?.focus();
-        search.current?.select();
-      },
+      // On a phone the list is hidden.
+      'sessions.search': () => !!list.current?.offsetParent && focusSearch(search.current),
       'sessions.first-found': ({ target }) => (target === search.current ? move(1) : false),
       'sessions.next': () => move(1),
       'sessions.previous': () => move(-1),

@@ -24,7 +24,8 @@ const LINK = 'text-ink-3 text-xs underline decoration-line-strong underline-offs
 /** Places whose shortcuts act at the same time. */
 const TOGETHER = [
   ['Transcript', 'Writing to the agent', 'On a request or its inbox row'],
-  ['Inbox', 'On a request or its inbox row'],
+  ['Inbox', 'Inbox and agents', 'On a request or its inbox row'],
+  ['Agents', 'Inbox and agents'],
 ];
 
 function doMeet(one: string, other: string): boolean {

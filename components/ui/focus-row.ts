@@ -20,3 +20,9 @@ export function goTo(row: HTMLElement | undefined): false | undefined {
   row.focus();
   row.scrollIntoView({ block: 'nearest' });
 }
+
+/** Focuses a search field, with its text selected. */
+export function focusSearch(field: HTMLInputElement | null): void {
+  field?.focus();
+  field?.select();
+}

@@ -1,6 +1,6 @@
 'use client';
 
-import { useState } from 'react';
+import { type ChangeEvent, useRef, useState } from 'react';
 
 /** Selected row ids of a list. A row stays selected while it is out of the list. */
 export function useSelection() {
@@ -14,5 +14,17 @@ export function useSelection() {
     setSelected(next);
   };
   const select = (id: string, isSelected: boolean) => selectAll([id], isSelected);
-  return { selected, select, selectAll, selectOnly: (ids: Iterable<string>) => setSelected(new Set(ids)) };
+  const last = useRef('');
+  /** The ids from the row that was passed last to this one, in the order of `ids`; only `id` if one is not in `ids`. */
+  const rangeTo = (id: string, ids: readonly string[]) => {
+    const [from = -1, to] = [ids.indexOf(last.current), ids.indexOf(id)].sort((a, b) => a - b);
+    last.current = id;
+    return from < 0 ? [id] : ids.slice(from, Number(to) + 1);
+  };
+  return { selected, select, selectAll, rangeTo, selectOnly: (ids: Iterable<string>) => setSelected(new Set(ids)) };
+}
+
+/** True if the press on a checkbox selects all rows from the last one, because Shift is held. */
+export function isRange({ nativeEvent }: ChangeEvent): boolean {
+  return (nativeEvent as MouseEvent).shiftKey;
 }

@@ -153,6 +153,8 @@ it('moves through the rows by keys, selects, searches, and leaves in steps', asy
   press('x');
   const box = screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select “runner-0”' });
   expect(box.checked).toBe(true);
+  fireEvent.click(screen.getByRole('checkbox', { name: 'Select “runner-2”' }), { shiftKey: true });
+  expect(await screen.findByText('3 selected')).toBeDefined();
   press('/');
   expect(document.activeElement).toBe(field);
   fireEvent.change(field, { target: { value: 'runner-0' } });

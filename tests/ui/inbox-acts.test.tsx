@@ -93,7 +93,9 @@ it('marks all selected items as shown', async () => {
     position: '20',
   });
   open([...permissions, failure]);
-  for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
+  const box = (at: number) => screen.getByRole('checkbox', { name: `Select “Permission ${at}”` });
+  fireEvent.click(box(2));
+  fireEvent.click(box(0), { shiftKey: true });
   fireEvent.click(await screen.findByRole('button', { name: 'Seen: 3 items selected' }));
   fireEvent.click(await screen.findByRole('button', { name: 'Seen, snoozed or claimed' }));
   expect(screen.getAllByRole('button', { name: /^Unseen: / })).toHaveLength(3);
@@ -314,7 +316,8 @@ it('Esc clears the selection, then the search', async () => {
   open(permissions);
   const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
   const field = screen.getByRole<HTMLInputElement>('searchbox', { name: 'Search the inbox' });
-  field.focus();
+  fireEvent.keyDown(document.body, { key: '/' });
+  expect(document.activeElement).toBe(field);
   fireEvent.change(field, { target: { value: 'Permission' } });
   for (const at of [1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
   const chosen = () => screen.getAllByRole<HTMLInputElement>('checkbox', { checked: true }).length;

@@ -168,6 +168,6 @@ it('lists the shortcuts of the page first, and leaves the focus on the title', a
   const title = dialog.getByRole('heading', { level: 2 });
   await waitFor(() => expect(document.activeElement).toBe(title));
   const places = dialog.getAllByRole('heading', { level: 3 }).map(({ textContent }) => textContent);
-  expect(places.slice(0, 3)).toEqual(['Inbox', 'On a request or its inbox row', 'Sessions']);
+  expect(places.slice(0, 3)).toEqual(['Inbox', 'Inbox and agents', 'On a request or its inbox row']);
   expect(new Set(places).size).toBe(places.length);
 });

@@ -62,7 +62,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'inbox.leave-search': ['Inbox', 'Leave the search; press again to clear the selection, then the search'],
   'request.allow': ['On a request or its inbox row', 'Allow'],
   'request.deny': ['On a request or its inbox row', 'Deny'],
-  'board.search': ['Agents', 'Search agents'],
+  'list.search': ['Inbox and agents', 'Search'],
   'board.next': ['Agents', 'Next agent'],
   'board.previous': ['Agents', 'Previous agent'],
   'board.select': ['Agents', 'Select the agent'],
@@ -81,9 +81,9 @@ const PLACES = [...new Set(SHORTCUT_IDS.map((id) => SHORTCUT_LABELS[id][0]))];
 
 /** Places with the shortcuts of a page, by the start of its path. */
 const PAGES: readonly (readonly [start: RegExp, places: readonly string[]])[] = [
-  [/^\/inbox/, ['Inbox', 'On a request or its inbox row']],
+  [/^\/inbox/, ['Inbox', 'Inbox and agents', 'On a request or its inbox row']],
   [/^\/agents\/.*\/logs/, ['Log']],
-  [/^\/agents/, ['Agents']],
+  [/^\/agents/, ['Agents', 'Inbox and agents']],
   [/^\/sessions/, ['Transcript', 'Writing to the agent', 'On a request or its inbox row']],
   [/^\/$/, ['Sessions', 'On a request or its inbox row']],
 ];

@@ -47,6 +47,7 @@ export const SHORTCUTS = {
   'message.leave': { keys: ['Escape'] },
   // Esc is not used, because people press it to leave fields, lists and panes.
   'turn.interrupt': { keys: ['Control+.', 'Meta+.'], everywhere: true, whileTyping: true, once: true },
+  'list.search': { keys: ['/'] },
   'log.search': { keys: ['/'] },
   'log.clear-search': { keys: ['Escape'], once: true },
   'log.next-hit': { keys: ['n'] },
@@ -75,7 +76,6 @@ export const SHORTCUTS = {
   'inbox.leave-search': { keys: ['Escape'], whileTyping: true, once: true },
   'request.allow': { keys: ['a'], everywhere: true, once: true },
   'request.deny': { keys: ['d'], everywhere: true, once: true },
-  'board.search': { keys: ['/'] },
   'board.next': { keys: ['j', 'ArrowDown'] },
   'board.previous': { keys: ['k', 'ArrowUp'] },
   'board.select': { keys: ['x'], once: true },
