@@ -20,7 +20,7 @@ import { foldEqual, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inb
 import { ActionButton, ItemActions, type Mark } from './item-actions';
 import { ItemDetails, unfoldLabel } from './item-details';
 import { DoneWord, hasRequest, type RequestedItem, useAnswer } from './item-request';
-import { RequestLine } from './request-line';
+import { itemName, RequestLine } from './request-line';
 import { RowAnswer } from './row-answer';
 import { focusAfter } from './use-inbox-keys';
 import type { FailureFold, InboxOwner } from './use-inbox-owners';
@@ -55,6 +55,7 @@ export const InboxRow = memo(function InboxRow(props: {
   const title = useFleet(({ sessions }) => ownerTitle(lead, sessions.get(lead.sessionId ?? '')));
   // The row that folds this one names the failure.
   const about = (isNested && title) || itemTitle(lead);
+  const name = isNested && title ? nameText(`${title}, ${lead.agentId}`) : itemName(lead);
   const count = foldEqual(open)[0]?.count ?? 1;
   const { isSent } = useAnswer(lead);
   // A further request follows in the same row.
@@ -86,7 +87,7 @@ export const InboxRow = memo(function InboxRow(props: {
         <label className="-m-1.5 flex p-1.5 pt-2">
           <input
             type="checkbox"
-            aria-label={`Select ${nameText(about)}`}
+            aria-label={`Select ${name}`}
             checked={isSelected && !isDone}
             disabled={isDone}
             onChange={(event) => actions.select(id, event.target.checked, isRange(event))}
@@ -123,7 +124,7 @@ export const InboxRow = memo(function InboxRow(props: {
               {!isDone && (
                 // on touch screens, a folded request hides its marks
                 <span className={isAnswered && !isUnfolded ? 'contents pointer-coarse:hidden' : 'contents'}>
-                  <ItemActions item={lead} person={person} onMark={(made) => actions.mark(open, made)} />
+                  <ItemActions item={lead} about={name} person={person} onMark={(made) => actions.mark(open, made)} />
                 </span>
               )}
             </span>
@@ -134,7 +135,7 @@ export const InboxRow = memo(function InboxRow(props: {
               ) : (
                 unfolds !== null && (
                   <ActionButton
-                    about={nameText(about)}
+                    about={name}
                     label={isUnfolded ? 'Collapse' : unfolds}
                     isMain={!isUnfolded && mayAct}
                     isExpanded={isUnfolded}
@@ -163,7 +164,8 @@ export function FoldRow(props: {
   const { id, lead, open, needsYou, members } = fold;
   const failed = members.filter(({ open }) => open.length > 0);
   const isDone = failed.length === 0;
-  const about = itemTitle(lead);
+  const title = itemTitle(lead);
+  const about = nameText(title);
   const count = failed.filter(({ id }) => selected.has(id)).length;
   const { row, handlers } = useRowFocus(isDone);
   const mayAct = useMayAct();
@@ -184,7 +186,7 @@ export function FoldRow(props: {
               if (field !== null) field.indeterminate = count > 0 && count < failed.length;
             }}
             type="checkbox"
-            aria-label={`Select all with ${nameText(about)}`}
+            aria-label={`Select all with ${about}`}
             checked={!isDone && count === failed.length}
             disabled={isDone}
             onChange={(event) => actions.select(id, event.target.checked, isRange(event))}
@@ -202,7 +204,7 @@ export function FoldRow(props: {
                 className="hit flex min-w-0 flex-wrap items-center gap-x-2 text-left hover:text-accent"
               >
                 <span dir="auto" className="wrap-break-word line-clamp-2 min-w-0 font-medium">
-                  <Words text={about} />
+                  <Words text={title} />
                 </span>
                 <span className="tabular flex items-center gap-1.5 whitespace-nowrap text-ink-3">
                   {!isDone && plural(failed.length, 'session')}
@@ -217,7 +219,9 @@ export function FoldRow(props: {
               <span className="min-w-0 flex-[1_1_16rem] truncate text-ink-3">
                 <Name text={[...new Set(members.map(({ lead }) => lead.agentId))].join(', ')} max={200} />
               </span>
-              {!isDone && <ItemActions item={lead} person={person} onMark={(made) => actions.mark(open, made)} />}
+              {!isDone && (
+                <ItemActions item={lead} about={about} person={person} onMark={(made) => actions.mark(open, made)} />
+              )}
             </span>
             <span className="flex min-h-7 items-center">
               {isDone && <span className="text-ink-2">Done</span>}
@@ -229,7 +233,7 @@ export function FoldRow(props: {
                     sessionIds: failed.flatMap(({ lead }) => lead.sessionId ?? []),
                     label: (
                       <>
-                        Retry all<span className="sr-only"> with {nameText(about)}</span>
+                        Retry all<span className="sr-only"> with {about}</span>
                       </>
                     ),
                     notify: actions.notify,

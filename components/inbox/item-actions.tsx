@@ -6,8 +6,6 @@ import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useServerNow } from '@/components/ui/clock';
 import { LazyPopover } from '@/components/ui/lazy-popover';
-import { nameText } from '@/components/ui/verbatim';
-import { itemTitle } from './inbox-labels';
 
 /** A mark on items. `taken-over` also claims items that someone else has claimed. */
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
@@ -17,11 +15,16 @@ export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | '
  * on touch screens, they are always beside it.
  *
  * @param item the row's most urgent item
+ * @param about name of the row
  */
-export function ItemActions(props: { item: InboxItem; person: string | null; onMark: (mark: Mark) => void }) {
-  const { item, person, onMark } = props;
+export function ItemActions(props: {
+  item: InboxItem;
+  about: string;
+  person: string | null;
+  onMark: (mark: Mark) => void;
+}) {
+  const { item, about, person, onMark } = props;
   const { claim, seenAt } = item;
-  const about = nameText(itemTitle(item));
   const isPutOff = useServerNow((now) => isSnoozed(item, now));
   const mayAct = useMayAct();
   const claimed = claim === null ? 'none' : claim.by.id === person ? 'mine' : 'theirs';

@@ -1,14 +1,15 @@
 'use client';
 
+import type { InboxItem } from '@interlude/protocol/inbox';
 import { type RefObject, useCallback, useMemo } from 'react';
 import { inputParts } from '@/components/requests/input-parts';
 import { ownTitle } from '@/components/requests/request-answer';
 import { useSeenInFull } from '@/components/requests/request-input';
 import { Name, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
-import { inQuotes } from '@/components/ui/verbatim';
+import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { itemTitle } from './inbox-labels';
-import type { RequestedItem } from './item-request';
+import { hasRequest, type RequestedItem } from './item-request';
 
 /**
  * A request on one line (three on phones), with its command in monospace, as the agent will run it.
@@ -78,6 +79,23 @@ export function RequestLine(props: {
 
 function Verbatim({ text }: { text: string }) {
   return <Name text={text} max={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />;
+}
+
+/**
+ * Name of an item among others, for controls: what its row shows of its request or else its title, and its agent. The
+ * title alone may be cut, and equal for several rows.
+ */
+export function itemName(item: InboxItem): string {
+  const names = [itemTitle(item), item.agentId];
+  const { tool, line, input = { line } } = item.request?.preview ?? { tool: null, line: null };
+  const parts = hasRequest(item) ? wholeInput(item) : null;
+  const text = parts === null ? line : parts.map(({ text }) => text).join(' ');
+  if (text !== null) {
+    const isOwn = item.title !== null && ownTitle(item.title, tool, input) !== null;
+    const shown = inQuotes(item.kind === 'permission' && tool !== null ? `${tool}: ${text}` : text);
+    names.splice(isOwn ? 1 : 0, isOwn ? 0 : 1, shown);
+  }
+  return nameText(names.join(', '));
 }
 
 /** The parts of an input that fits on a line; null if it is longer, or is not known. */

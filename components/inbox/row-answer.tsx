@@ -10,11 +10,9 @@ import { useHasPassed } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { useSettled } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
-import { nameText } from '@/components/ui/verbatim';
-import { itemTitle } from './inbox-labels';
 import { ActionButton } from './item-actions';
 import { type RequestedItem, useAnswer } from './item-request';
-import { wholeInput } from './request-line';
+import { itemName, wholeInput } from './request-line';
 
 /**
  * Allows or denies a permission from its row, if the whole input is in sight there. Otherwise the row unfolds.
@@ -54,7 +52,7 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean | null; 
       </span>
     );
   }
-  const about = nameText(itemTitle(item));
+  const about = itemName(item);
   return (
     <span ref={box} className="flex flex-wrap items-center gap-2">
       {state?.kind === 'failed' && <span className="text-failed">{state.reason}</span>}

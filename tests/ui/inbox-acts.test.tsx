@@ -93,7 +93,7 @@ it('marks all selected items as shown', async () => {
     position: '20',
   });
   open([...permissions, failure]);
-  const box = (at: number) => screen.getByRole('checkbox', { name: `Select “Permission ${at}”` });
+  const box = (at: number) => screen.getByRole('checkbox', { name: `Select “Permission ${at}”, builder` });
   fireEvent.click(box(2));
   fireEvent.click(box(0), { shiftKey: true });
   fireEvent.click(await screen.findByRole('button', { name: 'Seen: 3 items selected' }));
@@ -101,7 +101,7 @@ it('marks all selected items as shown', async () => {
   expect(screen.getAllByRole('button', { name: /^Unseen: / })).toHaveLength(3);
   const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
   expect(posted).toEqual([{ path: '/inbox/marks', body: { items, mark: 'seen' } }]);
-  expect(screen.getByRole('button', { name: 'Seen: “Permission 3”' })).toBeDefined();
+  expect(screen.getByRole('button', { name: 'Seen: “Permission 3”, builder' })).toBeDefined();
 });
 
 it('undoes a mark', async () => {
@@ -116,7 +116,7 @@ it('undoes a mark', async () => {
     };
   };
   open([item]);
-  press('Seen: “Permission 0”');
+  press('Seen: “Permission 0”, builder');
   expect(await screen.findByText('1 item marked as seen.')).toBeDefined();
   press('Undo');
   expect(await screen.findByText('1 item marked as unseen.')).toBeDefined();
@@ -158,8 +158,8 @@ it('does not count rows that are done but keep their place', async () => {
   answers['/counts'] = countsOf(1, '20');
   open([permissions[0] as InboxItem, failure], countsOf(2, '10'));
   expect(screen.getByRole('heading', { name: 'Needs you 2' })).toBeDefined();
-  screen.getByRole('button', { name: 'Seen: “Out of credit”' }).focus();
-  press('Seen: “Out of credit”');
+  screen.getByRole('button', { name: 'Seen: “Out of credit”, builder' }).focus();
+  press('Seen: “Out of credit”, builder');
   expect(await screen.findByRole('heading', { name: 'Needs you 1' })).toBeDefined();
   expect(screen.getByText('Done')).toBeDefined();
 });
@@ -170,10 +170,10 @@ it('reopens a failure that was done by being seen', async () => {
     return { items: [{ ...failure, doneAt, updatedPosition: position }], changed: [], applied: ['f'], position };
   };
   open([failure]);
-  press('Seen: “Out of credit”');
+  press('Seen: “Out of credit”, builder');
   expect(await screen.findByText('1 item marked as seen.')).toBeDefined();
   press('Undo');
-  expect(await screen.findByRole('button', { name: 'Seen: “Out of credit”' })).toBeDefined();
+  expect(await screen.findByRole('button', { name: 'Seen: “Out of credit”, builder' })).toBeDefined();
   expect(posted.at(-1)?.body).toEqual({ items: [{ id: 'f', updatedPosition: '20' }], mark: 'unseen' });
 });
 
@@ -188,7 +188,7 @@ it('undoes only what the mark changed', async () => {
     position: mark === 'claimed' ? '20' : '21',
   });
   open([mine, theirs]);
-  press('Claim: “Permission 0”');
+  press('Claim: “Permission 0”, builder');
   fireEvent.click(await screen.findByRole('button', { name: 'Undo' }));
   await screen.findByText('1 item released.');
   expect(posted.at(-1)?.body).toEqual({ items: [{ id: 'p0', updatedPosition: '20' }], mark: 'released' });
@@ -198,7 +198,7 @@ it('offers no undo for an item that another person has closed meanwhile', async 
   const closed = { ...failure, doneAt: 8, updatedPosition: '19' };
   answers['/inbox/marks'] = { items: [closed], changed: [], applied: [], position: '20' } satisfies InboxMarked;
   open([failure]);
-  press('Seen: “Out of credit”');
+  press('Seen: “Out of credit”, builder');
   expect(await screen.findByText('Nothing changed.')).toBeDefined();
   expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull();
 });
@@ -208,7 +208,7 @@ it('offers no undo once another person has changed the item', async () => {
   const seen = { ...item, seenAt: 9, updatedPosition: '20' };
   answers['/inbox/marks'] = { items: [seen], changed: [], applied: ['p0'], position: '20' } satisfies InboxMarked;
   open([item]);
-  press('Seen: “Permission 0”');
+  press('Seen: “Permission 0”, builder');
   await screen.findByRole('button', { name: 'Undo' });
   const theirs = { ...seen, claim: { by: { id: 'm2', name: 'Ada' }, at: 30 }, updatedPosition: '30' };
   answers['/inbox'] = { items: [theirs], position: '30', next: null, counts: { ...noItems(), permission: 1 } };
@@ -221,7 +221,8 @@ it('keys act on the selected rows instead of the focused one', async () => {
   answers['/inbox/marks'] = { items: [], changed: [], applied: [], position: '20' } satisfies InboxMarked;
   open(permissions);
   const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
-  for (const at of [1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
+  for (const at of [1, 2])
+    fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”, builder` }));
   key('j');
   key('s');
   await waitFor(() => expect(posted).toHaveLength(1));
@@ -243,7 +244,7 @@ it('answers the selected rows with the focus on the page, and not beside it', ()
   const answered: string[] = [];
   render(<SelectionKeys onAnswer={(key) => answered.push(key)} />);
   open(permissions);
-  fireEvent.click(screen.getByRole('checkbox', { name: 'Select “Permission 1”' }));
+  fireEvent.click(screen.getByRole('checkbox', { name: 'Select “Permission 1”, builder' }));
   const page = document.querySelector('[data-inbox]')?.parentElement as HTMLElement;
   const sidebar = document.body.appendChild(document.createElement('aside'));
   for (const [at, key] of [
@@ -319,7 +320,8 @@ it('Esc clears the selection, then the search', async () => {
   fireEvent.keyDown(document.body, { key: '/' });
   expect(document.activeElement).toBe(field);
   fireEvent.change(field, { target: { value: 'Permission' } });
-  for (const at of [1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
+  for (const at of [1, 2])
+    fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”, builder` }));
   const chosen = () => screen.getAllByRole<HTMLInputElement>('checkbox', { checked: true }).length;
   expect(chosen()).toBe(2);
   // `false`: handled
@@ -340,9 +342,9 @@ it('folds equal items of a session into one line with their number', () => {
   const row = screen.getByRole('listitem').textContent;
   expect(row).toContain('“Out of credit”');
   expect(row).toContain('also a result not delivered');
-  press('Retry: “Out of credit”');
+  press('Retry: “Out of credit”, builder');
   expect(screen.getAllByRole('link', { name: '“npm test”: failed, exit code 1, 3 times' })).toHaveLength(1);
-  expect(screen.getByRole('button', { name: 'Collapse: “Out of credit”' })).toBeDefined();
+  expect(screen.getByRole('button', { name: 'Collapse: “Out of credit”, builder' })).toBeDefined();
 });
 
 it('retries all selected failures on the second press, and reports the result', async () => {
@@ -392,7 +394,7 @@ describe('equal failures of several sessions', () => {
     expect(rows()).toHaveLength(2);
     press('Exit code 137 3 sessions');
     expect(rows().slice(1, 4)).toEqual(['session s1', 'session s2', 'session s3']);
-    expect(screen.getByRole('button', { name: 'Retry: Session s2' })).toBeDefined();
+    expect(screen.getByRole('button', { name: 'Retry: Session s2, builder' })).toBeDefined();
     press('Exit code 137 3 sessions');
     press('Seen: Exit code 137');
     await waitFor(() => expect(posted).toHaveLength(1));
@@ -434,7 +436,7 @@ it('offers no undo for hook failures, which stay seen', async () => {
   const items = [{ ...hook, doneAt: 9, updatedPosition: '20' }];
   answers['/inbox/marks'] = { items, changed: [], applied: ['h'], position: '20' } satisfies InboxMarked;
   open([hook]);
-  press('Seen: “Stop: exit 3”');
+  press('Seen: “Stop: exit 3”, builder');
   expect(await screen.findByText('1 item marked as seen.')).toBeDefined();
   expect(screen.queryByRole('button', { name: 'Undo' })).toBeNull();
 });
@@ -442,7 +444,7 @@ it('offers no undo for hook failures, which stay seen', async () => {
 it('shows how many items stayed unmarked because new items arrived', async () => {
   answers['/inbox/marks'] = { items: [], changed: ['p0'], applied: [], position: '20' } satisfies InboxMarked;
   open(permissions);
-  press('Seen: “Permission 0”');
+  press('Seen: “Permission 0”, builder');
   expect(await screen.findByText(/^Could not update the items: 1 item changed meanwhile/)).toBeDefined();
 });
 
@@ -456,7 +458,7 @@ it('retries a failed session with its last message, and shows the delivery', asy
   const reason = 'Agent offline. Your message will be sent when it reconnects.';
   answers['/sessions/s1/messages'] = { messageId: 'm9', delivery: 'queued', sending: { kind: 'queued', reason } };
   open([failure]);
-  press('Retry: “Out of credit”');
+  press('Retry: “Out of credit”, builder');
   expect((await screen.findByLabelText<HTMLTextAreaElement>('Send again:')).value).toBe('Mend the login test');
   press('Send');
   expect(await screen.findByText(`Sent to “builder”. ${reason}`)).toBeDefined();
@@ -494,7 +496,7 @@ describe('a result that was not delivered', () => {
       sending: { kind: 'allowed', reason: null },
     };
     open([item]);
-    press('Wake the agent: “npm test”: failed, exit code 3');
+    press('Wake the agent: “npm test”: failed, exit code 3, builder');
     const text = await screen.findByLabelText<HTMLTextAreaElement>('Send the result to the agent:');
     const said =
       'The background task “npm test” (b1) has ended: failed, exit code 3.\n\nThe end of its output:\n1 failing';
@@ -516,7 +518,7 @@ describe('a result that was not delivered', () => {
       },
     });
     open([item]);
-    press('Wake the agent: “npm test”: failed, exit code 3');
+    press('Wake the agent: “npm test”: failed, exit code 3, builder');
     const reason = await screen.findByText(/^The agent of this session has ended \(quit\)/);
     expect(reason.parentElement?.textContent).toMatch(/^The agent can’t be woken\. The agent/);
     expect(screen.queryByRole('button', { name: 'Send' })).toBeNull();
@@ -528,7 +530,7 @@ describe('a result that was not delivered', () => {
     answers['/agents/builder'] = { position: '10', agent };
     answers['/sessions/s1/tasks/b1/wake'] = { commandId: 'c', state: 'queued' };
     open([item]);
-    press('Wake the agent: “npm test”: failed, exit code 3');
+    press('Wake the agent: “npm test”: failed, exit code 3, builder');
     fireEvent.click(await screen.findByRole('button', { name: 'Start a turn' }));
     expect(await screen.findByText('Requested a turn with the result.')).toBeDefined();
     expect(posted).toEqual([{ path: '/sessions/s1/tasks/b1/wake', body: { clientId: expect.any(String) } }]);
@@ -537,7 +539,7 @@ describe('a result that was not delivered', () => {
   it('warns if an idle agent is not connected', async () => {
     here({ wakeable: false });
     open([item]);
-    press('Wake the agent: “npm test”: failed, exit code 3');
+    press('Wake the agent: “npm test”: failed, exit code 3, builder');
     expect(await screen.findByText(/^The agent is idle and can’t receive messages/)).toBeDefined();
   });
 });
@@ -582,7 +584,7 @@ it('shows who waits for an overdue reply, and settles it with the agent’s text
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
   expect(screen.getByRole('listitem').textContent).toContain('Session s1builder“Grace” is waiting');
-  press('Settle: “Which port is it?”');
+  press('Settle: “Which port is it?”, builder');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
   const accept = screen.getByRole('button', { name: 'Accept as reply' });
   await waitFor(() => expect(accept.getAttribute('aria-disabled')).not.toBe('true'));

@@ -178,7 +178,7 @@ it('keys on a request’s row unfold it, then act on its card only', async () =>
   await act(async () => {});
   key('a');
   expect(pressed).toEqual(['deny one', 'allow two']);
-  screen.getByRole('checkbox', { name: 'Select “one”' }).focus();
+  screen.getByRole('checkbox', { name: 'Select “one”, builder' }).focus();
   key('a');
   expect(pressed).toEqual(['deny one', 'allow two', 'allow one']);
 });
@@ -188,7 +188,7 @@ it.each([true, false])('keys answer the selected requests together once they are
   isSeen = seen;
   open({ ...first, items: [asks('one'), asks('two'), asks('three')], next: null });
   const key = (key: string) => fireEvent.keyDown(document.body, { key });
-  for (const id of ['one', 'two']) fireEvent.click(screen.getByRole('checkbox', { name: `Select “${id}”` }));
+  for (const id of ['one', 'two']) fireEvent.click(screen.getByRole('checkbox', { name: `Select “${id}”, builder` }));
   await screen.findByText('2 are not shown in full.');
   key('a');
   await vi.waitFor(() => expect(screen.getAllByText('What it asks')).toHaveLength(2));
@@ -205,8 +205,28 @@ it.each([true, false])('keys answer the selected requests together once they are
 
 it('offers to review a permission and to answer a question', () => {
   open({ ...first, items: [asks('one'), { ...asks('two'), kind: 'question' }], next: null });
-  const labels = screen.getAllByRole('button', { name: /: “(one|two)”$/ }).map(({ textContent }) => textContent);
+  const labels = screen
+    .getAllByRole('button', { name: /: “(one|two)”, builder$/ })
+    .map(({ textContent }) => textContent);
   expect(labels).toEqual(expect.arrayContaining(['Review', 'Answer']));
+});
+
+it('names controls by the whole input and the agent, and by the title unless it repeats the input', () => {
+  const of = (id: string, title: string, command: string, line = command) => {
+    const preview = { tool: 'Bash', line, input: { command } };
+    const { request, ...item } = asks(id);
+    return { ...item, title, agentId: `agent-${id}`, request: { ...request, preview } as InboxItem['request'] };
+  };
+  const cut = 'Bash: rm -rf build && …';
+  const items = [of('1', cut, 'rm -rf build && a'), of('2', cut, 'rm -rf build && b'), of('3', 'Look', 'ls')];
+  open({ ...first, items, next: null });
+  const boxes = screen.getAllByRole('checkbox', { name: /agent-/ });
+  expect(boxes.map((box) => box.getAttribute('aria-label'))).toEqual([
+    'Select “Bash: rm -rf build && a”, agent-1',
+    'Select “Bash: rm -rf build && b”, agent-2',
+    'Select “Look”, “Bash: ls”, agent-3',
+  ]);
+  expect(screen.getByRole('button', { name: 'Review: “Bash: rm -rf build && b”, agent-2' })).toBeDefined();
 });
 
 it('Enter opens the focused row', async () => {
@@ -245,7 +265,7 @@ it('the head of a group selects it and shows none, some or all', () => {
   open({ ...first, items: some('permission', 2), next: null });
   const all = () => screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select all of Needs you' });
   const stands = () => [all().checked, all().indeterminate];
-  fireEvent.click(screen.getByRole('checkbox', { name: 'Select “permission 0”' }));
+  fireEvent.click(screen.getByRole('checkbox', { name: 'Select “permission 0”, builder' }));
   expect(stands()).toEqual([false, true]);
   fireEvent.click(all());
   expect([...stands(), screen.getByRole('region', { name: '2 items selected' })]).toHaveLength(3);

@@ -48,7 +48,7 @@ const controls: [string, ReactNode][] = [
   ['arranging a session', <SessionMenu key="" session={aSession()} />],
   ['the level of a log', <LevelSwitch key="" agent={anAgent({ connection: 'connected', connectedSince: 1 })} />],
   ['stopping a task', <TaskStop key="" task={aTask({ status: 'running' })} />],
-  ['marking an item of the inbox', <ItemActions key="" item={anInboxItem()} person="me" onMark={nothing} />],
+  ['marking an item of the inbox', <ItemActions key="" item={anInboxItem()} about="it" person="me" onMark={nothing} />],
 ];
 
 test.each(controls)('%s is shown only to people who may act', (_what, control) => {
