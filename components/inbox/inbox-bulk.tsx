@@ -1,7 +1,6 @@
 'use client';
 
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { sendingTo } from '@interlude/protocol/sending';
 import { clsx } from 'clsx';
 import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
@@ -12,6 +11,7 @@ import { plural } from '@/components/ui/duration';
 import { OVERLAY } from '@/components/ui/in-view';
 import { useSettled } from '@/components/ui/misclick-guard';
 import { ActionButton, type Mark, SnoozeMenu } from './item-actions';
+import { refusesMessages } from './item-details';
 import { hasRequest, type RequestedItem } from './item-request';
 import { retryAll } from './retry-here';
 
@@ -148,14 +148,7 @@ export function BulkRetry(props: {
   label?: ReactNode;
   notify: (words: string, isFailure: boolean) => void;
 }) {
-  const accepting = useFleet(({ sessions, agents }) =>
-    JSON.stringify(
-      props.sessionIds.filter((id) => {
-        const session = sessions.get(id);
-        return session === undefined || sendingTo(session, agents.get(session.agentId) ?? null).kind !== 'refused';
-      }),
-    ),
-  );
+  const accepting = useFleet((fleet) => JSON.stringify(props.sessionIds.filter((id) => !refusesMessages(fleet, id))));
   const sessionIds = JSON.parse(accepting) as string[];
   const { label = `Retry ${these(sessionIds.length)}`, notify } = props;
   const [isBusy, setBusy] = useState(false);

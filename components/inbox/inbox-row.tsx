@@ -7,6 +7,7 @@ import { ChevronDown } from 'lucide';
 import { type FocusEvent, memo, useLayoutEffect, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useFleet } from '@/components/live/use-fleet';
+import { ownTitle } from '@/components/requests/request-answer';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -14,11 +15,12 @@ import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
+import { toPlainText } from '@/components/ui/plain-text';
 import { isRange } from '@/components/ui/use-selection';
 import { nameText } from '@/components/ui/verbatim';
-import { foldEqual, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
+import { foldEqual, isUnnamed, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
 import { ActionButton, ItemActions, type Mark } from './item-actions';
-import { ItemDetails, unfoldLabel } from './item-details';
+import { ItemDetails, useUnfoldLabel } from './item-details';
 import { DoneWord, hasRequest, type RequestedItem, useAnswer } from './item-request';
 import { itemName, RequestLine } from './request-line';
 import { RowAnswer } from './row-answer';
@@ -64,7 +66,7 @@ export const InboxRow = memo(function InboxRow(props: {
   const line = useRef<HTMLSpanElement>(null);
   const [isSeen, setSeen] = useState<boolean | null>(null);
   const mayAct = useMayAct();
-  const unfolds = isDone ? null : unfoldLabel(open, mayAct);
+  const unfolds = useUnfoldLabel(open);
   const isAnswered = !isDone && mayAct && kind === 'permission' && hasRequest(lead);
   return (
     <li
@@ -120,7 +122,7 @@ export const InboxRow = memo(function InboxRow(props: {
           </div>
           <div className="flex flex-wrap items-center gap-x-5 gap-y-1 pl-5 text-xs">
             <span className={OWNER_PLACE}>
-              <RowOwner owner={owner} title={isNested ? null : title} person={person} />
+              <RowOwner owner={owner} title={isNested || isTitle(lead, title) ? null : title} person={person} />
               {!isDone && (
                 // on touch screens, a folded request hides its marks
                 <span className={isAnswered && !isUnfolded ? 'contents pointer-coarse:hidden' : 'contents'}>
@@ -254,6 +256,11 @@ const retryCode = new CodeOnDemand(async () => (await import('./inbox-bulk')).Bu
 const OWNER_PLACE =
   'contents sm:pointer-fine:relative sm:pointer-fine:flex sm:pointer-fine:min-w-0 sm:pointer-fine:flex-[1_1_16rem] sm:pointer-fine:items-center';
 
+/** True if the message that waits for a reply is the title of its session. */
+function isTitle({ kind, title: message }: InboxItem, title: string | null): boolean {
+  return kind === 'overdue-reply' && title !== null && ownTitle(title, null, [toPlainText(message ?? '')]) === null;
+}
+
 /** The row's session and agent, further reasons, and the person who has claimed it. */
 function RowOwner({ owner, title, person }: { owner: InboxOwner; title: string | null; person: string | null }) {
   const { lead, open } = owner;
@@ -276,7 +283,18 @@ function RowOwner({ owner, title, person }: { owner: InboxOwner; title: string |
       </span>
       {from !== null && (
         <span className="min-w-0 truncate">
-          <Quoted text={from.id} /> is waiting
+          {isUnnamed(from) ? (
+            person === 'local' ? (
+              'You are'
+            ) : (
+              'A person is'
+            )
+          ) : (
+            <>
+              <Quoted text={from.id} /> is
+            </>
+          )}{' '}
+          waiting for a reply
         </span>
       )}
       {more !== undefined && (

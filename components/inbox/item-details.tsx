@@ -3,9 +3,12 @@
 import type { Sending } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
+import { sendingTo } from '@interlude/protocol/sending';
 import type { InboxKind } from '@interlude/protocol/vocabulary';
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
+import type { FleetStore } from '@/components/live/fleet-store';
+import { useFleet } from '@/components/live/use-fleet';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Words } from '@/components/ui/name';
@@ -62,8 +65,7 @@ function ItemDetail(props: DetailsProps & { item: InboxItem; isNested?: boolean 
   const { item, requestCode, notify, isNested = false } = props;
   const { agentId, kind, messageId, task, updatedPosition } = item;
   const sessionId = item.sessionId ?? '';
-  const mayAct = useMayAct();
-  if (unfoldLabel([item], mayAct) === null) return null;
+  if (useUnfoldLabel([item]) === null) return null;
   const onSent = ({ reason }: Sending) => notify(`Sent to ${quoted(agentId)}. ${reason ?? ''}`);
   return (
     <div className={isNested ? 'text-ink' : 'pl-7 text-ink'}>
@@ -85,15 +87,23 @@ function ItemDetail(props: DetailsProps & { item: InboxItem; isNested?: boolean 
 }
 
 /** Label of the action that unfolds items, most urgent first; null if there is nothing to unfold. */
-export function unfoldLabel([item, ...more]: readonly InboxItem[], mayAct: boolean): string | null {
+export function useUnfoldLabel([item, ...more]: readonly InboxItem[]): string | null {
+  const mayAct = useMayAct();
+  const isRefused = useFleet((fleet) => item?.kind === 'failure' && refusesMessages(fleet, item.sessionId ?? ''));
   if (item === undefined) return null;
   if (hasRequest(item)) return !mayAct ? 'Show' : item.kind === 'permission' ? 'Review' : 'Answer';
-  const label = item.sessionId === null || !mayAct ? undefined : UNFOLD_LABEL[item.kind];
+  const label = item.sessionId === null || !mayAct || isRefused ? undefined : UNFOLD_LABEL[item.kind];
   return label ?? (more.length > 0 ? 'Show' : null);
+}
+
+/** True if the session is known to accept no message, such as after its process has ended. */
+export function refusesMessages({ sessions, agents }: FleetStore, sessionId: string): boolean {
+  const session = sessions.get(sessionId);
+  return session !== undefined && sendingTo(session, agents.get(session.agentId) ?? null).kind === 'refused';
 }
 
 const UNFOLD_LABEL: Partial<Record<InboxKind, string>> = {
   failure: 'Retry',
   undelivered: 'Wake the agent',
-  'overdue-reply': 'Settle',
+  'overdue-reply': 'No reply needed',
 };

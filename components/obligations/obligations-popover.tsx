@@ -2,6 +2,7 @@
 
 import type { ClearedBy, Obligation, SessionSummary } from '@interlude/protocol/read-models';
 import type { RefObject } from 'react';
+import { isUnnamed } from '@/components/inbox/inbox-labels';
 import { Ago } from '@/components/ui/clock';
 import { Phrase, Quoted, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
@@ -28,9 +29,6 @@ export function ObligationsPopover(props: {
   );
 }
 
-/** Ids of people whose name is unknown. */
-const NO_NAME: ReadonlySet<string> = new Set(['user', 'operator']);
-
 function OpenObligations({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
   const { obligations, query } = useOpenObligations(session, true);
   if (query.isError) return <p className="px-3 py-2 text-failed text-xs">{query.error.message}</p>;
@@ -46,7 +44,7 @@ function OpenObligations({ session, onLeave }: { session: SessionSummary; onLeav
           >
             <span className="flex items-baseline gap-2 text-2xs text-ink-3">
               <span className="min-w-0 flex-1 truncate">
-                {from.kind === 'person' && NO_NAME.has(from.id) ? (
+                {isUnnamed(from) ? (
                   'From a person'
                 ) : (
                   <>

@@ -9,7 +9,13 @@ import type {
   WebhookDeliveries,
   WebhookStatus,
 } from '@interlude/protocol/inbox';
-import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
+import type {
+  Obligation,
+  SessionDetail,
+  SessionObligations,
+  SessionSummary,
+  TranscriptPage,
+} from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
 import { noItems } from '@interlude/protocol/vocabulary';
 import { act, cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
@@ -18,6 +24,7 @@ import { InboxPage } from '@/components/inbox/inbox-page';
 import { AnswerStoresProvider, DoneWord, type RequestedItem, useAnswer } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { CurrentCounts } from '@/components/live/use-counts';
+import { useInitialData } from '@/components/live/use-fleet';
 import { SELECTION, useCardKeys } from '@/components/requests/request-board';
 import { WebhookPanel } from '@/components/settings/webhook-panel';
 import { NowProvider } from '@/components/ui/clock';
@@ -61,7 +68,15 @@ const nothingAsked = new CodeOnDemand<{ item: RequestedItem }>(async () => () =>
 const countsOf = (needsYou: number, position: string) =>
   someCounts({ position, needsYou, inbox: { all: needsYou, kinds: noItems(), requests: 0 } });
 
-function open(items: InboxItem[], shownCounts?: FleetCounts) {
+/** Puts sessions into the page's store. */
+function Sessions({ sessions }: { sessions: SessionSummary[] }) {
+  useInitialData((fleet) => {
+    for (const session of sessions) fleet.putSession({ session, position: '10' } as SessionDetail);
+  });
+  return null;
+}
+
+function open(items: InboxItem[], shownCounts?: FleetCounts, sessions?: SessionSummary[]) {
   const counts = noItems();
   for (const { kind } of items) counts[kind] += 1;
   const initial: InboxList = { items, position: '10', next: null, counts };
@@ -71,6 +86,7 @@ function open(items: InboxItem[], shownCounts?: FleetCounts) {
       <NowProvider renderedAt={Date.now()}>
         <LiveProvider>
           {shownCounts && <CurrentCounts initial={shownCounts} />}
+          {sessions && <Sessions sessions={sessions} />}
           <InboxPage initial={initial} requestCode={nothingAsked} />
         </LiveProvider>
       </NowProvider>
@@ -425,6 +441,17 @@ describe('equal failures of several sessions', () => {
     expect(posted).toHaveLength(3);
   });
 
+  it('offer no retry for sessions whose process has ended', () => {
+    const process = { observedAt: 1, turnId: null, value: { code: 137, signal: null, reason: null } };
+    const ended = equal.map(({ sessionId }) =>
+      aSession({ id: sessionId ?? '', observations: { ...aSession().observations, process } }),
+    );
+    open(equal, undefined, ended);
+    press('Exit code 137 3 sessions');
+    expect(rows()).toHaveLength(4);
+    expect(screen.queryByRole('button', { name: /^Retry/ })).toBeNull();
+  });
+
   it('are listed one by one if there are two', () => {
     open(equal.slice(0, 2));
     expect(rows()).toEqual(['session s1', 'session s2']);
@@ -583,14 +610,22 @@ it('shows who waits for an overdue reply, and settles it with the agent’s text
   } satisfies SessionObligations;
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
-  expect(screen.getByRole('listitem').textContent).toContain('Session s1builder“Grace” is waiting');
-  press('Settle: “Which port is it?”, builder');
+  expect(screen.getByRole('listitem').textContent).toContain('Session s1builder“Grace” is waiting for a reply');
+  press('No reply needed: “Which port is it?”, builder');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
   const accept = screen.getByRole('button', { name: 'Accept as reply' });
   await waitFor(() => expect(accept.getAttribute('aria-disabled')).not.toBe('true'));
   fireEvent.click(accept);
   await waitFor(() => expect(posted.map(({ path }) => path)).toEqual(['/sessions/s1/obligations/w1/accept']));
   expect(posted[0]?.body).toMatchObject({ candidateId: 'm9', candidatePosition: '7' });
+});
+
+it('shows a message that is also the title of its session once', () => {
+  const [from, title] = [{ kind: 'person' as const, id: 'user' }, 'Port the table'];
+  open([anInboxItem({ kind: 'overdue-reply', messageId: 'w1', from, title, session: { title, name: null } })]);
+  expect(screen.getByRole('listitem').textContent).toContain('“Port the table”');
+  expect(screen.queryByText('Port the table')).toBeNull();
+  expect(screen.getByText('A person is waiting for a reply')).toBeDefined();
 });
 
 it('explains how to set a webhook', async () => {
