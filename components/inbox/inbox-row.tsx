@@ -7,7 +7,7 @@ import { ChevronDown } from 'lucide';
 import { type FocusEvent, memo, useLayoutEffect, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useFleet } from '@/components/live/use-fleet';
-import { ownTitle } from '@/components/requests/request-answer';
+import { answerByKey, ownTitle } from '@/components/requests/request-answer';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -72,6 +72,7 @@ export const InboxRow = memo(function InboxRow(props: {
     <li
       ref={row}
       {...handlers}
+      onKeyDown={(event) => answerByKey(event, row.current?.querySelector('form[data-question]'))}
       tabIndex={-1}
       data-inbox-row={id}
       data-digest={lead.request?.digest ?? undefined}

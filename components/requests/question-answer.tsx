@@ -34,6 +34,7 @@ export function QuestionAnswer(props: {
   const isOff = answers === null || isTooLong || !settled;
   return (
     <form
+      data-question=""
       className="mt-1.5 pl-5"
       onSubmit={(event) => {
         event.preventDefault();
@@ -45,6 +46,7 @@ export function QuestionAnswer(props: {
           // biome-ignore lint/suspicious/noArrayIndexKey: texts may repeat, and the order is fixed
           key={index}
           question={question}
+          before={shown.slice(0, index).reduce((sum, { options }) => sum + options.length, 0)}
           // The card's title shows a single question already, unless it was truncated.
           titled={questions.length > 1 || question.text !== item.title || question.text.length > NAME_CHARACTERS}
           choice={choices[index] ?? NOTHING}
@@ -72,7 +74,7 @@ export function QuestionAnswer(props: {
       {/* Sticky: stays visible while a pinned card scrolls. */}
       <div
         ref={row}
-        className="not-in-data-pins:w-fit in-data-pins:sticky in-data-pins:bottom-0 in-data-pins:bg-waiting-soft in-data-pins:pb-2"
+        className="flex items-baseline gap-x-3 text-2xs not-in-data-pins:w-fit in-data-pins:sticky in-data-pins:bottom-0 in-data-pins:bg-waiting-soft in-data-pins:pb-2"
       >
         <button
           type="submit"
@@ -82,6 +84,7 @@ export function QuestionAnswer(props: {
         >
           Answer
         </button>
+        {answers !== null && questions.some(({ options }) => options.length > 0) && <KeyOf name="Enter" />}
       </div>
     </form>
   );
@@ -89,11 +92,13 @@ export function QuestionAnswer(props: {
 
 function QuestionFields(props: {
   question: Question;
+  /** Number of options of the questions before. */
+  before: number;
   titled: boolean;
   choice: Choice;
   onChoice: (choice: Choice) => void;
 }) {
-  const { question, titled, choice, onChoice } = props;
+  const { question, before, titled, choice, onChoice } = props;
   const name = useId();
   const { multiSelect } = question;
   const toggle = (label: string, checked: boolean) => {
@@ -120,10 +125,12 @@ function QuestionFields(props: {
           <input
             type={multiSelect ? 'checkbox' : 'radio'}
             name={name}
+            data-option={before + index + 1}
             checked={choice.labels.includes(label)}
             onChange={(event) => toggle(label, event.target.checked)}
             className="relative top-[2px] size-3.5 shrink-0 accent-accent"
           />
+          {before + index < MAX_DIGIT && <KeyOf name={`${before + index + 1}`} />}
           <span className="min-w-0">
             <Whole text={label} />
             {description !== null && (
@@ -146,6 +153,20 @@ function QuestionFields(props: {
         className="h-7 w-full border-line-strong border-b bg-transparent text-xs outline-none placeholder:text-ink-3 focus:border-accent"
       />
     </fieldset>
+  );
+}
+
+/** Options with a key. */
+const MAX_DIGIT = 9;
+
+/** A key, visible while it works. */
+function KeyOf({ name }: { name: string }) {
+  return (
+    <span
+      data-key={name}
+      aria-hidden="true"
+      className="key invisible font-mono text-2xs text-ink-3 group-focus-within/answer:visible"
+    />
   );
 }
 

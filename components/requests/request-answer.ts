@@ -1,6 +1,8 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
 import type { RequestItem } from '@interlude/protocol/read-models';
+import type { KeyboardEvent } from 'react';
 import type { ActionState } from '@/components/live/actions';
+import { isTyping, keyName } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
 
 /** True if an answer was given and has not failed. */
@@ -27,6 +29,18 @@ export function ownTitle(title: string, tool: string | null, input: unknown): st
 
 function flat(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
+}
+
+/** Lets a digit choose an option of a question, and Enter submit the choice, while the focus is around its form. */
+export function answerByKey(event: KeyboardEvent, form: HTMLFormElement | null | undefined): void {
+  if (form == null || event.defaultPrevented || isTyping(event.nativeEvent)) return;
+  const pressed = keyName(event);
+  const option = form.querySelector<HTMLElement>(`[data-option="${CSS.escape(pressed)}"]`);
+  if (option !== null) option.click();
+  else if (pressed === 'Enter' && event.target === event.currentTarget && form.querySelector(':checked') !== null) {
+    form.requestSubmit();
+  } else return;
+  event.preventDefault();
 }
 
 export function answerText(item: RequestItem): string {

@@ -25,7 +25,16 @@ import { isPress, isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
-import { closedText, DENY, decisionOf, isAnswering, offeredOptions, requestKey, withExpiry } from './request-answer';
+import {
+  answerByKey,
+  closedText,
+  DENY,
+  decisionOf,
+  isAnswering,
+  offeredOptions,
+  requestKey,
+  withExpiry,
+} from './request-answer';
 import {
   type CardKeys,
   OnlyCardKeys,
@@ -123,7 +132,8 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
 
   if (isClosed) return <RequestOutcome item={item} box={box} />;
   const onKeyDown = (event: KeyboardEvent) => {
-    if (isQuestion || !canAnswer || isTyping(event.nativeEvent)) return;
+    if (isQuestion) return answerByKey(event, box.current?.querySelector('form'));
+    if (!canAnswer || isTyping(event.nativeEvent)) return;
     if (isPress('request.allow', event)) keys.allow();
     else if (isPress('request.deny', event)) keys.deny();
     else return;

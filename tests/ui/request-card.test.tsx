@@ -307,6 +307,19 @@ describe('a permission with the agent’s own options', () => {
 });
 
 describe('a question', () => {
+  it('is answered by the digits of its options and Enter while its card has the focus', async () => {
+    const options = (...labels: string[]) => labels.map((label) => ({ label }));
+    await open(
+      question([
+        { question: 'Which one?', options: options('A', 'B') },
+        { question: 'Which of them?', options: options('X', 'Y'), multiSelect: true },
+      ]),
+    );
+    const card = screen.getByRole('region');
+    for (const key of ['2', '3', '4', 'Enter']) await act(async () => fireEvent.keyDown(card, { key }));
+    expect(posted).toMatchObject([{ answers: { 'Which one?': 'B', 'Which of them?': ['X', 'Y'] } }]);
+  });
+
   it('sends the chosen options and the typed answer once every part is answered', async () => {
     const options = (...labels: string[]) => labels.map((label) => ({ label }));
     await open(
