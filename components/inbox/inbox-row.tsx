@@ -39,6 +39,9 @@ export interface RowActions {
 /** With room for the focus ring. */
 const ROW_LOOK = 'group/row group/answer -mx-2 list-row border-line border-b px-2 text-row -outline-offset-2';
 
+/** Holds a row's checkbox. On a phone, its target reaches the edge, and the text begins behind it. */
+const SELECT = '-m-1.5 flex p-1.5 pt-2 max-sm:pointer-coarse:mr-0 max-sm:pointer-coarse:-ml-4';
+
 /** A session or an agent: its most urgent item, title, age and actions. Unfolds to all of its items. */
 export const InboxRow = memo(function InboxRow(props: {
   owner: InboxOwner;
@@ -79,15 +82,15 @@ export const InboxRow = memo(function InboxRow(props: {
       data-done={isDone || isAnsweredHere || undefined}
       className={clsx(
         ROW_LOOK,
-        isNested && 'pl-9!',
+        isNested && 'pl-9! max-sm:pl-6!',
         !needsYou && 'text-ink-3',
         // rows out of sight skip layout, except unfolded ones
         !isUnfolded &&
           '[contain-intrinsic-size:auto_160px] sm:[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
       )}
     >
-      <div className="flex items-start gap-3">
-        <label className="-m-1.5 flex p-1.5 pt-2">
+      <div className="flex items-start gap-3 max-sm:pointer-coarse:gap-0">
+        <label className={SELECT}>
           <input
             type="checkbox"
             aria-label={`Select ${name}`}
@@ -101,9 +104,12 @@ export const InboxRow = memo(function InboxRow(props: {
           <div className="flex items-baseline gap-3">
             <Link
               href={inboxItemPath(lead)}
-              className="-mt-1 flex min-w-0 flex-1 items-baseline gap-2 rounded-sm pt-1 hover:bg-raised/60"
+              className="-mt-1 flex min-w-0 flex-1 items-baseline gap-2 rounded-sm pt-1 hover:bg-raised/60 max-sm:relative max-sm:indent-5"
             >
-              <Glyph name={KIND_GLYPH[kind]} className="relative top-[1.5px]" />
+              <Glyph
+                name={KIND_GLYPH[kind]}
+                className="sm:relative sm:top-[1.5px] max-sm:absolute max-sm:top-2 max-sm:left-0"
+              />
               {hasRequest(lead) ? (
                 <RequestLine item={lead} line={line} onSeen={setSeen} />
               ) : (
@@ -121,7 +127,7 @@ export const InboxRow = memo(function InboxRow(props: {
             </Link>
             <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
           </div>
-          <div className="flex flex-wrap items-center gap-x-5 gap-y-1 pl-5 text-xs">
+          <div className="flex flex-wrap items-center gap-x-5 gap-y-1 text-xs sm:pl-5">
             <span className={OWNER_PLACE}>
               <RowOwner owner={owner} title={isNested || isTitle(lead, title) ? null : title} person={person} />
               {!isDone && (
@@ -182,8 +188,8 @@ export function FoldRow(props: {
       data-done={isDone || undefined}
       className={clsx(ROW_LOOK, !needsYou && 'text-ink-3')}
     >
-      <div className="flex items-start gap-3">
-        <label className="-m-1.5 flex p-1.5 pt-2">
+      <div className="flex items-start gap-3 max-sm:pointer-coarse:gap-0">
+        <label className={SELECT}>
           <input
             ref={(field) => {
               if (field !== null) field.indeterminate = count > 0 && count < failed.length;
@@ -217,7 +223,7 @@ export function FoldRow(props: {
             </span>
             <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
           </div>
-          <div className="flex flex-wrap items-center gap-x-5 gap-y-1 pl-5 text-xs">
+          <div className="flex flex-wrap items-center gap-x-5 gap-y-1 text-xs sm:pl-5">
             <span className={OWNER_PLACE}>
               <span className="min-w-0 flex-[1_1_16rem] truncate text-ink-3">
                 <Name text={[...new Set(members.map(({ lead }) => lead.agentId))].join(', ')} max={200} />
