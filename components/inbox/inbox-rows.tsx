@@ -101,7 +101,9 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     find,
     open: ({ id }) => unfolded.select(id, true),
     review: () => mayAct && requests.length > 0 && setReviewing(true),
-    answer: ({ lead: { request } }, ...press) => request !== null && pressCard(request.digest, ...press),
+    // What a row unfolds to is new to the reader.
+    answer: ({ id, lead: { request } }, key, isMeant) =>
+      request !== null && pressCard(request.digest, key, isMeant && !unfolded.selected.has(id)),
     field,
     onClear: () => {
       if (chosen.length > 0) selectOnly([]);

@@ -221,6 +221,32 @@ test('five permissions are answered with six keys, and a review ends at the end'
   await page.close();
 });
 
+test('five permissions are answered in their rows as fast as the keys are pressed, and Esc leads back to a row', async () => {
+  const all = [0, 1, 2, 3, 4];
+  for (const at of all) await agent.write(`quick-${at}`, [turnStarted('r'), permissionAsked(`k${at}`, `Quick ${at}`)]);
+  const page = await site.load('/inbox?kind=permission');
+  await live(page);
+  await page.getByRole('searchbox', { name: 'Search the inbox' }).fill('Quick');
+  await expect.poll(() => rows(page).count()).toBe(5);
+  await page.keyboard.press('Escape');
+  for (const key of ['j', 'a', 'a', 'a', 'a', 'a']) await page.keyboard.press(key);
+  await expect.poll(() => rows(page).getByText('Answer sent').count()).toBe(5);
+  const focused = page.locator(':focus');
+  const row = await focused.getAttribute('data-inbox-row');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/sessions/quick-*');
+  // The shortcut loads once the page is idle.
+  await expect
+    .poll(async () => {
+      await page.keyboard.press('Escape');
+      return page.url();
+    })
+    .toMatch(/\/inbox\?kind=permission$/);
+  await expect.poll(() => focused.getAttribute('data-inbox-row')).toBe(row);
+  for (const at of all) await agent.write(`quick-${at}`, [requestResolved(`k${at}`, 'allowed')]);
+  await page.close();
+});
+
 test('the desktop notifies once for all tabs, and the notification closes when the item is answered elsewhere', async () => {
   // Any open tab may be the one that notifies.
   for (const page of site.context.pages()) await page.close();
