@@ -125,7 +125,7 @@ export const InboxRow = memo(function InboxRow(props: {
                 </span>
               )}
             </Link>
-            <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
+            <Ago at={lead.occurredAt ?? lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
           </div>
           <div className="flex flex-wrap items-center gap-x-5 gap-y-1 text-xs sm:pl-5">
             <span className={OWNER_PLACE}>
@@ -221,7 +221,7 @@ export function FoldRow(props: {
                 </span>
               </button>
             </span>
-            <Ago at={lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
+            <Ago at={lead.occurredAt ?? lead.since} className="tabular whitespace-nowrap text-2xs text-ink-3" />
           </div>
           <div className="flex flex-wrap items-center gap-x-5 gap-y-1 text-xs sm:pl-5">
             <span className={OWNER_PLACE}>

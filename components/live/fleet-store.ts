@@ -44,7 +44,7 @@ export class FleetStore extends Store {
     listsOf: ({ agentId }) => [ALL, agentId],
     keepsAll: true,
     onChange: (row, known) => {
-      const isSame = known !== undefined && known.state === row.state && groupOf(known) === groupOf(row);
+      const isSame = known?.state === row.state && groupOf(known) === groupOf(row);
       if (!isSame) this.#changeCounts(row);
     },
   });
@@ -53,7 +53,7 @@ export class FleetStore extends Store {
     listsOf: () => [ALL],
     keepsAll: true,
     onChange: (row, known) => {
-      const isSame = known?.state === row.state && (known.retiredAt === null) === (row.retiredAt === null);
+      const isSame = known?.state === row.state && !known.retiredAt === !row.retiredAt;
       if (!isSame) this.#changeCounts(row);
     },
   });

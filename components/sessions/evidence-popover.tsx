@@ -108,7 +108,7 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
           const observed = observations[source];
           if (observed === undefined) return null;
           return (
-            <Row key={source} source={source} decided={evidence.source} at={observed.observedAt}>
+            <Row key={source} source={source} decided={evidence.source} at={observed.occurredAt ?? observed.observedAt}>
               {source === 'request' && request?.kind === 'permission' ? (
                 <ToolLine {...request} />
               ) : (

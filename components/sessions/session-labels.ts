@@ -103,8 +103,8 @@ export function describeState(
   return [STATE_WORD[state], session.isEnding && ENDING, noteOf(evidence), running].filter(Boolean).join(', ');
 }
 
-function noteOf({ note }: SessionSummary['evidence']): string | null {
-  return note === undefined ? null : NOTE_WORDS[note];
+function noteOf({ note = 'inferred' }: SessionSummary['evidence']): string | null {
+  return NOTE_WORDS[note];
 }
 
 /** Unseen failures of a session or agent. */

@@ -22,7 +22,7 @@ export const SessionRow = memo(function SessionRow(props: {
   /** True if Tab skips it. */
   isSkipped?: boolean;
 }) {
-  const { session, current, isPreviewed = false, isSkipped = false } = props;
+  const { session, current, isPreviewed, isSkipped } = props;
   const marks = marksOf(session);
   const silence = useLastSignal(session.lastHeardAt);
   const lastSignal = session.state === 'working' ? silence : '';
@@ -54,7 +54,7 @@ export const SessionRow = memo(function SessionRow(props: {
       >
         <Words text={sessionTitle(session)} />
       </span>
-      <Ago at={session.stateSince} className="text-2xs text-ink-3" />
+      <Ago at={session.stateOccurredAt ?? session.stateSince} className="text-2xs text-ink-3" />
       <span className="flex min-w-0 items-baseline gap-2 text-ink-3 text-xs [grid-area:agent]">
         {/* The name leaves room for the widest mark, but keeps a third. */}
         <span data-agent-name className="min-w-0 truncate">

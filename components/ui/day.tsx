@@ -23,10 +23,18 @@ export function Moment({ at, seconds = false, className }: { at: number; seconds
  *
  * @param what words before the time
  * @param at when it happened, on the runner's clock; undefined for a record that was not late
+ * @param isServerTime true if `at` is on the server's clock
  */
-export function LateReport(props: { what?: string; at: number | undefined; reportedAt: number; children: ReactNode }) {
-  const { what, at = Number.POSITIVE_INFINITY, reportedAt, children } = props;
-  const happenedAt = useServerTime(at);
+export function LateReport(props: {
+  what?: string;
+  at: number | undefined;
+  isServerTime?: boolean;
+  reportedAt: number;
+  children: ReactNode;
+}) {
+  const { what, at = Number.POSITIVE_INFINITY, isServerTime = false, reportedAt, children } = props;
+  const recordAt = useServerTime(at);
+  const happenedAt = isServerTime ? at : recordAt;
   if (!isLate(happenedAt, reportedAt)) return children;
   return (
     <>

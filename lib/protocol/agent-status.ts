@@ -139,11 +139,16 @@ export type SelfReport = z.infer<typeof SelfReport>;
 const observed = <Value extends z.ZodType>(value: Value) =>
   z.object({
     observedAt: z.number().describe('Time of receipt, on the server’s clock.'),
+    occurredAt: z
+      .number()
+      .optional()
+      .describe('When it happened, on the server’s clock. Absent unless over a minute before `observedAt`.'),
     turnId: z.string().nullable().describe('The turn it is about; null if none.'),
     value,
   });
 export interface Observed<Value> {
   observedAt: number;
+  occurredAt?: number | undefined;
   turnId: string | null;
   value: Value;
 }

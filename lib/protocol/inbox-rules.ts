@@ -12,6 +12,7 @@ export interface Attention {
   messageId: string | null;
   from: Sender | null;
   task?: InboxTask;
+  occurredAt?: number;
   /** A changed version reopens the item. For COUNTED_KINDS, only a greater one does. */
   version: number;
 }

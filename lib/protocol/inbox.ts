@@ -79,6 +79,10 @@ export const InboxItem = InboxMarks.extend({
   messageId: z.string().nullable().describe('For an overdue reply: the id of the message that awaits it.'),
   from: Sender.nullable().describe('For an overdue reply: who waits.'),
   task: InboxTask.optional().describe('For an undelivered result: the run of the task.'),
+  occurredAt: z
+    .number()
+    .optional()
+    .describe('For a failure that was received late: when it happened, on the server’s clock.'),
   since: z.number().describe('When it came up. Updated, with all marks cleared, if the item grows or recurs.'),
   openedPosition: Position.describe(
     'Where it came up. Unlike `updatedPosition`, it stays when the item is marked or comes back unchanged.',

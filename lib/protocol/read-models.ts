@@ -367,6 +367,10 @@ export const SessionSummary = z.object({
     .nullable()
     .describe('When time alone may change the state, on the server’s clock; null: never.'),
   stateSince: z.number().describe('When the server learned of the state.'),
+  stateOccurredAt: z
+    .number()
+    .optional()
+    .describe('When the state began, on the server’s clock. Absent unless over a minute before `stateSince`.'),
   isEnding: z
     .literal(true)
     .optional()

@@ -100,9 +100,9 @@ export function failedSince({ state, stateSince, evidence, observations }: State
  * none.
  */
 export function lastFailure({ report, turn }: SessionSummary['observations']): number | null {
-  const reported = report?.value.state === 'failure' ? report.observedAt : null;
-  const failed = turn?.value.state === 'failed' ? turn.observedAt : null;
-  return reported === null || failed === null ? (reported ?? failed) : Math.max(reported, failed);
+  const reported = report?.value.state === 'failure' ? report.observedAt : 0;
+  const failed = turn?.value.state === 'failed' ? turn.observedAt : 0;
+  return Math.max(reported, failed) || null;
 }
 
 /** The reason for the session's last failure. */

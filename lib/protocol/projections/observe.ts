@@ -148,6 +148,8 @@ export function reportTurnNow(turnCount: number, { messages }: ObservationMemory
 export class Observer {
   readonly #summary: Observable;
   readonly #memory: ObservationMemory;
+  /** When the record being applied happened, on the server's clock; undefined unless it was received late. */
+  lateAt: number | undefined;
 
   /** @param summary its observations are replaced @param memory changed in place */
   constructor(summary: Observable, memory: ObservationMemory) {
@@ -159,7 +161,7 @@ export class Observer {
   turnStarted(id: string, at: number): void {
     this.#memory.hasSpoken = false;
     this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
-    this.#put('turn', { observedAt: at, turnId: id, value: { state: 'running' } });
+    this.#add('turn', { observedAt: at, turnId: id, value: { state: 'running' } });
     this.#memory.calls = [];
     this.#drop('agent', 'process', 'message');
   }
@@ -170,7 +172,7 @@ export class Observer {
       ...(message === null ? {} : { message }),
       ...(state === 'finished' && !this.#memory.hasSpoken ? { isSilent: true as const } : {}),
     };
-    this.#put('turn', { observedAt: at, turnId: id, value });
+    this.#add('turn', { observedAt: at, turnId: id, value });
     this.#memory.calls = [];
     this.#drop('agent');
   }
@@ -312,7 +314,8 @@ export class Observer {
           reason: caption(pickText(value, 'reason')) ?? known?.value.reason ?? null,
         };
         // A second report of the same exit only adds details.
-        this.#put('process', { observedAt: known?.observedAt ?? at, turnId: null, value: exit });
+        if (known === undefined) this.#add('process', { observedAt: at, turnId: null, value: exit });
+        else this.#put('process', { ...known, value: exit });
         this.#drop('message');
         return;
       }
@@ -355,7 +358,7 @@ export class Observer {
     const { turn } = this.#summary.observations;
     if (turn !== undefined && turn.turnId !== null) return;
     if (turn?.value.state === 'finished' && Math.abs(at - turn.observedAt) < MIN_REST_INTERVAL_MS) return;
-    this.#put('turn', { observedAt: at, turnId: null, value: { state: 'finished' } });
+    this.#add('turn', { observedAt: at, turnId: null, value: { state: 'finished' } });
   }
 
   /** Records the failure of an unknown run: of an agent without turns, or with a lost start. */
@@ -365,7 +368,7 @@ export class Observer {
     // The error concerns another run than the open one, or an ended run.
     if (openTurnId !== null || (runId !== null && this.#memory.turnIds.includes(runId))) return;
     const message = caption(textOf(event.message)) ?? 'The run failed.';
-    this.#put('turn', {
+    this.#add('turn', {
       observedAt: at,
       turnId: observations.turn?.turnId ?? null,
       value: { state: 'failed', message },
@@ -376,7 +379,7 @@ export class Observer {
   #observeProcess(process: ReportedStatus['process'], at: number): void {
     if (process === 'there') this.#drop('process');
     else if (process !== null && this.#summary.observations.process === undefined) {
-      this.#put('process', { observedAt: at, turnId: null, value: process });
+      this.#add('process', { observedAt: at, turnId: null, value: process });
     }
   }
 
@@ -387,7 +390,7 @@ export class Observer {
     if (seen === (agent?.value ?? byTurn)) return;
     // The turn's own observation already covers this activity.
     if (seen === 'running' && byTurn === 'running' && agent?.value !== 'still') this.#drop('agent');
-    else this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
+    else this.#add('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
   }
 
   #observeCpu(seconds: number | null, at: number): void {
@@ -412,7 +415,7 @@ export class Observer {
     memory.reportAt = madeAt;
     memory.reportAfter = memory.messages.count;
     const ofTurn = turnId ?? openTurnId ?? this.#summary.observations.turn?.turnId ?? null;
-    this.#put('report', { observedAt: at, turnId: ofTurn, value });
+    this.#add('report', { observedAt: at, turnId: ofTurn, value });
     // Only a later report of the agent itself outweighs the failure of its turn.
     const { turn: seen } = this.#summary.observations;
     if (value.state === 'complete' && seen?.value.state === 'failed' && !isOld) {
@@ -426,6 +429,12 @@ export class Observer {
     const { turnIds } = this.#memory;
     const at = turnId === null ? -1 : turnIds.lastIndexOf(turnId);
     return at === -1 ? null : this.#summary.turnCount - (turnIds.length - 1 - at);
+  }
+
+  /** Puts an observation from the record being applied. */
+  #add<Source extends keyof Observations>(source: Source, observed: NonNullable<Observations[Source]>): void {
+    const { lateAt } = this;
+    this.#put(source, lateAt === undefined ? observed : { ...observed, occurredAt: lateAt });
   }
 
   #put<Source extends keyof Observations>(source: Source, observed: Observations[Source]): void {

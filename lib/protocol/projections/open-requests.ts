@@ -177,10 +177,13 @@ function opened(id: string, value: Record<string, unknown>, entry: EventEntry): 
 export function attentionOfSession(session: SessionSummary, requests: readonly OpenRequest[]): Attention[] {
   const found = requests.slice(0, MAX_PENDING_REQUESTS).map((request) => ofRequest(session.id, request));
   if (session.arrangement.archivedAt !== null) return found;
-  const { stateReason, away, lostCount, quarantinedCount } = session;
+  const { stateReason, away, lostCount, quarantinedCount, observations } = session;
   const failedAt = failedSince(session);
   if (failedAt !== null && !isSeen(session)) {
-    found.push(about('failure', [session.id], { title: failureReason(session), version: failedAt }));
+    const { process, turn, report } = observations;
+    const failure = [process, turn, report].find((one) => one?.observedAt === failedAt);
+    const late = failure?.occurredAt === undefined ? {} : { occurredAt: failure.occurredAt };
+    found.push(about('failure', [session.id], { title: failureReason(session), version: failedAt, ...late }));
   }
   if (away !== null && wentSilent(session)) {
     found.push(about('lost-contact', [session.id], { title: stateReason, version: away.since }));

@@ -219,9 +219,13 @@ export function stateAt(session: SessionSummary, now: number): SessionSummary {
     state !== session.state || evidence.turnId !== session.evidence.turnId || (failedAt ?? 0) > session.stateSince;
   // A failure keeps its time through other states.
   const stateSince = isEntered ? (failedAt ?? now) : session.stateSince;
-  const next = { state, stateReason: reason, evidence, stateDueAt: dueAt, stateSince };
   const isUnchanged = isSame && reason === session.stateReason && dueAt === session.stateDueAt && !isEntered;
-  return isUnchanged ? session : { ...session, ...next };
+  if (isUnchanged) return session;
+  const next = { ...session, state, stateReason: reason, evidence, stateDueAt: dueAt, stateSince };
+  if (!isEntered) return next;
+  const { stateOccurredAt: _, ...entered } = next;
+  const { observedAt, occurredAt } = sourceOf(session.observations, evidence.source) ?? {};
+  return observedAt === stateSince && occurredAt !== undefined ? { ...entered, stateOccurredAt: occurredAt } : entered;
 }
 
 /** Time of the current failure, epoch milliseconds; null unless failed or crashed. */

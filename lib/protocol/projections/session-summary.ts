@@ -102,17 +102,22 @@ export class SessionLedger {
   readonly #open: OpenRequests;
   readonly #observer: Observer;
   readonly #receivedAt: number | null;
+  readonly #skewMs: number;
   #last: Placement | null = null;
   /** True once the server has resolved a request of an absent agent. */
   #hasGivenUp = false;
 
-  /** @param receivedAt time of receipt, epoch milliseconds; null if the events don't come from the agent's runner */
-  constructor(fold: SessionFold, receivedAt: number | null) {
+  /**
+   * @param receivedAt time of receipt, epoch milliseconds; null if the events don't come from the agent's runner
+   * @param skewMs how far the clock of the events is ahead of the server's
+   */
+  constructor(fold: SessionFold, receivedAt: number | null, skewMs = 0) {
     const observed = observationMemory(fold.observed);
     this.#next = { ...fold, observed, summary: { ...fold.summary } };
     this.#open = new OpenRequests(fold.pendingRequests, fold.hasMorePending);
     this.#observer = new Observer(this.#next.summary, observed);
     this.#receivedAt = receivedAt;
+    this.#skewMs = skewMs;
     if (receivedAt === null) return;
     this.#next.seenAt = receivedAt;
     // Any record of the runner ends its absence.
@@ -125,6 +130,7 @@ export class SessionLedger {
       this.#observer.endSilence();
     }
     this.#open.apply(placement);
+    this.#noteTime(placement.entry);
     apply(this.#next, placement, this.#observer);
     this.#last = placement;
     const isEnd = customName(placement.entry.event) === CUSTOM.requestResolved;
@@ -132,11 +138,17 @@ export class SessionLedger {
   }
 
   /** Applies a status record in its place between placements. */
-  applyStatus(status: ReportedStatus, at: number): void {
+  applyStatus(status: ReportedStatus, at: number, occurredAt = at): void {
+    this.#noteTime({ occurredAt, receivedAt: at });
     this.#observer.applyStatus(status, at);
     if (status.isWakeable === null) delete this.#next.summary.wakeable;
     else this.#next.summary.wakeable = status.isWakeable;
     this.#applyOutage(status.unreachable, at);
+  }
+
+  #noteTime({ occurredAt, receivedAt }: Pick<Placement['entry'], 'occurredAt' | 'receivedAt'>): void {
+    const happenedAt = occurredAt - this.#skewMs;
+    this.#observer.lateAt = isLate(happenedAt, receivedAt) ? happenedAt : undefined;
   }
 
   /** Keeps a continuing outage, so it is not announced again. */

@@ -138,7 +138,7 @@ export interface SessionBatch {
   /** Position of the newest failure that ever marked the session. */
   markedUpTo: number;
   /** States that status records reported, each with the value of the counter at that record. */
-  statuses: { position: number; status: ReportedStatus }[];
+  statuses: { position: number; status: ReportedStatus; occurredAt: number }[];
   /** State and lists of the last status record; null if even an equal record may report a change. */
   statusKey: string | null;
   listsKey: string | null;

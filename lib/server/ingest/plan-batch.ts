@@ -272,7 +272,7 @@ class BatchDraft {
     session.statusKey = status.key;
     session.listsKey = status.listsKey;
     if (isNew) {
-      session.statuses.push({ position: this.#position, status });
+      session.statuses.push({ position: this.#position, status, occurredAt: record.occurredAt });
       if (status.process === 'there') session.end = null;
     }
     if (status.isAhead) return;

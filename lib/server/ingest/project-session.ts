@@ -61,12 +61,17 @@ export interface SessionProjection {
   after: SessionFold;
 }
 
-/** Projects a session's new events, adding to `rows`. Sets each event's `turnId` and `entityId`. */
+/**
+ * Projects a session's new events, adding to `rows`. Sets each event's `turnId` and `entityId`.
+ *
+ * @param skewMs how far the runner's clock is ahead
+ */
 export async function projectSession(
   session: SessionBatch,
   stored: Stored,
   rows: SessionRows,
   receivedAt: number,
+  skewMs: number,
   yielder: Yielder,
 ): Promise<SessionProjection> {
   const { id: sessionId, agentId } = session;
@@ -118,11 +123,14 @@ export async function projectSession(
   await yielder.each(placements, (placement) => replies.apply(placement));
   if (session.overdue.length > 0) replies.setOverdue(session.overdue, canReply(stateAt(before.summary, receivedAt)));
   const obligationChanges = replies.changes();
-  const summaryLedger = new SessionLedger(before, session.isActive ? receivedAt : null);
+  const summaryLedger = session.isActive
+    ? new SessionLedger(before, receivedAt, skewMs)
+    : new SessionLedger(before, null);
   const statuses = [...session.statuses];
   const applyStatusesUpTo = (position: number) => {
     while (statuses[0] !== undefined && statuses[0].position < position) {
-      summaryLedger.applyStatus((statuses.shift() as (typeof statuses)[number]).status, receivedAt);
+      const { status, occurredAt } = statuses.shift() as (typeof statuses)[number];
+      summaryLedger.applyStatus(status, receivedAt, occurredAt);
     }
   };
   await yielder.each(placements, (placement) => {

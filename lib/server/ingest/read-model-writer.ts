@@ -170,7 +170,9 @@ export class ReadModelWriter {
         position,
         alias: aliasBySession.get(session.id) ?? null,
       };
-      projected.push({ session, ...(await projectSession(session, stored, rows, this.#receivedAt, yielder)) });
+      const { clockSkewMs = 0 } = this.agents.get(session.agentId);
+      const projection = await projectSession(session, stored, rows, this.#receivedAt, clockSkewMs, yielder);
+      projected.push({ session, ...projection });
     }
     await yielder.yieldIfDue();
     const obligations: BatchRows['obligations'] = [];

@@ -4,6 +4,7 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
 import { readAgents } from '@/lib/server/queries/read-agents';
+import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { callRoute } from '../../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -453,6 +454,31 @@ describe('a state change caused by time', () => {
     await passes(2);
     expect((await session())?.state).toBe('waiting-on-background');
   });
+});
+
+it('a state that was received late keeps the time at which it began, on the server’s clock', async () => {
+  const [failedAt, skewMs] = [T0 - 3 * 86_400_000, -7_200_000];
+  const outbox = { depth: 0, oldestAgeMs: null, poisoned: 0, lost: 0 };
+  const began = async () => {
+    const { items } = await readInbox(unscoped(target.database), { after: null, limit: 10 });
+    const found = await session();
+    if (found === undefined) throw new Error('no session');
+    return [found.stateSince, found.stateOccurredAt, ...items.flatMap(({ since, occurredAt }) => [since, occurredAt])];
+  };
+  await ingest(target, [
+    record(++seq, { kind: 'status', status: { outbox }, occurredAt: T0 + skewMs, event: undefined }),
+    record(++seq, { occurredAt: failedAt + skewMs, event: { type: 'RUN_STARTED', threadId: 's1', runId: 'r1' } }),
+    record(++seq, { occurredAt: failedAt + skewMs, event: { type: 'RUN_ERROR', runId: 'r1', message: 'No credit' } }),
+  ]);
+  expect(await began()).toEqual([T0, failedAt, T0, failedAt]);
+  // a later record, and thresholds count from the time of receipt
+  now += 300_000;
+  await ingest(target, [record(++seq, { kind: 'status', status: { state: 'still' }, event: undefined })]);
+  expect(await began()).toEqual([T0, failedAt, T0, failedAt]);
+  await ingest(target, [
+    record(++seq, { occurredAt: now + skewMs, event: { type: 'RUN_STARTED', threadId: 's1', runId: 'r2' } }),
+  ]);
+  expect(await began()).toEqual([now, undefined]);
 });
 
 it('an agent counts its stalled sessions until they continue', async () => {

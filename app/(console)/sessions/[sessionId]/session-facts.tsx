@@ -43,7 +43,7 @@ export function SessionFacts(props: {
   // Shown elsewhere: a crash in the state, a request on its card.
   const isShown = hasCrashed(session) || session.state === 'needs-input';
   const reason = isShown ? null : session.stateReason;
-  const isOfState = session.stateSince === session.lastEventAt && agent !== null;
+  const beganAt = session.stateOccurredAt ?? session.stateSince;
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
       {/* Where it is narrow, long words give way first, and the state last. */}
@@ -57,10 +57,10 @@ export function SessionFacts(props: {
             <Evidence away={session.away} />
           </span>
         ) : isActiveState(session.state) ? (
-          <RunningClock since={session.stateSince} isServerTime className="text-ink-3" />
+          <RunningClock since={beganAt} isServerTime className="text-ink-3" />
         ) : (
           <span className="text-ink-3">
-            <LateReport at={isOfState ? session.lastOccurredAt : undefined} reportedAt={session.stateSince}>
+            <LateReport at={beganAt} isServerTime reportedAt={session.stateSince}>
               <Ago at={session.stateSince} inWords />
             </LateReport>
           </span>
