@@ -1,5 +1,5 @@
 import { markRedacted, type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/redact-model';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { LISTED_AS, LISTED_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
@@ -88,6 +88,10 @@ function labelText(labels: Sample['labels']): string {
 /** Maximum of each count, which bounds the query time. */
 const MAX_COUNTED = 100_000;
 
+/** Counts sessions up to twice the maximum, so that a difference of two counts can reach it. */
+const countOf = (where: string) =>
+  `(SELECT count(*) FROM (SELECT 1 FROM sessions WHERE ${where} LIMIT ${2 * MAX_COUNTED}))`;
+
 interface Reading {
   sql: string;
   args?: (now: number) => InValue[];
@@ -100,11 +104,13 @@ interface Reading {
  */
 const READINGS: readonly Reading[] = [
   {
-    sql: SESSION_STATES.map(
-      (state) => `SELECT '${state}' AS label, count(*) AS value FROM
-        (SELECT 1 FROM sessions WHERE state = '${state}' LIMIT ${MAX_COUNTED})`,
-    ).join(' UNION ALL '),
-    toGauges: labelled('interlude_sessions', 'state', 'Sessions by state.'),
+    sql: LISTED_STATES.map((listed) => {
+      const other = LISTED_AS[listed as SessionState];
+      const moved = other === undefined ? '0' : countOf(`listed_as = '${other}'`);
+      const all = `${countOf(`state = '${listed}'`)} - ${moved} + ${countOf(`listed_as = '${listed}'`)}`;
+      return `SELECT '${listed}' AS label, min(${all}, ${MAX_COUNTED}) AS value`;
+    }).join(' UNION ALL '),
+    toGauges: labelled('interlude_sessions', 'state', 'Sessions by the state under which people find them.'),
   },
   {
     sql: INBOX_KINDS.map(

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { FleetCounts } from '@interlude/protocol/inbox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readGauges } from '@/lib/server/telemetry/metrics';
 import { AccessStage, bearer, type Headers } from '../../support/access-stage';
@@ -10,6 +11,12 @@ let stage: AccessStage;
 beforeAll(async () => {
   stage = await AccessStage.start({ env: { INTERLUDE_METRICS_TOKEN: MONITOR } });
   await busyAgent(stage, 'a');
+  const ended = (exitCode: number) => ({
+    ...{ seq: exitCode + 1, kind: 'event', agentId: 'agent-a', sessionId: `exit-${exitCode}`, occurredAt: Date.now() },
+    event: { type: 'CUSTOM', name: 'session:ended', value: { exitCode } },
+  });
+  const body = { producer: { id: 'agent-a/exits', epoch: 1 }, records: [ended(0), ended(1)] };
+  await stage.ask('/events', { method: 'POST', body });
 });
 afterAll(() => stage.close());
 
@@ -58,8 +65,9 @@ describe('/metrics', () => {
 
   test('reports the fleet like the read models', async () => {
     const series = seriesIn(await scrape());
-    const { counts } = await stage.ask<{ counts: Record<string, number> }>('/sessions');
-    for (const [state, count] of Object.entries(counts)) {
+    const { sessions } = await stage.ask<FleetCounts>('/counts');
+    expect(sessions).toMatchObject({ failed: 1, exited: 1 });
+    for (const [state, count] of Object.entries(sessions)) {
       expect([state, series.get(`interlude_sessions{state="${state}"}`)]).toEqual([state, count]);
     }
     const inbox = await stage.ask<{ counts: Record<string, number> }>('/inbox');
