@@ -39,7 +39,7 @@ const reviewCode = new CodeOnDemand(async () => (await import('./review-deck')).
 export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const { state, owners, groups, held, wanted, search, text, setText, isSearched, isPart, isWhole } =
+  const { state, owners, groups, needingIds, held, wanted, search, text, setText, isSearched, isPart, isWhole } =
     useInboxOwners(box);
   const counts = useCounts();
   const mayAct = useMayAct();
@@ -48,7 +48,9 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const { selected, selectAll, rangeTo, selectOnly } = useSelection();
   const unfolded = useSelection();
   const [isReviewing, setReviewing] = useState(false);
-  const requests = groups.flatMap(({ owners }) => owners.flatMap(({ open }) => open.filter(hasRequest)));
+  const requests = groups
+    .flatMap(({ owners }) => owners.flatMap(({ open }) => open.filter(hasRequest)))
+    .filter(({ id }) => needingIds.has(id));
   const minute = useServerNow((now) => now - (now % 60_000));
   const chosen = [...owners.values()].filter(({ id, open }) => open.length > 0 && selected.has(id));
   const chosenItems = chosen.flatMap(({ open }) => open);
@@ -146,12 +148,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const listed = groups.reduce((sum, { owners }) => sum + owners.length, 0);
   const hasAgents = counts?.agents !== 0;
   const isFiltered = isSearched || wanted.length > 0;
-  const all =
-    wanted.length === 0
-      ? counts?.inbox.all
-      : wanted.length === 1
-        ? counts?.inbox.kinds[wanted[0] as InboxKind]
-        : undefined;
+  // The server counts rows of a kind only if they need the reader.
+  const all = wanted.length === 0 ? counts?.inbox.all : 0;
   /** Number of rows in a group; undefined if the server counts something else and not all rows are loaded. */
   const countOf = (name: string, rows: readonly InboxOwner[]) => {
     if (name === NEW_ROWS) return rows.length;
@@ -396,7 +394,7 @@ function InboxGroup(props: {
 
 /** Filters by kind. The URL contains the filter. */
 function KindFilter(props: {
-  /** Rows with an item of each kind, including those not loaded. */
+  /** Rows with an item of each kind that needs the reader, including those not loaded. */
   counts: Record<InboxKind, number>;
   wanted: readonly InboxKind[];
 }) {

@@ -58,7 +58,8 @@ export function useInboxOwners(box: RefObject<HTMLElement | null>) {
     JSON.stringify(rows.filter((item) => needsPerson(item, now, person)).map(({ id }) => id)),
   );
   const [group] = useState(groupingByOwner);
-  const owners = useMemo(() => group(rows, new Set(JSON.parse(needing)), shown), [group, rows, needing, shown]);
+  const needingIds = useMemo(() => new Set<string>(JSON.parse(needing)), [needing]);
+  const owners = useMemo(() => group(rows, needingIds, shown), [group, rows, needingIds, shown]);
   const order = useMemo(() => {
     const words = searchWords(query);
     const isFound = ({ open }: InboxOwner) =>
@@ -76,7 +77,7 @@ export function useInboxOwners(box: RefObject<HTMLElement | null>) {
   const groups = held.order
     .map(({ name, ids }) => ({ name, owners: ids.flatMap((id) => owners.get(id) ?? []) }))
     .filter(({ owners }) => owners.length > 0);
-  return { state, owners, groups, held, wanted, search, text, setText, isSearched, isPart, isWhole };
+  return { state, owners, groups, needingIds, held, wanted, search, text, setText, isSearched, isPart, isWhole };
 }
 
 function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {

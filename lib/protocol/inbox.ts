@@ -111,8 +111,8 @@ export const FleetCounts = z
       ),
     inbox: z.object({
       all: z.number().describe('Sessions and agents with open items.'),
-      kinds: z.record(InboxKind, z.number()).describe('Those with an open item of the kind.'),
-      requests: z.number().describe('Open permissions and questions.'),
+      kinds: z.record(InboxKind, z.number()).describe('Those with an item of the kind that needs the reader.'),
+      requests: z.number().describe('Permissions and questions that need the reader.'),
     }),
     sessions: z
       .record(z.enum(LISTED_STATES), z.number())

@@ -138,7 +138,7 @@ it('reads the kind in the address, and shows nothing as empty before the respons
   expect(await screen.findByRole('heading', { name: 'Needs you' })).toBeDefined();
   expect(screen.queryByRole('link', { name: /permission/ })).toBeNull();
   expect(screen.getByRole('button', { name: 'Show more' })).toBeDefined();
-  expect(screen.getByText('4 of 6 rows')).toBeDefined();
+  expect(screen.getByText('4+ rows')).toBeDefined();
   expect(kinds()).toContain('Permissions230');
 });
 
@@ -240,14 +240,15 @@ it('Enter opens the focused row', async () => {
   expect(opened).toHaveBeenCalledOnce();
 });
 
-it('a review names the server’s number of requests, and loads those that are missing', async () => {
+it('a review names the server’s number of requests, loads missing ones, and leaves out snoozed ones', async () => {
   // happy-dom has no modal dialogs
   HTMLDialogElement.prototype.showModal ??= () => {};
   answer = (params) => ({
     ...{ items: [asks(`after ${params.get('after')}`)], position: '10', counts },
     next: params.get('after') === 'page 2' ? 'page 3' : null,
   });
-  open({ ...first, items: [asks('one'), asks('two')], next: 'page 2' });
+  const snoozed = { ...asks('later'), sessionId: asks('one').sessionId, snoozedUntil: Date.now() + 60_000 };
+  open({ ...first, items: [asks('one'), asks('two'), snoozed], next: 'page 2' });
   fireEvent.click(screen.getByRole('button', { name: 'Review 240 requests' }));
   expect(await screen.findByText('Request 1 of 4')).toBeDefined();
   expect(asked.map((params) => params.get('after'))).toEqual(['page 2', 'page 3']);

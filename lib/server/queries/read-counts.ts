@@ -31,9 +31,9 @@ export async function readCounts(view: ReadScope, person: string, now = Date.now
   const open = `WITH open AS MATERIALIZED (
       SELECT kind, ifnull('s' || session_id, 'a' || agent_id) AS owner, ${NEEDS_PERSON} AS needs_person, snoozed_until
       FROM inbox WHERE done_at IS NULL AND ${sessionsIn(view.scope, 'session_id')} LIMIT ${MAX_ITEMS})
-    SELECT kind, count(*) AS items, count(DISTINCT owner) AS owners, NULL AS needing, NULL AS changes_at
-      FROM open GROUP BY kind
-    UNION ALL SELECT NULL, sum(kind IN ('permission', 'question')), count(DISTINCT owner),
+    SELECT kind, NULL AS requests, NULL AS owners, count(DISTINCT owner) AS needing, NULL AS changes_at
+      FROM open WHERE needs_person GROUP BY kind
+    UNION ALL SELECT NULL, sum(needs_person AND kind IN ('permission', 'question')), count(DISTINCT owner),
       count(DISTINCT iif(needs_person, owner, NULL)), min(iif(snoozed_until > ?1, snoozed_until, NULL)) FROM open`;
   const { position, found } = await readSnapshot<[Row, AgentCount, RegroupedCount, ...ListedCount[]]>(view, [
     query(rawRow, open, now, columnText(person)),
@@ -54,12 +54,12 @@ export async function readCounts(view: ReadScope, person: string, now = Date.now
   const agentStates = zeros([...AGENT_STATES, 'none']);
   const retiredStates = { ...agentStates };
   for (const [isRetired, state, count] of agents) (isRetired ? retiredStates : agentStates)[state] += count;
-  for (const { kind, owners } of inbox) if (kind !== null) kinds[kind as InboxKind] = Number(owners);
+  for (const { kind, needing } of inbox) if (kind !== null) kinds[kind as InboxKind] = Number(needing);
   const all = inbox.at(-1);
   return {
     position,
     needsYou: Number(all?.needing ?? 0),
-    inbox: { all: Number(all?.owners ?? 0), kinds, requests: Number(all?.items ?? 0) },
+    inbox: { all: Number(all?.owners ?? 0), kinds, requests: Number(all?.requests ?? 0) },
     sessions,
     groups,
     agents: agents.reduce((sum, [, , count]) => sum + count, 0),

@@ -120,6 +120,8 @@ describe('the inbox by owner', () => {
 const arrange = (sessionId: string, body: object) =>
   putArrangement({ ids: { sessionId }, body } as Parameters<typeof putArrangement>[0], target.context);
 
+const sum = (counts: Record<string, number>) => Object.values(counts).reduce((total, one) => total + one);
+
 describe('the counts', () => {
   const count = (person = 'local') => readCounts(unscoped(target.database), person, now);
 
@@ -129,7 +131,7 @@ describe('the counts', () => {
     expect(counts).toMatchObject({ needsYou: 4, inbox: { all: 4 }, agents: 1, changesAt: null });
     expect(counts.inbox.kinds).toMatchObject({ permission: 2, failure: 1, 'delivery-gap': 2, question: 0 });
     expect(counts.sessions).toMatchObject({ failed: 1, 'needs-input': 2 });
-    expect(Object.values(counts.sessions).reduce((sum, one) => sum + one)).toBe(4);
+    expect(sum(counts.sessions)).toBe(4);
   });
 
   it('have each session in the group of its row, and each agent in its state', async () => {
@@ -158,8 +160,7 @@ describe('the counts', () => {
       }
       const { groups, sessions, agents, agentStates } = await readCounts(view, 'local', now);
       expect(Object.fromEntries(Object.entries(groups).filter(([, count]) => count > 0))).toEqual(expected);
-      const total = (counts: Record<string, number>) => Object.values(counts).reduce((sum, one) => sum + one);
-      expect([total(groups), total(agentStates)]).toEqual([total(sessions), agents]);
+      expect([sum(groups), sum(agentStates)]).toEqual([sum(sessions), agents]);
       expect(agents).toBe((await readAgents(view, { after: null, limit: 10 })).count);
     }
     expect((await count()).groups).toMatchObject({ pinned: 2, seen: 1, archived: 1, failed: 1, 'needs-input': 2 });
@@ -195,11 +196,15 @@ describe('the counts', () => {
             const items = await allItems();
             const needing = items.filter((item) => needsPerson(item, now, person));
             const expected = new Set(needing.map(({ sessionId }) => sessionId)).size;
-            expect([made.mark, person, later, (await count(person)).needsYou]).toEqual([
+            const kinds = needing.map(({ kind, sessionId }) => `${kind} ${sessionId}`);
+            const requests = kinds.filter((kind) => kind.startsWith('permission')).length;
+            const { needsYou, inbox } = await count(person);
+            const shown = [needsYou, sum(inbox.kinds), inbox.requests, inbox.all];
+            expect([made.mark, person, later, ...shown]).toEqual([
               made.mark,
               person,
               later,
-              expected,
+              ...[expected, new Set(kinds).size, requests, new Set(items.map(({ sessionId }) => sessionId)).size],
             ]);
             now -= later;
           }
