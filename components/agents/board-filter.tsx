@@ -29,7 +29,7 @@ export function BoardFilter(props: {
   const { states, showsRetired } = query;
   const isPicked = !hasServerCounts(query);
   const byState = useMemo(
-    () => (isPicked && isWhole ? tally(agents, { ...query, states: [] }) : boardCounts(counts, showsRetired)),
+    () => (isPicked && isWhole ? tally(agents, { ...query, states: [] }) : chipCounts(counts, showsRetired)),
     [agents, isPicked, isWhole, counts, query, showsRetired],
   );
   const retired = sumOf(counts.retiredStates);
@@ -92,10 +92,13 @@ function BoardPicks(props: Pick<Parameters<typeof BoardFilter>[0], 'agents' | 'q
   );
 }
 
-/** The number of agents that the filter lists in each state. */
+/** The number of agents that the filter lists in each state. Any unseen failure counts in `failed`, too. */
 function tally(agents: readonly AgentSummary[], query: BoardQuery) {
   const counts = noListed();
-  for (const agent of agents) if (agent.state !== null && isOnBoard(agent, query)) counts[agent.state] += 1;
+  for (const agent of agents) {
+    if (!isOnBoard(agent, query)) continue;
+    for (const state of AGENT_STATES) if (isIn(agent, state)) counts[state] += 1;
+  }
   return counts;
 }
 
@@ -111,11 +114,21 @@ function boardCounts({ agentStates, retiredStates }: FleetCounts, showsRetired: 
   return Object.fromEntries(sums) as FleetCounts['agentStates'];
 }
 
+/** The server's number of agents that the filter lists for each single state. */
+function chipCounts(counts: FleetCounts, showsRetired: boolean) {
+  const byState = boardCounts(counts, showsRetired);
+  const { active, retired } = counts.alsoFailed;
+  return { ...byState, failed: byState.failed + active + (showsRetired ? retired : 0) };
+}
+
 /** The server's number of agents that the filter lists; null if it counts only the states. */
 export function listedCount(counts: FleetCounts, query: BoardQuery): number | null {
   if (!hasServerCounts(query)) return null;
-  const byState = boardCounts(counts, query.showsRetired);
-  return query.states.length === 0 ? sumOf(byState) : query.states.reduce((sum, state) => sum + byState[state], 0);
+  const { states, showsRetired } = query;
+  if (states.length === 0) return sumOf(boardCounts(counts, showsRetired));
+  // An agent that needs input and has a failed session counts once.
+  const byState = (states.includes('needs-input') ? boardCounts : chipCounts)(counts, showsRetired);
+  return states.reduce((sum, state) => sum + byState[state], 0);
 }
 
 function sumOf(counts: Record<string, number>): number {
@@ -205,10 +218,15 @@ function boardQuery(params: URLSearchParams): BoardQuery {
   };
 }
 
+/** True if a chip lists the agent: by its most urgent state, or by any unseen failure. */
+function isIn({ state, listedStates }: AgentSummary, wanted: AgentState): boolean {
+  return state === wanted || (wanted === 'failed' && listedStates.failed > 0);
+}
+
 export function isOnBoard(agent: AgentSummary, query: BoardQuery): boolean {
   const { text, states, provider, host, showsRetired } = query;
   if (agent.retiredAt !== null && !showsRetired) return false;
-  if (states.length > 0 && (agent.state === null || !states.includes(agent.state))) return false;
+  if (states.length > 0 && !states.some((state) => isIn(agent, state))) return false;
   if (provider !== null && providerOf(agent).name !== provider) return false;
   if (host !== null && hostOf(agent) !== host) return false;
   const words = searchWords(text);

@@ -123,6 +123,9 @@ export const FleetCounts = z
     agents: z.number(),
     agentStates: AgentCounts.describe('Agents by their `state`, without retired ones; `none`: no sessions.'),
     retiredStates: AgentCounts.describe('Retired agents by their `state`.'),
+    alsoFailed: z
+      .object({ active: z.number(), retired: z.number() })
+      .describe('Of the agents that need input, those with an unseen failed session.'),
     changesAt: z.number().nullable().describe('When the next snooze ends; null if none does.'),
   })
   .describe('All counts of the dashboard, from one snapshot.');

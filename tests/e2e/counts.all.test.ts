@@ -41,7 +41,8 @@ const counts = () => site.read<FleetCounts>('/counts');
 const sum = (of: Record<string, number>) => Object.values(of).reduce((total, count) => total + count, 0);
 
 /** Each number that a page may show, by its place and words. */
-function expected({ needsYou, inbox, sessions, groups, agents, agentStates, retiredStates }: FleetCounts) {
+function expected({ needsYou, inbox, sessions, groups, agents, agentStates, retiredStates, alsoFailed }: FleetCounts) {
+  const chips = { ...agentStates, failed: agentStates.failed + alsoFailed.active };
   const all: [string, number][] = [
     ['title', needsYou],
     ['Main: Inbox', needsYou],
@@ -54,7 +55,7 @@ function expected({ needsYou, inbox, sessions, groups, agents, agentStates, reti
     ['heading: Seen, snoozed or claimed', inbox.all - needsYou],
     ...INBOX_KINDS.map((kind): [string, number] => [`Kinds: ${KIND_WORD[kind]}`, inbox.kinds[kind]]),
     ['Review', inbox.requests],
-    ...AGENT_STATES.map((state): [string, number] => [`Show only agents in: ${GROUP_WORD[state]}`, agentStates[state]]),
+    ...AGENT_STATES.map((state): [string, number] => [`Show only agents in: ${GROUP_WORD[state]}`, chips[state]]),
     ['shown agents', sum(agentStates)],
     ['agents', agents],
     ['retired', sum(retiredStates)],

@@ -243,6 +243,7 @@ export function someCounts(fields: Partial<FleetCounts> = {}): FleetCounts {
     agents: 0,
     agentStates: { ...noListed(), none: 0 },
     retiredStates: { ...noListed(), none: 0 },
+    alsoFailed: { active: 0, retired: 0 },
     changesAt: null,
     ...fields,
   };
@@ -259,8 +260,10 @@ export function countsOf(rows: {
     counts.sessions[listedStateOf(session)] += 1;
     counts.groups[groupOf(session)] += 1;
   }
-  for (const { state, retiredAt } of agents) {
+  for (const { state, listedStates, retiredAt } of agents) {
     (retiredAt === null ? counts.agentStates : counts.retiredStates)[state ?? 'none'] += 1;
+    if (state === 'needs-input' && listedStates.failed > 0)
+      counts.alsoFailed[retiredAt === null ? 'active' : 'retired'] += 1;
   }
   return counts;
 }

@@ -37,7 +37,7 @@ export async function readCounts(view: ReadScope, person: string, now = Date.now
       count(DISTINCT iif(needs_person, owner, NULL)), min(iif(snoozed_until > ?1, snoozed_until, NULL)) FROM open`;
   const { position, found } = await readSnapshot<[Row, AgentCount, RegroupedCount, ...ListedCount[]]>(view, [
     query(rawRow, open, now, columnText(person)),
-    query(toAgentCount, `${AGENTS} WHERE ${agentsIn(view.scope, 'id')} GROUP BY is_retired, state`),
+    query(toAgentCount, `${AGENTS} WHERE ${agentsIn(view.scope, 'id')} GROUP BY is_retired, state, has_failed`),
     query(toRegroupedCount, `${REGROUPED} AND ${listedSessionsIn(view.scope)} GROUP BY grouped_as, listed_as, state`),
     ...countsByListedState(view),
   ]);
@@ -53,7 +53,11 @@ export async function readCounts(view: ReadScope, person: string, now = Date.now
   }
   const agentStates = zeros([...AGENT_STATES, 'none']);
   const retiredStates = { ...agentStates };
-  for (const [isRetired, state, count] of agents) (isRetired ? retiredStates : agentStates)[state] += count;
+  const alsoFailed = { active: 0, retired: 0 };
+  for (const [isRetired, state, count, hasFailed] of agents) {
+    (isRetired ? retiredStates : agentStates)[state] += count;
+    if (hasFailed) alsoFailed[isRetired ? 'retired' : 'active'] += count;
+  }
   for (const { kind, needing } of inbox) if (kind !== null) kinds[kind as InboxKind] = Number(needing);
   const all = inbox.at(-1);
   return {
@@ -65,18 +69,21 @@ export async function readCounts(view: ReadScope, person: string, now = Date.now
     agents: agents.reduce((sum, [, , count]) => sum + count, 0),
     agentStates,
     retiredStates,
+    alsoFailed,
     changesAt: all?.changes_at == null ? null : Number(all.changes_at),
   };
 }
 
-type AgentCount = [isRetired: boolean, state: keyof FleetCounts['agentStates'], count: number];
+type AgentCount = [isRetired: boolean, state: keyof FleetCounts['agentStates'], count: number, hasFailed: boolean];
 /** Sessions that lists show in a group other than their listed state. */
 type RegroupedCount = [from: ListedState, to: SessionGroup, count: number];
 
-const AGENTS = `SELECT is_retired, ifnull(state, 'none') AS state, count(*) AS count FROM agents`;
+// `state` is the first of an agent's states, so that only agents in the one before `failed` may also have failed sessions.
+const AGENTS = `SELECT is_retired, ifnull(state, 'none') AS state, count(*) AS count,
+  iif(state = 'needs-input', body->>'$.listedStates.failed' > 0, 0) AS has_failed FROM agents`;
 
-function toAgentCount({ is_retired, state, count }: Row): AgentCount {
-  return [Number(is_retired) === 1, String(state) as AgentCount[1], Number(count)];
+function toAgentCount({ is_retired, state, count, has_failed }: Row): AgentCount {
+  return [Number(is_retired) === 1, String(state) as AgentCount[1], Number(count), Number(has_failed) === 1];
 }
 
 const REGROUPED = `SELECT listed_as, state, grouped_as, count(*) AS count
