@@ -2,9 +2,10 @@
 
 import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentSummary } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { useClock } from '@/components/ui/clock';
-import { formatAgoLong, formatClock } from '@/components/ui/duration';
+import { formatAgoLong } from '@/components/ui/duration';
 import { useTimeFormat } from '@/components/ui/time-format';
 import { quoted } from '@/components/ui/verbatim';
 
@@ -77,7 +78,7 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
   if (desired.state === 'requested') {
     const why = isAway ? `; waiting: ${awayText(agent, clock)}` : ', not confirmed by the runner yet';
     const remaining =
-      desired.expiresAt === null ? [] : [plain('; expires in '), ticks(formatClock(desired.expiresAt - now))];
+      desired.expiresAt === null ? [] : [plain('; expires in '), ticks(formatDuration(desired.expiresAt - now, true))];
     return { tone: 'waiting', parts: [...requested, plain(why), ...remaining] };
   }
   if (level === desired.level && since !== null) {
@@ -123,7 +124,7 @@ function awayText({ connectedSince }: LevelSource, clock: Clock): string {
 }
 
 function back(base: string | null, leftMs: number): LevelPart[] {
-  return [plain(`, back to ${base ?? 'its default'} in `), ticks(formatClock(leftMs))];
+  return [plain(`, back to ${base ?? 'its default'} in `), ticks(formatDuration(leftMs, true))];
 }
 
 function plain(text: string): LevelPart {

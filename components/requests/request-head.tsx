@@ -1,9 +1,9 @@
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
+import { formatDuration } from '@interlude/protocol/time';
 import { useServerNow } from '@/components/ui/clock';
 import { RunningClock } from '@/components/ui/day';
-import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Quoted, Words } from '@/components/ui/name';
@@ -67,7 +67,7 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
 
 /** Time left to answer, on the server's clock. */
 function TimeLimit({ at }: { at: number }) {
-  const text = useServerNow((now) => (now < at ? `${formatClock(at - now + 999)} left` : 'time is up'));
+  const text = useServerNow((now) => (now < at ? `${formatDuration(at - now + 999, true)} left` : 'time is up'));
   return <span>{text}</span>;
 }
 

@@ -189,12 +189,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
         >
           {request === undefined ? 'Turn open for' : 'Waiting for an answer'} <RunningClock {...since} />
         </LateReport>
-        {request === undefined && lastSignalAt !== null && (
-          <>
-            {' '}
-            <LastSignal at={lastSignalAt} className="ml-1" />
-          </>
-        )}
+        {request === undefined && lastSignalAt !== null && <LastSignal at={lastSignalAt} />}
       </span>
       {inLog}
     </p>

@@ -1,9 +1,8 @@
 'use client';
 
-import { isLate } from '@interlude/protocol/time';
+import { formatDuration, isLate } from '@interlude/protocol/time';
 import type { ReactNode } from 'react';
 import { Ago, isoTime, Time, useClock, useServerTime } from './clock';
-import { formatClock } from './duration';
 import { useLiveness } from './liveness';
 import { isSameDay, type TimeFormat, useTimeFormat, yearUnless } from './time-format';
 
@@ -59,10 +58,11 @@ export function RunningClock(props: {
   const liveness = useLiveness();
   const startedAt = isServerTime ? since : since - liveness.skewMs;
   const stopped = alwaysRuns ? null : liveness.stopped;
-  const text = useClock((now) => formatClock(Math.min(now, stopped?.at ?? now) - startedAt));
+  const text = useClock((now) => formatDuration(Math.min(now, stopped?.at ?? now) - startedAt, true));
   return (
     <time className={className} dateTime={isoTime(startedAt)} title={stopped?.why}>
-      {text}
+      {/* One digit takes the room of two, so that what follows does not move. */}
+      {text.replace(/(?<!\d)\d \w+$/, '$&\u2007')}
     </time>
   );
 }

@@ -5,20 +5,26 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A duration: `0.4 s`, `12 s`, `3 min`, `3 min 20 s`, `2 h 5 min`, `3 d 1 h`. */
-export function formatDuration(ms: number): string {
+/**
+ * A duration: `0.4 s`, `12 s`, `3 min`, `3 min 20 s`, `2 h 5 min`, `3 d 1 h`. Clamped at zero, because two machines'
+ * clocks may differ.
+ *
+ * @param isRunning counts in whole seconds, and keeps a zero: `3 s`, `3 min 0 s`
+ */
+export function formatDuration(ms: number, isRunning = false): string {
   const span = Math.max(0, ms);
-  if (span < 9_950) return `${(span / SECOND).toFixed(1)} s`;
+  if (span < 9_950 && !isRunning) return `${(span / SECOND).toFixed(1)} s`;
   if (span < MINUTE) return `${Math.floor(span / SECOND)} s`;
-  if (span < HOUR) return inUnits(span, [MINUTE, 'min'], [SECOND, 's']);
-  return span < DAY ? inUnits(span, [HOUR, 'h'], [MINUTE, 'min']) : inUnits(span, [DAY, 'd'], [HOUR, 'h']);
+  if (span < HOUR) return inUnits(span, isRunning, [MINUTE, 'min'], [SECOND, 's']);
+  if (span < DAY) return inUnits(span, isRunning, [HOUR, 'h'], [MINUTE, 'min']);
+  return inUnits(span, isRunning, [DAY, 'd'], [HOUR, 'h']);
 }
 
 type Unit = readonly [ms: number, name: string];
 
-function inUnits(span: number, [ms, name]: Unit, [smallMs, smallName]: Unit): string {
+function inUnits(span: number, keepsZero: boolean, [ms, name]: Unit, [smallMs, smallName]: Unit): string {
   const rest = Math.floor((span % ms) / smallMs);
-  return `${Math.floor(span / ms)} ${name}${rest > 0 ? ` ${rest} ${smallName}` : ''}`;
+  return `${Math.floor(span / ms)} ${name}${rest > 0 || keepsZero ? ` ${rest} ${smallName}` : ''}`;
 }
 
 /** A duration in a sentence: `40 s`, `12 min`, `3 h`, `2 days`. */

@@ -43,7 +43,7 @@ test('a call that waits for a person has neither spinner nor clock, and no butto
   const at = Date.now() - 3_600_000;
   const again = request('opened', 'yes', { title: 'Do two', input: { command: 'ls' }, expires_at: at + 2_000 });
   await agent.write('calls-waits', [again], { at });
-  await card.getByText('0:01 left').waitFor();
+  await card.getByText('1 s left').waitFor();
   await page.getByRole('button', { name: 'Bash ls expired' }).waitFor();
   await page.getByText('Expired unanswered').waitFor();
   expect(await page.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);

@@ -29,12 +29,12 @@ test('sets a running runner’s level for a time, until it is changed and reset'
   await live(page);
   await page.getByText('info, its default').waitFor();
   await level(page, 'debug').click();
-  await page.getByText(/^debug since \d\d:\d\d:\d\d, back to info in 14:\d\d$/).waitFor();
+  await page.getByText(/^debug since \d\d:\d\d:\d\d, back to info in 14 min \d+ s$/).waitFor();
   expect(logger.level.get()).toBe('debug');
   expect(await level(page, 'debug').getAttribute('aria-checked')).toBe('true');
 
   await page.getByLabel('Time limit').selectOption('1 h');
-  await page.getByText(/^debug since \d\d:\d\d:\d\d, back to info in 59:\d\d$/).waitFor();
+  await page.getByText(/^debug since \d\d:\d\d:\d\d, back to info in 59 min \d+ s$/).waitFor();
   await page.getByLabel('Time limit').selectOption('until changed');
   await page.getByText(/^debug since \d\d:\d\d:\d\d, until changed$/).waitFor();
 
@@ -63,7 +63,7 @@ test('sets the level of all selected agents, including an absent one on its retu
   await page.getByText('1 of 2 confirmed, 1 waiting for the agent').waitFor();
   const outcome = page.getByRole('list', { name: 'Results' });
   await outcome.getByText(/^debug since .*, back to info in 1[45]:\d\d$/).waitFor();
-  await outcome.getByText(/^debug requested .*; waiting: agent offline since .*; expires in 14:\d\d$/).waitFor();
+  await outcome.getByText(/^debug requested .*; waiting: agent offline since .*; expires in 14 min \d+ s$/).waitFor();
   expect(here.logger.level.get()).toBe('debug');
   const back = await runner('log-level-gone', folder);
   await page.getByText('2 of 2 confirmed').waitFor();

@@ -110,7 +110,7 @@ describe('a call’s line', () => {
       },
     );
     expect(took).toContain('2.0 s');
-    expect(line({ at: 1_000 }, { outcome: 'allowed', resolvedAt: 90_000 })).toContain('0:10');
+    expect(line({ at: 1_000 }, { outcome: 'allowed', resolvedAt: 90_000 })).toContain('10 s');
   });
 
   it('does not claim to wait for anyone when the runner is gone', () => {

@@ -39,19 +39,19 @@ describe('levelText', () => {
       'that was set by who can’t be shown as they are called',
       { ...DEBUG, by: 'me\u202e', until: NOW + 60_000 },
       {},
-      'plain: debug since @99000, set by “me⟨RLO⟩”, back to info in {1:00}',
+      'plain: debug since @99000, set by “me⟨RLO⟩”, back to info in {1 min 0 s}',
     ],
     [
       'that was set at the control port',
       { ...DEBUG, by: 'control-port', until: NOW + 60_000 },
       {},
-      'plain: debug since @99000, set by control-port, back to info in {1:00}',
+      'plain: debug since @99000, set by control-port, back to info in {1 min 0 s}',
     ],
     [
       'that is asked',
       { desired: ASKED },
       {},
-      'waiting: debug requested{ just now}, not confirmed by the runner yet; expires in {14:32}',
+      'waiting: debug requested{ just now}, not confirmed by the runner yet; expires in {14 min 32 s}',
     ],
     [
       'that the runner has acknowledged',
@@ -63,7 +63,7 @@ describe('levelText', () => {
       'that is written for a time',
       { ...DEBUG, desired: confirmed },
       {},
-      'plain: debug since @99000, back to info in {14:32}',
+      'plain: debug since @99000, back to info in {14 min 32 s}',
     ],
     [
       'that is written until it is changed',

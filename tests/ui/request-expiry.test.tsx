@@ -46,7 +46,7 @@ describe('an expired request', () => {
   it('has no deadline while its agent is silent', () => {
     const stopped = { stoppedAt: 1_000, why: 'Silent', isAway: false, lastSignalAt: 1_000 };
     const markup = at(<LivenessProvider {...stopped}>{renderRequest(aRequest({ at: 1_000 }))}</LivenessProvider>);
-    expect(markup).toMatch(/waiting <time[^>]*>1:39/);
+    expect(markup).toMatch(/waiting <time[^>]*>1 min 39 s/);
   });
 
   it('shows a pending answer instead of the expiry', () => {

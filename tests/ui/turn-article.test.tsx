@@ -198,7 +198,7 @@ describe('a turn', () => {
   });
 
   it('shows a running task with its clock', () => {
-    expect(render([started], [aTask({ startedAt: 1_000 })])).toMatch(/Task Poll: running[\s\S]*>1:02</);
+    expect(render([started], [aTask({ startedAt: 1_000 })])).toMatch(/Task Poll: running[\s\S]*>1 min 2 s\u2007</);
   });
 
   it('shows the call that started a task only in its card', () => {
@@ -238,7 +238,7 @@ describe('an open turn', () => {
   const open = aTurn({ state: 'open', startedAt: 1_000, endedAt: null, items: [aTaskMoment()] });
 
   it('shows how long it has run', () => {
-    expect(render([open])).toMatch(/Turn open for <time[^>]*>1:02</);
+    expect(render([open])).toMatch(/Turn open for <time[^>]*>1 min 2 s\u2007</);
   });
 
   it('shows the age of its last signal after a minute', () => {
@@ -248,7 +248,7 @@ describe('an open turn', () => {
 
   it('does not look active without a runner, and its clocks stop at the last signal', () => {
     const markup = render([open], [aTask({ startedAt: 1_000 })], { stoppedAt: 21_000 });
-    expect(markup).toMatch(/Runner gone, worked <time[^>]*>0:20</);
+    expect(markup).toMatch(/Runner gone, worked <time[^>]*>20 s</);
     expect(markup).toContain('no signal');
     expect(markup).not.toMatch(/Turn open for <|animate-|>running</);
   });
@@ -266,7 +266,7 @@ describe('an open turn', () => {
         </SessionLiveness>
       </NowProvider>,
     );
-    expect([...markup.matchAll(/>(\d+:\d\d)</g)].map(([, age]) => age)).toEqual(Array(5).fill('1:02'));
+    expect([...markup.matchAll(/>(\d+ min [^<]*)</g)].map(([, age]) => age)).toEqual(Array(5).fill('1 min 2 s\u2007'));
   });
 
   it('leaves the reason of the state to the request and to the end of the process', () => {
@@ -312,7 +312,9 @@ describe('an open turn', () => {
     const rows = [...foot.querySelectorAll('article p.flex')].filter(({ textContent }) => /started/.test(textContent));
     expect(rows.map(({ childNodes }) => [...childNodes].map(({ nodeName }) => nodeName))).toEqual([['svg', 'SPAN']]);
     expect(shown(working, null, article)).not.toContain('reported');
-    expect(shown(working, anAgent({ clockSkewMs: -10 * minute }), article)).toMatch(/Turn open for <time[^>]*>8:00</);
+    expect(shown(working, anAgent({ clockSkewMs: -10 * minute }), article)).toMatch(
+      /Turn open for <time[^>]*>8 min 0 s\u2007</,
+    );
   });
 
   it('takes the start of a session for its time, whenever its row was stored', () => {

@@ -8,19 +8,18 @@ import {
   nextConnectionState,
 } from '@/components/live/connection-state';
 import { mainArgument, toolName } from '@/components/transcript/tool-words';
-import { formatAgo, formatAgoLong, formatClock, plural } from '@/components/ui/duration';
+import { formatAgo, formatAgoLong, plural } from '@/components/ui/duration';
 import { aCall } from './rows';
 
 describe('times', () => {
   it.each([
-    [-5_000, '0:00'],
-    [3_999, '0:03'],
-    [724_000, '12:04'],
-    [3_753_000, '1:02:33'],
-    [86_399_999, '23:59:59'],
-    [86_400_000, '1 d 00:00'],
-    [25_920_134_000, '300 d 00:02'],
-  ])('a clock at %i ms shows %s', (ms, shown) => expect(formatClock(ms)).toBe(shown));
+    [-5_000, '0 s'],
+    [3_999, '3 s'],
+    [724_000, '12 min 4 s'],
+    [780_000, '13 min 0 s'],
+    [3_753_000, '1 h 2 min'],
+    [86_400_000, '1 d 0 h'],
+  ])('%i ms of running work are %s', (ms, shown) => expect(formatDuration(ms, true)).toBe(shown));
 
   it.each([
     [-1, '0.0 s'],

@@ -3,6 +3,7 @@
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { hasCrashed, isActiveState } from '@interlude/protocol/session-predicates';
 import { withoutQuotes } from '@interlude/protocol/text';
+import { clsx } from 'clsx';
 import { ObligationsButton } from '@/components/obligations/obligations-button';
 import { describeState, failuresInWords, glyphOf, sessionTitle } from '@/components/sessions/session-labels';
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
@@ -46,26 +47,24 @@ export function SessionFacts(props: {
   const beganAt = session.stateOccurredAt ?? session.stateSince;
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
-      {/* Where it is narrow, long words give way first, and the state last. */}
+      {/* Where it is narrow, long words give way first, and the state last: on a phone it is never cut. */}
       <span className="flex max-w-full shrink-0 items-center gap-1.5 text-ink-2">
         <Glyph name={glyphOf(session)} />
-        <span className="truncate">{describeState(session)}</span>
+        <span className="truncate max-sm:whitespace-normal">{describeState(session)}</span>
         <StateWhy session={session} />
+      </span>
+      {/* On a phone, only the note above the composer shows the evidence. */}
+      <span className={clsx('tabular shrink-0', session.away !== null && 'max-sm:hidden')}>
         {session.away !== null ? (
-          // On a phone, only the note above the composer shows the evidence.
-          <span className="max-sm:hidden">
-            <Evidence away={session.away} />
-          </span>
+          <Evidence away={session.away} />
         ) : isActiveState(session.state) ? (
-          <RunningClock since={beganAt} isServerTime className="text-ink-3" />
-        ) : (
-          <span className="text-ink-3">
+            <RunningClock since={beganAt} isServerTime />
+          ) : (
             <LateReport at={beganAt} isServerTime reportedAt={session.stateSince}>
               <Ago at={session.stateSince} inWords />
             </LateReport>
-          </span>
         )}
-        {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="text-ink-3 max-md:hidden" />}
+        {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="max-md:hidden" />}
       </span>
       {session.away === null && reason !== null && (
         <span dir="auto" className="min-w-0 truncate text-ink-3 max-lg:hidden">
