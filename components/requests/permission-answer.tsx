@@ -44,7 +44,14 @@ export function PermissionAnswer(props: {
     return () => clearTimeout(timer);
   }, [needsHint]);
   return (
-    <div ref={row} className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-1.5 pl-5 text-xs">
+    <div
+      ref={row}
+      className={clsx(
+        'mt-2 flex flex-wrap items-center gap-x-4 gap-y-1.5 pl-5 text-xs',
+        // On a phone, Allow and Deny have the same place in every card: at its end, in halves.
+        reason === null && 'max-sm:grid max-sm:grid-cols-2 max-sm:items-stretch max-sm:gap-x-2',
+      )}
+    >
       {reason === null ? (
         <>
           {options.map((option) => {
@@ -60,6 +67,7 @@ export function PermissionAnswer(props: {
                 isOff={!settled || (isAllow && unseen !== null)}
                 isUnseen={isAllow && isHinted && unseen !== null}
                 describedBy={isAllow && isHinted && unseen !== null ? whyId : undefined}
+                place={option === first ? FIRST_HALF : option === deny ? SECOND_HALF : WHOLE_LINE}
               />
             );
           })}
@@ -67,7 +75,7 @@ export function PermissionAnswer(props: {
             type="button"
             aria-disabled={!settled}
             onClick={() => settled && onReason('')}
-            className="h-7 text-ink-3 underline hover:text-ink aria-disabled:cursor-default"
+            className="h-7 text-ink-3 underline hover:text-ink aria-disabled:cursor-default max-sm:col-span-full max-sm:justify-self-start"
           >
             Deny with a reason
           </button>
@@ -88,7 +96,7 @@ export function PermissionAnswer(props: {
             <KeyHint id="request.deny" what="deny" />
           </span>
           {isHinted && (
-            <span id={whyId} className="basis-full text-ink-2">
+            <span id={whyId} className="basis-full text-ink-2 max-sm:col-span-full">
               {unseen ?? 'You have seen the whole input.'}
             </span>
           )}
@@ -123,6 +131,10 @@ export function PermissionAnswer(props: {
   );
 }
 
+const WHOLE_LINE = 'max-sm:col-span-full';
+const FIRST_HALF = 'max-sm:order-last max-sm:justify-center';
+const SECOND_HALF = `${FIRST_HALF} max-sm:col-start-2`;
+
 type Look = 'primary' | 'plain';
 
 const ON: Record<Look, string> = {
@@ -145,8 +157,10 @@ function Choice(props: {
   isOff: boolean;
   isUnseen?: boolean;
   describedBy?: string | undefined;
+  /** Class names of its place. */
+  place?: string;
 }) {
-  const { option, options, look, keySign, onPress, isOff, isUnseen = false, describedBy } = props;
+  const { option, options, look, keySign, onPress, isOff, isUnseen = false, describedBy, place } = props;
   const { word, label } = optionText(option, options);
   return (
     <button
@@ -159,6 +173,7 @@ function Choice(props: {
         'flex min-h-7 min-w-0 items-center rounded px-3 py-0.5 text-left font-medium transition-colors duration-300',
         isUnseen ? OFF[look] : ON[look],
         isUnseen && 'cursor-default text-ink-3',
+        place,
       )}
     >
       <span className="min-w-0 [overflow-wrap:anywhere]">

@@ -22,11 +22,11 @@ beforeAll(async () => {
   for (const at of [0, 1, 2])
     await agent.write(`phone-${at}`, [turnStarted('r'), permissionAsked(`p${at}`, `Step ${at}`)]);
   const long = Array.from({ length: 30 }, (_, line) => `Line ${line}`).join('\n\n');
-  const options = ['Staging', 'Replica', 'Production'].map((label) => ({
+  const databases = ['Staging', 'Replica', 'Production'].map((label) => ({
     label,
     description: `The ${label} database`,
   }));
-  const input = { questions: [{ question: 'Which database?', options }] };
+  const input = { questions: [{ question: 'Which database?', options: databases }] };
   await agent.write('phone-asks', [
     ...userTurn('r1', 'Begin', long),
     turnStarted('r2'),
@@ -41,6 +41,18 @@ beforeAll(async () => {
     turnStarted('r2'),
     requestOpened({ request_id: 'long', ...asked }),
   ]);
+  const options = [
+    { id: 'once', label: 'Yes', kind: 'allow' },
+    { id: 'always', label: 'Yes, and don’t ask again for rm', kind: 'allow', isLasting: true },
+    { id: 'no', label: 'No', kind: 'deny' },
+  ];
+  await other.write('phone-choices', [
+    ...userTurn('r1', 'Clean up', 'Yes.'),
+    turnStarted('r2'),
+    requestOpened({ request_id: 'choices', ...asked, options }),
+  ]);
+  const ended = { type: 'CUSTOM', name: 'session:ended', value: { exitCode: 137 } };
+  await other.write('phone-crashed', [...userTurn('r1', 'Begin', 'Yes.'), ended], { at: Date.now() - 100 * 3_600_000 });
   await other.staysInTouch();
 });
 
@@ -119,6 +131,32 @@ test('an inbox row cuts neither title nor agent, and breaks its command before a
       return { found, text: command.textContent };
     });
   expect(broken).toEqual({ found: [], text: expect.stringContaining('--oneline -20 --since') });
+});
+
+test('a card ends with Allow and Deny in halves, whatever else it offers', async () => {
+  const page = await onPhone('/sessions/phone-long');
+  const places = async (allow: RegExp, deny: RegExp) => {
+    const card = page.getByRole('region', { name: 'Permission: “Bash”' });
+    await card.getByRole('button', { name: 'Deny with a reason' }).waitFor();
+    const [box, ...buttons] = await Promise.all(
+      [card, ...[allow, deny].map((name) => card.getByRole('button', { name }))].map((one) => one.boundingBox()),
+    );
+    return buttons.map((one) => one && box && [one.x, one.width, box.y + box.height - one.y - one.height]);
+  };
+  const plain = await places(/^Allow$/, /^Deny$/);
+  expect(plain[1]?.slice(1)).toEqual(plain[0]?.slice(1));
+  await page.goto(`${site.server.url}/sessions/phone-choices`);
+  await live(page);
+  expect(await places(/^Allow: “Yes”$/, /^Deny: “No”$/)).toEqual(plain);
+});
+
+test('a session’s header shows its state in full, and the time after it', async () => {
+  const page = await onPhone('/sessions/phone-crashed');
+  const state = page.locator('main header').getByText('Failed, exit code 137', { exact: true });
+  expect(await state.evaluate((text) => text.scrollWidth - text.clientWidth)).toBeLessThanOrEqual(0);
+  const row = await page.locator('main header p').boundingBox();
+  const time = await page.locator('main header p time').last().boundingBox();
+  expect(time && row && time.x + time.width <= row.x + row.width).toBe(true);
 });
 
 test('a swipe leads to the next request and back, and so do buttons', async () => {
