@@ -12,12 +12,12 @@ import { useInitialData } from '@/components/live/use-fleet';
 import { type ListState, useListSearch } from '@/components/live/use-list';
 import { useStored } from '@/components/ui/browser-storage';
 import { useHydrated } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { NoAgents } from '@/components/ui/no-agents';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
-import { VIEWS_KEY } from '@/components/ui/storage-key';
 import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
@@ -33,6 +33,7 @@ import {
 } from './board-filter';
 import { BoardHead, BoardSort } from './board-head';
 import { BoardRows } from './board-rows';
+import { ViewsButton } from './saved-views';
 import { useAgents } from './use-agents';
 import { useBoardKeys } from './use-board-keys';
 
@@ -121,12 +122,11 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   };
   return (
     <div className="@container">
-      <Views params={boardParams(query)} savedParams={boardParams({ ...query, columns: chosenColumns })} />
       <div className="relative @7xl:flex @7xl:flex-row-reverse @7xl:items-start @7xl:gap-10">
         <BoardActivity />
         <div ref={box} tabIndex={-1} className="min-w-0 focus-quiet @7xl:max-w-[1200px] @7xl:flex-1">
-          <div className="flex-wrap items-center gap-x-1 gap-y-1 text-2xs text-ink-3 @2xl:flex @2xl:pb-2">
-            <div className="flex flex-1 text-sm @max-2xl:mr-24 @2xl:mr-2 @2xl:min-w-48 @2xl:max-w-sm">
+          <div className="flex-wrap items-center gap-x-0.75 gap-y-1 text-2xs text-ink-3 @2xl:flex @2xl:pb-2">
+            <div className="flex flex-1 text-sm @max-2xl:mr-24 @2xl:mr-2 @2xl:min-w-40 @2xl:max-w-sm">
               <ListSearch
                 what="agents"
                 shortcut="list.search"
@@ -142,6 +142,20 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
                 counts={counts}
                 query={query}
                 onQuery={setQuery}
+                end={
+                  mayAct && (
+                    <button
+                      type="button"
+                      aria-haspopup="dialog"
+                      aria-expanded={asksToStop === true}
+                      title={shown === all ? undefined : `Only the ${plural(agents.length, 'listed agent')}`}
+                      onClick={() => setAsksToStop(true)}
+                      className="hit tabular min-h-6 whitespace-nowrap text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
+                    >
+                      Stop all {agents.length.toLocaleString('en')}…
+                    </button>
+                  )
+                }
                 tools={
                   <>
                     <BoardSort
@@ -159,26 +173,24 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
                     >
                       Columns
                     </button>
+                    <ViewsButton
+                      params={boardParams(query)}
+                      savedParams={boardParams({ ...query, columns: chosenColumns })}
+                    />
                   </>
                 }
               >
-                <span className="flex flex-auto items-center gap-x-1 pl-2">
-                  <span role="status" className="tabular text-ink-3">
+                <span className="flex flex-auto items-center gap-x-1 pl-1">
+                  {/* As wide as with a filter, so that nothing moves. */}
+                  <span
+                    role="status"
+                    data-widest={`${all} of ${all} agents`}
+                    className="tabular text-ink-3 before:invisible before:block before:h-0 before:content-[attr(data-widest)]"
+                  >
                     {shown !== all && `${shown} of `}
                     {all} {counts.agents === 1 ? 'agent' : 'agents'}
                   </span>
                   <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
-                  {mayAct && (
-                    <button
-                      type="button"
-                      aria-haspopup="dialog"
-                      aria-expanded={asksToStop === true}
-                      onClick={() => setAsksToStop(true)}
-                      className="hit ml-auto min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink"
-                    >
-                      Stop all…
-                    </button>
-                  )}
                 </span>
               </BoardFilter>
             )}
@@ -253,19 +265,6 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
           </div>
         </div>
       </div>
-    </div>
-  );
-}
-
-const viewsCode = new CodeOnDemand(async () => (await import('./saved-views')).BoardViews);
-
-/** The saved views, if there are any or the current one can be saved. */
-function Views(props: { params: string; savedParams: string }) {
-  const [hasViews] = useStored(VIEWS_KEY);
-  if (hasViews === null && props.savedParams === '') return null;
-  return (
-    <div className="min-h-8">
-      <OnDemand code={viewsCode} name="The saved views" props={props} />
     </div>
   );
 }

@@ -20,8 +20,8 @@ import { SentenceList } from '@/components/ui/sentence-list';
 import { Term } from '@/components/ui/term';
 import { nameText } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { type AgentWork, isDisconnected, workByAgent } from './board-agent';
-import { AgentStateCell, SessionCounts } from './board-columns';
+import { type AgentWork, isDisconnected, sessionsInWords, workByAgent } from './board-agent';
+import { AgentStateCell } from './board-columns';
 import { FailureList, InsightList, MarkAsSeen } from './insight-list';
 import { ParkedList, QuarantineList } from './parked-list';
 import { CommandList, RunnerFacts } from './runner-facts';
@@ -185,7 +185,7 @@ function AgentStateLine({ agent, work }: { agent: AgentSummary; work: AgentWork 
   return (
     <>
       <AgentStateCell agent={agent} work={work} />
-      <SessionCounts agent={agent} />
+      <span className="tabular text-ink-3">{sessionsInWords(agent)}</span>
       {isDisconnected(agent) && agent.connectedSince !== null && (
         <span className="text-waiting">
           Disconnected <Ago at={agent.connectedSince} inWords />

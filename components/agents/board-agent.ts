@@ -5,17 +5,12 @@ import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-state
 import { GROUP_WORD, isStalled, sessionTitle } from '@/components/sessions/session-labels';
 import { plural } from '@/components/ui/duration';
 
-/**
- * `1 of 8 sessions`, `2 working`, `5 idle`: the sessions in the agent's state, then the others. Failed ones are beside
- * the state. Empty for one session.
- */
-export function sessionsInWords({ state, listedStates, sessionCount }: AgentSummary): string[] {
-  if (state === null || sessionCount < 2) return [];
-  const count = listedStates[state];
-  const others = AGENT_STATES.filter((one) => one !== state && one !== 'failed' && listedStates[one] > 0);
-  const named = others.map((one) => `${listedStates[one].toLocaleString('en')} ${GROUP_WORD[one].toLowerCase()}`);
-  const all = plural(sessionCount, 'session');
-  return [count === sessionCount ? `all ${all}` : `${count.toLocaleString('en')} of ${all}`, ...named];
+/** `8 sessions: 1 failed · 2 working · 5 idle`, the most urgent first. Empty for one session. */
+export function sessionsInWords({ listedStates, sessionCount }: AgentSummary): string {
+  if (sessionCount < 2) return '';
+  const states = AGENT_STATES.filter((state) => listedStates[state] > 0);
+  const named = states.map((state) => `${listedStates[state].toLocaleString('en')} ${GROUP_WORD[state].toLowerCase()}`);
+  return `${plural(sessionCount, 'session')}: ${named.join(' · ')}`;
 }
 
 /** The loaded sessions of an agent in brief. */

@@ -8,16 +8,7 @@ import { Ago, Time, useClock, useIsSilent } from '@/components/ui/clock';
 import { formatAgo, plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
-import {
-  type AgentWork,
-  hostOf,
-  leadOf,
-  missingInWords,
-  missingOf,
-  providerOf,
-  sessionsInWords,
-  TIMED_STATES,
-} from './board-agent';
+import { type AgentWork, hostOf, leadOf, missingInWords, missingOf, providerOf, TIMED_STATES } from './board-agent';
 
 /** Keys of the columns, in display order. Stored, and part of links. */
 export const SORTS = [
@@ -253,17 +244,6 @@ export function AgentStateCell({ agent, work }: { agent: AgentSummary; work: Age
             : `${endingCount.toLocaleString('en')}${areAllLoaded ? '' : '+'} ending`}
         </span>
       )}
-    </span>
-  );
-}
-
-/** `1 of 8 sessions · 2 working · 5 idle` */
-export function SessionCounts({ agent }: { agent: AgentSummary }) {
-  const [first, ...others] = sessionsInWords(agent);
-  return (
-    <span className="tabular text-ink-3 @4xl:shrink-0">
-      {first}
-      <span>{others.map((words) => ` · ${words}`)}</span>
     </span>
   );
 }

@@ -23,9 +23,11 @@ export function BoardFilter(props: {
   onQuery: (query: BoardQuery) => void;
   /** Sorting and columns. */
   tools: ReactNode;
+  /** The last control, also on a narrow board. */
+  end: ReactNode;
   children: ReactNode;
 }) {
-  const { agents, isWhole, counts, query, onQuery, tools, children } = props;
+  const { agents, isWhole, counts, query, onQuery, tools, end, children } = props;
   const { states, showsRetired } = query;
   const isPicked = !hasServerCounts(query);
   const byState = useMemo(
@@ -65,6 +67,7 @@ export function BoardFilter(props: {
         </label>
       )}
       <div className="@max-2xl:-order-1 flex items-center gap-x-2 @max-2xl:pr-2 @2xl:contents">{children}</div>
+      <div className="ml-auto @max-2xl:order-2 @max-2xl:pl-3">{end}</div>
     </div>
   );
 }

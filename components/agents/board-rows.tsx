@@ -13,8 +13,17 @@ import { Link } from '@/components/ui/link';
 import { Name, Phrase, ToolLine } from '@/components/ui/name';
 import { isRange } from '@/components/ui/use-selection';
 import { quoted } from '@/components/ui/verbatim';
-import { type AgentWork, hostOf, isDisconnected, leadOf, providerOf, ShownWork, TIMED_STATES } from './board-agent';
-import { COLUMNS, exceptionsOf, SessionCounts, type Sort } from './board-columns';
+import {
+  type AgentWork,
+  hostOf,
+  isDisconnected,
+  leadOf,
+  providerOf,
+  ShownWork,
+  sessionsInWords,
+  TIMED_STATES,
+} from './board-agent';
+import { COLUMNS, exceptionsOf, type Sort } from './board-columns';
 
 /** Height of a two-line row, until it is measured. */
 const ROW_PX = 49;
@@ -153,7 +162,7 @@ const RowCells = memo(function RowCells(props: {
       >
         <Doing session={TIMED_STATES.has(agent.state) ? leadOf(agent, work) : undefined} />
         <Exceptions agent={agent} columns={columns} />
-        <SessionCounts agent={agent} />
+        <span className="tabular @4xl:shrink-0">{sessionsInWords(agent)}</span>
       </div>
     </>
   );

@@ -3,14 +3,14 @@
 import { fieldsOf } from '@interlude/protocol/fields';
 import { clsx } from 'clsx';
 import { usePathname, useSearchParams } from 'next/navigation';
-import { type FormEvent, useEffect, useState } from 'react';
+import { type ComponentProps, useRef, useState } from 'react';
 import { Link } from '@/components/ui/link';
-import { newId } from '@/components/ui/new-id';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { VIEWS_KEY } from '@/components/ui/storage-key';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 
 /** A named filter, sort and set of columns of the board. */
-interface SavedView {
+export interface SavedView {
   id: string;
   name: string;
   /** Query string of the board. */
@@ -18,9 +18,6 @@ interface SavedView {
 }
 
 const MAX_VIEWS = 50;
-const MAX_NAME = 60;
-const UNDO_MS = 10_000;
-const ACTION = 'hit text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink';
 
 /** Links to the board's saved views, for the sidebar. Renders nothing if there are none. */
 export function SavedViews() {
@@ -40,11 +37,14 @@ export function SavedViews() {
 }
 
 const IN_SIDEBAR = 'block h-8 rounded-md pr-2.5 pl-9 leading-8 pointer-coarse:h-11 pointer-coarse:leading-[44px]';
-const ON_BOARD = 'hit inline-block max-w-52 rounded px-2 py-1 aria-[current]:font-medium';
 
-function ViewLink({ view, isCurrent, look }: { view: SavedView; isCurrent: boolean; look: string }) {
+export function ViewLink(
+  props: { view: SavedView; isCurrent: boolean; look: string } & Pick<ComponentProps<typeof Link>, 'onClick'>,
+) {
+  const { view, isCurrent, look, onClick } = props;
   return (
     <Link
+      onClick={onClick}
       href={`/agents?${view.params}`}
       aria-current={isCurrent ? 'page' : undefined}
       prefetch={false}
@@ -57,131 +57,49 @@ function ViewLink({ view, isCurrent, look }: { view: SavedView; isCurrent: boole
   );
 }
 
+const boardCode = new CodeOnDemand(async () => (await import('./board-views')).BoardViews);
+
 /**
- * The saved views above the board. The current view can be saved, or renamed and deleted if it is a saved one.
+ * The board's button for its saved views. Its place is reserved, so that nothing moves once there is a view to save.
  *
  * @param params query string of the board
  * @param savedParams the same with the columns that are shown because this browser prefers them
  */
-export function BoardViews({ params, savedParams }: { params: string; savedParams: string }) {
-  const [views, setViews] = useSavedViews();
-  const current = views.find((view) => view.params === params);
-  const [naming, setNaming] = useState<'save' | 'rename' | null>(null);
-  const [deleted, setDeleted] = useState<{ view: SavedView; before: readonly SavedView[] } | null>(null);
-  useEffect(() => {
-    if (deleted === null) return;
-    const timer = setTimeout(() => setDeleted(null), UNDO_MS);
-    return () => clearTimeout(timer);
-  }, [deleted]);
-  const canSave = savedParams !== '' && current === undefined && views.length < MAX_VIEWS;
-  if (views.length === 0 && !canSave && deleted === null) return null;
-
-  const name = (text: string) => {
-    setNaming(null);
-    if (naming === 'rename' && current !== undefined) {
-      setViews(views.map((view) => (view === current ? { ...view, name: text } : view)));
-    } else setViews([...views.filter((view) => view.name !== text), { id: newId(), name: text, params: savedParams }]);
-  };
-  const remove = (view: SavedView) => {
-    setDeleted({ view, before: views });
-    setViews(views.filter((one) => one !== view));
-  };
-  const undo = ({ view, before }: { view: SavedView; before: readonly SavedView[] }) => {
-    const index = before.indexOf(view);
-    setViews([...views.slice(0, index), view, ...views.slice(index)]);
-    setDeleted(null);
-  };
+export function ViewsButton({ params, savedParams }: { params: string; savedParams: string }) {
+  const [views] = useSavedViews();
+  const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  usePreload(boardCode);
+  const canSave = savedParams !== '' && views.length < MAX_VIEWS && views.every((view) => view.params !== params);
   return (
-    <nav aria-label="Saved views" className="flex flex-wrap items-baseline gap-x-2 gap-y-1 pb-2 text-xs">
-      {views.length > 0 && (
-        <ul className="-ml-2 flex min-w-0 flex-wrap items-center">
-          {views.map((view) => (
-            <li key={view.id} className="min-w-0">
-              <ViewLink view={view} isCurrent={view === current} look={ON_BOARD} />
-            </li>
-          ))}
-        </ul>
-      )}
-      {naming !== null ? (
-        <ViewName
-          start={naming === 'rename' ? (current?.name ?? '') : ''}
-          action={naming === 'rename' ? 'Rename' : 'Save'}
-          onName={name}
-          onCancel={() => setNaming(null)}
-        />
-      ) : (
-        <>
-          {canSave && (
-            <button type="button" onClick={() => setNaming('save')} className={ACTION}>
-              Save view
-            </button>
-          )}
-          {current !== undefined && (
-            <>
-              <button type="button" onClick={() => setNaming('rename')} className={ACTION}>
-                Rename view
-              </button>
-              <button type="button" onClick={() => remove(current)} className={ACTION}>
-                Delete view
-              </button>
-            </>
-          )}
-        </>
-      )}
-      <span role="status" className="text-ink-3">
-        {deleted !== null && (
-          <>
-            Deleted “{deleted.view.name}”. {/* biome-ignore lint/a11y/noAutofocus: the pressed button is gone */}
-            <button type="button" autoFocus onClick={() => undo(deleted)} className={ACTION}>
-              Undo
-            </button>
-          </>
+    <>
+      <button
+        ref={button}
+        type="button"
+        aria-haspopup="dialog"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        className={clsx(
+          'hit before:invisible before:block before:h-0 before:content-["Save_view"]',
+          'text-left text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink',
+          !canSave && !isOpen && views.length === 0 && 'invisible',
         )}
-      </span>
-    </nav>
-  );
-}
-
-function ViewName(props: { start: string; action: string; onName: (name: string) => void; onCancel: () => void }) {
-  const { start, action, onName, onCancel } = props;
-  const [text, setText] = useState(start);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (text.trim() !== '') onName(text.trim());
-  };
-  return (
-    <form
-      onSubmit={submit}
-      onKeyDown={(event) => {
-        if (event.key !== 'Escape') return;
-        event.stopPropagation();
-        onCancel();
-      }}
-      className="flex min-w-0 items-center gap-2"
-    >
-      <input
-        dir="auto"
-        // biome-ignore lint/a11y/noAutofocus: the reader has just asked for it
-        autoFocus
-        aria-label="Name of the view"
-        placeholder="Name"
-        value={text}
-        maxLength={MAX_NAME}
-        onChange={(event) => setText(event.target.value)}
-        className="h-7 w-40 min-w-0 rounded border border-line bg-transparent px-2 focus:border-accent focus:outline-none"
-      />
-      <button type="submit" disabled={text.trim() === ''} className={`${ACTION} disabled:opacity-50`}>
-        {action}
+      >
+        {canSave ? 'Save view' : 'Views'}
       </button>
-      <button type="button" onClick={onCancel} className={ACTION}>
-        Cancel
-      </button>
-    </form>
+      {isOpen && (
+        <OnDemand
+          code={boardCode}
+          name="The saved views"
+          props={{ button, params, savedParams: canSave ? savedParams : null, onClose: () => setOpen(false) }}
+        />
+      )}
+    </>
   );
 }
 
 /** The user's saved views, stored in the browser. */
-function useSavedViews(): [readonly SavedView[], (views: readonly SavedView[]) => void] {
+export function useSavedViews(): [readonly SavedView[], (views: readonly SavedView[]) => void] {
   const [stored, store] = useStoredAnywhere(VIEWS_KEY);
   return [viewsFrom(stored), (views) => store(JSON.stringify(views))];
 }

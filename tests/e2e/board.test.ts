@@ -50,12 +50,32 @@ test('the agents page charts fleet activity, and lists the agents that the addre
   await site.leave(page);
 });
 
+test('neither a filter nor saving it as a view moves a control', async () => {
+  const page = await site.open('/agents');
+  for (const width of [1280, 1024, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    const chip = page.locator('#content').getByRole('checkbox', { name: /^Idle/ });
+    const tops = () =>
+      Promise.all([page.getByRole('table'), chip.locator('..')].map(async (of) => (await of.boundingBox())?.y));
+    const before = await tops();
+    await chip.check({ force: true });
+    const save = page.getByRole('button', { name: 'Save view' });
+    await save.click();
+    await page.getByRole('textbox', { name: 'Name of the view' }).waitFor();
+    expect(await tops()).toEqual(before);
+    await page.keyboard.press('Escape');
+    await chip.uncheck({ force: true });
+    await save.waitFor({ state: 'hidden' });
+  }
+  await site.leave(page);
+});
+
 test('Stop all interrupts the listed agents with two presses, by pointer and by keyboard', async () => {
   const page = await site.open('/agents?q=board-');
   const dialog = page.getByRole('dialog', { name: /^Stop (all|the \d+ listed) agents\?$/ });
   const interrupt = dialog.getByRole('button', { name: /^Interrupt 1 session of 1 agent/ });
   const results = page.getByRole('region', { name: 'Stop', exact: true });
-  await page.getByRole('button', { name: 'Stop all…' }).click();
+  await page.getByRole('button', { name: 'Stop all 2…' }).click();
   await untilPressable(interrupt);
   await interrupt.click({ delay: 100 });
   await results.getByText(/^Interrupt: 1 of 1 agent done/).waitFor();
@@ -63,7 +83,7 @@ test('Stop all interrupts the listed agents with two presses, by pointer and by 
   await dialog.waitFor({ state: 'detached' });
   await results.getByRole('button', { name: 'Close' }).click();
 
-  await page.getByRole('button', { name: 'Stop all…' }).focus();
+  await page.getByRole('button', { name: 'Stop all 2…' }).focus();
   await page.keyboard.press('Enter');
   await untilPressable(interrupt);
   expect(await isFocused(interrupt)).toBe(true);

@@ -172,6 +172,7 @@ test('a saved view of the board opens from the sidebar of every page, and is mar
   await page.keyboard.press('[');
   await view.waitFor({ state: 'hidden' });
   await page.keyboard.press('[');
+  await page.getByRole('button', { name: 'Views', exact: true }).click();
   await page.getByRole('button', { name: 'Delete view' }).click();
   await view.waitFor({ state: 'detached' });
   await site.leave(page);

@@ -35,7 +35,7 @@ it('lists an agent only under the state that its row shows', () => {
   const mixed = anAgent({ listedStates, sessionCount: 8 });
   const isIn = (state: AgentState) => isOnBoard(mixed, { ...UNFILTERED_BOARD, states: [state] });
   expect([isIn('failed'), isIn('working')]).toEqual([true, false]);
-  expect(sessionsInWords(mixed)).toEqual(['1 of 8 sessions', '2 working', '5 idle']);
+  expect(sessionsInWords(mixed)).toBe('8 sessions: 1 failed · 2 working · 5 idle');
 });
 
 it('chooses the most urgent session of an agent, of several the one without progress, then the newest', () => {
@@ -68,9 +68,9 @@ it('keeps the shown work of an agent until its row has to change', () => {
   expect(shown({ isEnding: true, title: 'Other' }).get('agent-1')?.lead.title).toBe('Other');
 });
 
-it('says how many sessions are in the state only if there are several', () => {
+it('counts the sessions by state only if there are several', () => {
   const idle = (count: number) => anAgent({ sessionStates: { ...noSessions(), idle: count } });
-  expect([0, 1, 3].map((count) => sessionsInWords(idle(count)))).toEqual([[], [], ['all 3 sessions']]);
+  expect([0, 1, 3].map((count) => sessionsInWords(idle(count)))).toEqual(['', '', '3 sessions: 3 idle']);
 });
 
 it('names exceptions below the name unless a column shows them', () => {

@@ -135,10 +135,10 @@ it('shows the view in the address', async () => {
   expect([names(), working().checked]).toEqual([['runner-7'], true]);
 });
 
-it('shows how many sessions are in the most urgent state', async () => {
+it('counts the sessions of an agent by state', async () => {
   all = [anAgent({ id: 'crowd', sessionStates: { ...noSessions(), failed: 1, idle: 230 } }), anAgent({ id: 'loner' })];
   await open();
-  expect(screen.getByText('1 of 231 sessions')).toBeDefined();
+  expect(screen.getByText('231 sessions: 1 failed · 230 idle')).toBeDefined();
 });
 
 it('finds agents by name, and clears a search without matches', async () => {

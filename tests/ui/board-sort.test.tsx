@@ -77,7 +77,7 @@ it('shows the request that an agent waits for, the reason of its failure, or the
       aSession({ id: '4', agentId: 'rests', title: 'Done' }),
     ],
   );
-  expect(rowOf('asks')?.textContent).toContain('Bash rm -rf build1 of 3 sessions · 1 idle');
+  expect(rowOf('asks')?.textContent).toContain('Bash rm -rf build3 sessions: 1 needs input · 1 failed · 1 idle');
   expect(rowOf('asks')?.querySelector('.font-mono')?.textContent).toBe('rm -rf build');
   expect(rowOf('fails')?.textContent).toContain('No credit · Pay');
   expect(rowOf('works')?.textContent).toContain('Build ⟨RLO⟩it');
@@ -87,7 +87,9 @@ it('shows the request that an agent waits for, the reason of its failure, or the
 it('shows failed sessions first after the state, at every width', () => {
   vi.stubGlobal('fetch', scriptedFetch().fetch);
   open([anAgentIn('mixed', 'needs-input', 'failed', 'working')]);
-  expect(rowOf('mixed')?.textContent).toMatch(/Needs inputfor [^–]*1 failed.*1 of 3 sessions · 1 working$/);
+  expect(rowOf('mixed')?.textContent).toMatch(
+    /Needs inputfor [^–]*1 failed.*3 sessions: 1 needs input · 1 failed · 1 working$/,
+  );
   expect(screen.getByText('1 failed').closest('[class*=hidden]')).toBeNull();
 });
 

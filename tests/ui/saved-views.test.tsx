@@ -39,20 +39,26 @@ async function open(search = '') {
   await screen.findByText(/^(1 of )?2 agents$/);
 }
 const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
-const board = () => within(screen.getByRole('navigation', { name: 'Saved views' }));
+const button = (name: string) => screen.getByRole('button', { name });
+const board = () => within(screen.getByRole('dialog', { name: 'Saved views' }));
 const names = () => screen.getAllByRole('rowheader').map((one) => within(one).getByRole('link').textContent);
 const headers = () => screen.getAllByRole('columnheader').map(({ textContent }) => textContent);
 
 async function save(name: string) {
   press('Save view');
-  const field = screen.getByRole('textbox', { name: 'Name of the view' });
+  const field = await screen.findByRole('textbox', { name: 'Name of the view' });
+  expect(document.activeElement).toBe(field);
   fireEvent.change(field, { target: { value: name } });
   fireEvent.submit(field);
-  await board().findByRole('link', { name });
+  await screen.findByRole('button', { name: 'Views' });
 }
 
-it('saves the filter, sort and columns under a name, and links to them from board and navigation', async () => {
+it('reserves the place of its button, and saves the filter, sort and columns under a name with links to them', async () => {
+  await open();
+  expect(button('Views').className).toContain('invisible');
+  cleanup();
   await open('?host=b&sort=name&columns=host.seen');
+  expect(button('Save view').className).not.toMatch(/(^| )invisible/);
   await save('Host b');
   fireEvent.click(screen.getByRole('button', { name: 'Agent' }));
   const [inNavigation] = screen.getAllByRole('link', { name: 'Host b' });
@@ -73,17 +79,21 @@ it('renames a view, deletes it, and restores it in its place', async () => {
   await save('First');
   fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'b' } });
   await save('Second');
-  fireEvent.click(board().getByRole('link', { name: 'First' }));
+  press('Views');
+  fireEvent.click(await board().findByRole('link', { name: 'First' }));
   await waitFor(() => expect(names()).toEqual(['a']));
-  press('Rename view');
-  const field = screen.getByRole('textbox', { name: 'Name of the view' });
+  expect(screen.queryByRole('dialog')).toBe(null);
+  press('Views');
+  const field = board().getByRole('textbox', { name: 'Name of the view' });
   fireEvent.change(field, { target: { value: 'On host a' } });
   fireEvent.submit(field);
   const views = () =>
     board()
       .queryAllByRole('link')
       .map(({ textContent }) => textContent);
-  await waitFor(() => expect(views()).toEqual(['On host a', 'Second']));
+  expect(screen.queryByRole('dialog')).toBe(null);
+  press('Views');
+  expect(views()).toEqual(['On host a', 'Second']);
   press('Delete view');
   expect(views()).toEqual(['Second']);
   press('Undo');
