@@ -49,13 +49,13 @@ function factsOf(session: SessionSummary) {
 
 /** A session's rank by urgency, and the text that its agent's row shows. */
 function readFacts(session: SessionSummary) {
-  const { stateReason, lastText, request, evidence, observations } = session;
+  const { stateReason, lastText, request, evidence, observations, stateOccurredAt } = session;
   const state = countedStateOf(session);
   const reason = needsAttention(session) ? [stateReason, lastText, observations.process] : [];
   return {
     state,
     rank: 2 * AGENT_STATES.indexOf(state) + (isStalled(session) ? 0 : 1),
-    shown: JSON.stringify([state, sessionTitle(session), evidence.note, request, reason]),
+    shown: JSON.stringify([state, sessionTitle(session), evidence.note, request, reason, stateOccurredAt]),
   };
 }
 

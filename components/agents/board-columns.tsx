@@ -230,7 +230,9 @@ export function AgentStateCell({ agent, work }: { agent: AgentSummary; work: Age
         {GROUP_WORD[state]}
         {lead !== undefined && isStalled(lead) && <span className="text-waiting">, no progress</span>}
       </span>
-      {TIMED_STATES.has(state) && stateSince !== null && <StateAge since={stateSince} />}
+      {TIMED_STATES.has(state) && stateSince !== null && (
+        <StateAge since={Math.min(stateSince, lead?.stateOccurredAt ?? stateSince)} />
+      )}
       {state !== 'failed' && listedStates.failed > 0 && (
         <span className="tabular whitespace-nowrap text-failed">
           <Glyph name="failed" className={GLYPH_PLACE} />

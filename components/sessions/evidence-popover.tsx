@@ -10,7 +10,7 @@ import { clsx } from 'clsx';
 import type { ReactNode, RefObject } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { useRunnerStatus } from '@/components/live/refusals';
-import { Ago } from '@/components/ui/clock';
+import { Ago, useServerTime } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
@@ -78,6 +78,7 @@ export function StateReason({ session }: { session: SessionSummary }) {
 
 export function ObservationTable({ session }: { session: SessionSummary }) {
   const { evidence, observations, away, request } = session;
+  const startedAt = useServerTime(session.startedAt);
   return (
     <table className="mt-2 w-full text-left align-baseline">
       <caption className="sr-only">Observations</caption>
@@ -107,8 +108,10 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
         {SOURCES.map((source) => {
           const observed = observations[source];
           if (observed === undefined) return null;
+          const { observedAt, occurredAt = observedAt } = observed;
+          const at = source === 'session' ? Math.min(startedAt, observedAt) : occurredAt;
           return (
-            <Row key={source} source={source} decided={evidence.source} at={observed.occurredAt ?? observed.observedAt}>
+            <Row key={source} source={source} decided={evidence.source} at={at}>
               {source === 'request' && request?.kind === 'permission' ? (
                 <ToolLine {...request} />
               ) : (

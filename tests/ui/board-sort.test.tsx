@@ -48,6 +48,14 @@ const anAgentIn = (id: string, ...states: AgentState[]) =>
 const rowOf = (id: string) => document.querySelector(`[data-agent-row="${id}"]`);
 const request = { kind: 'permission' as const, tool: 'Bash', line: 'rm -rf build' };
 
+it('shows the age of a late state from when it began', () => {
+  vi.stubGlobal('fetch', scriptedFetch().fetch);
+  const stateSince = Date.now() - 60_000;
+  const late = { stateSince, stateOccurredAt: stateSince - 3 * 86_400_000 };
+  open([{ ...anAgentIn('a', 'failed'), stateSince }], [aSession({ agentId: 'a', state: 'failed', ...late })]);
+  expect(rowOf('a')?.textContent).toMatch(/Failed\s*for 3 d/);
+});
+
 it('sorts by every column, shown or not', () => {
   vi.stubGlobal('fetch', scriptedFetch().fetch);
   const agents = [anAgent({ id: 'a', owedCount: 1 }), anAgent({ id: 'b', owedCount: 3 }), anAgent({ id: 'c' })];

@@ -121,10 +121,17 @@ describe('why a session is in its state', () => {
   const shown = () =>
     stateAt(
       aSession({
+        startedAt: NOW - 86_400_000,
         lastHeardAt: NOW - 4 * 60_000,
         observations: {
           session,
-          turn: { observedAt: NOW - 5 * 60_000, turnId: 'r2', value: { state: 'running' } },
+          // received late
+          turn: {
+            observedAt: NOW - 5 * 60_000,
+            occurredAt: NOW - 3_600_000,
+            turnId: 'r2',
+            value: { state: 'running' },
+          },
           report: {
             observedAt: NOW - 9 * 60_000,
             turnId: 'r1',
@@ -147,8 +154,8 @@ describe('why a session is in its state', () => {
     expect(rows.map((row) => row.textContent)).toEqual([
       expect.stringMatching(/^Connection \(decided\)The runner has disconnected4 min/),
       expect.stringMatching(/^Self-reportReported complete, “All \*\*green\*\*” https:\/\/example.org\/pr\/79 min/),
-      expect.stringMatching(/^Last turnOpen5 min/),
-      expect.stringMatching(/^First recordFrom the session1.*/),
+      expect.stringMatching(/^Last turnOpen1 h/),
+      expect.stringMatching(/^First recordFrom the session1 d/),
       expect.stringMatching(/^Last recordFrom the agent4 min/),
     ]);
   });
