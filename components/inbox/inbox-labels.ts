@@ -96,11 +96,6 @@ function exitTitle(words: string): string | null {
   return `${how[0]?.toUpperCase()}${how.slice(1)}${why === undefined ? '' : `: ${inQuotes(why)}`}`;
 }
 
-/** True for a sender whose name is unknown, such as a person in the terminal. */
-export function isUnnamed({ kind, id }: NonNullable<InboxItem['from']>): boolean {
-  return kind === 'person' && (id === 'user' || id === 'operator');
-}
-
 /** The items, with equal ones in one entry. Each request is its own. */
 export function foldEqual(items: readonly InboxItem[]): { item: InboxItem; count: number }[] {
   const folded = new Map<string, { item: InboxItem; count: number }>();

@@ -2,14 +2,13 @@
 
 import type { ClearedBy, Obligation, SessionSummary } from '@interlude/protocol/read-models';
 import type { RefObject } from 'react';
-import { isUnnamed } from '@/components/inbox/inbox-labels';
 import { Ago } from '@/components/ui/clock';
 import { Phrase, Quoted, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 import { ButtonPopover } from '@/components/ui/popover';
 import { Term } from '@/components/ui/term';
 import { AcceptReply, WaiveReply } from './settle-reply';
-import { useOpenObligations, useSessionObligations } from './use-obligations';
+import { isUnnamed, useOpenObligations, useSessionObligations } from './use-obligations';
 
 /** Pending and recently settled replies of a session. */
 export function ObligationsPopover(props: {

@@ -1,7 +1,7 @@
 'use client';
 
 import { comparePositions, ORIGIN } from '@interlude/protocol/position';
-import type { ObligationList, SessionObligations, SessionSummary } from '@interlude/protocol/read-models';
+import type { Obligation, ObligationList, SessionObligations, SessionSummary } from '@interlude/protocol/read-models';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
@@ -47,4 +47,9 @@ export function useSessionObligations({ id, updatedPosition }: Pick<SessionSumma
     queryFn: ({ signal }) => fetchJson<SessionObligations>(`/sessions/${encodeURIComponent(id)}/obligations`, signal),
     placeholderData: keepPreviousData,
   });
+}
+
+/** True for a sender whose name is unknown, such as a person in the terminal. */
+export function isUnnamed({ kind, id }: Obligation['from']): boolean {
+  return kind === 'person' && (id === 'user' || id === 'operator');
 }
