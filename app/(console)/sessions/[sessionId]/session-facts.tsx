@@ -58,11 +58,11 @@ export function SessionFacts(props: {
         {session.away !== null ? (
           <Evidence away={session.away} />
         ) : isActiveState(session.state) ? (
-            <RunningClock since={beganAt} isServerTime />
-          ) : (
-            <LateReport at={beganAt} isServerTime reportedAt={session.stateSince}>
-              <Ago at={session.stateSince} inWords />
-            </LateReport>
+          <RunningClock since={beganAt} isServerTime />
+        ) : (
+          <LateReport at={beganAt} isServerTime reportedAt={session.stateSince}>
+            <Ago at={session.stateSince} inWords />
+          </LateReport>
         )}
         {session.state === 'working' && <LastSignal at={session.lastHeardAt} className="max-md:hidden" />}
       </span>
