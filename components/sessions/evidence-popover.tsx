@@ -121,7 +121,7 @@ export function ObservationTable({ session }: { session: SessionSummary }) {
           );
         })}
         <Row source="records" decided={null} at={session.lastHeardAt}>
-          From the agent
+          Received from the agent
         </Row>
       </tbody>
     </table>
@@ -156,8 +156,8 @@ const SOURCE_WORDS: Record<string, string> = {
   turn: 'Last turn',
   agent: 'Runner',
   task: 'Tasks',
-  session: 'First record',
-  records: 'Last record',
+  session: 'First event',
+  records: 'Last event',
 };
 
 const ACTIVITY_WORDS: Record<NonNullable<Observations['agent']>['value'], string> = {
@@ -168,7 +168,7 @@ const ACTIVITY_WORDS: Record<NonNullable<Observations['agent']>['value'], string
 };
 
 const TURN_WORDS: Record<NonNullable<Observations['turn']>['value']['state'], string> = {
-  running: 'Open',
+  running: 'Still open',
   finished: 'Finished',
   failed: 'Failed',
   interrupted: 'Interrupted',
@@ -229,7 +229,7 @@ function Observed({ of, source }: { of: Observations; source: keyof Observations
     case 'task':
       return `${of.task?.value ?? 0} running`;
     case 'session':
-      return 'From the session';
+      return 'The session began';
   }
 }
 

@@ -154,9 +154,9 @@ describe('why a session is in its state', () => {
     expect(rows.map((row) => row.textContent)).toEqual([
       expect.stringMatching(/^Connection \(decided\)The runner has disconnected4 min/),
       expect.stringMatching(/^Self-reportReported complete, “All \*\*green\*\*” https:\/\/example.org\/pr\/79 min/),
-      expect.stringMatching(/^Last turnOpen1 h/),
-      expect.stringMatching(/^First recordFrom the session1 d/),
-      expect.stringMatching(/^Last recordFrom the agent4 min/),
+      expect.stringMatching(/^Last turnStill open1 h/),
+      expect.stringMatching(/^First eventThe session began1 d/),
+      expect.stringMatching(/^Last eventReceived from the agent4 min/),
     ]);
   });
 
