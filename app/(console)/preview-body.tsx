@@ -175,7 +175,8 @@ function LastMessage(props: { session: SessionSummary; message: MessageItem | nu
     <>
       <Markdown
         text={isCut ? text.slice(0, end > 0 ? end : MAX_MESSAGE) : text}
-        streaming={message?.streaming ?? false}
+        // Also closes marks that are cut.
+        streaming={isCut || (message?.streaming ?? true)}
       />
       {isCut && message !== null && (
         <p className="mt-1 text-xs">

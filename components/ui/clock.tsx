@@ -253,8 +253,7 @@ export function LastSignal({ at, className }: { at: number; className?: string }
   return (
     words !== '' && (
       <Time at={at} className={className}>
-        {' · '}
-        {words}
+        {` · ${words}`}
       </Time>
     )
   );

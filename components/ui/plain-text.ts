@@ -12,6 +12,10 @@ const ANY_MARK = /[*_`~#|<>[\]\\&]/g;
 /** Lines of marks only: fences, rules, underlines of headings and table headers, link definitions. */
 const MARKS_ONLY =
   /^[ \t]*(?:(?:`{3,}|~{3,})[^`\n]*|([-*_=])(?:[ \t]*\1){2,}[ \t]*|=+|(?=[^\n]*\|)[ \t|:-]*-[ \t|:-]*|\[[^[\]\n]+\]:[ \t]*\S+)$/gm;
+/** Needs no empty line after it. */
+const HEADING = /^ *#{1,6} .*/gm;
+/** Between two blocks, the first of which has no closing punctuation. */
+const BLOCK_END = /(?<=[^\s.!?:;,…]) *\n\n\s*(?=\S)/g;
 /** Marks of headings, quotes and list items. List numbers stay, because they carry meaning. */
 const LINE_BEGINNING = /^(?:[ \t]*(?:#{1,6}(?=[ \t]|$)|>|[-*+•](?=[ \t])))+[ \t]*/gm;
 const TABLE_ROW = /^[ \t]*\|.*/gm;
@@ -43,12 +47,15 @@ export function toPlainText(markdown: string): string {
     before = words;
     words = withoutMarks(round === MAX_ROUNDS ? words.replace(ANY_MARK, '') : words);
   }
+  // A dot between blocks may take more room than their ends.
+  if (words.length > MAX_CHARACTERS) return toPlainText(words);
   return isCut ? `${words}…` : words;
 }
 
 function withoutMarks(text: string): string {
   return decodeEntities(text.replace(/\r\n/g, '\n').replace(/&nbsp;|<br *\/?>/gi, ' '))
     .replace(MARKS_ONLY, '')
+    .replace(HEADING, '$&\n')
     .replace(LINE_BEGINNING, '')
     .replace(CHECKBOX, (_, mark) => (mark === ' ' ? '☐' : '☑'))
     .replace(TABLE_ROW, (row) => row.replace(/(?<!\\)\|/g, ' '))
@@ -61,6 +68,7 @@ function withoutMarks(text: string): string {
     .replace(UNDERLINED, (whole, _, words: string) => (/\s/.test(words) ? words : whole))
     .replace(STRUCK, '$1')
     .replace(ESCAPED, '$1')
+    .replace(BLOCK_END, ' · ')
     .replace(/[ \t\n\u00a0\u202f]+/g, ' ')
     .replace(/^ | $/g, '');
 }

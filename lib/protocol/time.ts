@@ -1,9 +1,12 @@
 import { MAX_TIME } from './limits';
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+/** In milliseconds, the largest first. */
+const UNITS = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+] as const;
 
 /**
  * A duration: `0.4 s`, `12 s`, `3 min`, `3 min 20 s`, `2 h 5 min`, `3 d 1 h`. Clamped at zero, because two machines'
@@ -12,19 +15,16 @@ const DAY = 24 * HOUR;
  * @param isRunning counts in whole seconds, and keeps a zero: `3 s`, `3 min 0 s`
  */
 export function formatDuration(ms: number, isRunning = false): string {
-  const span = Math.max(0, ms);
-  if (span < 9_950 && !isRunning) return `${(span / SECOND).toFixed(1)} s`;
-  if (span < MINUTE) return `${Math.floor(span / SECOND)} s`;
-  if (span < HOUR) return inUnits(span, isRunning, [MINUTE, 'min'], [SECOND, 's']);
-  if (span < DAY) return inUnits(span, isRunning, [HOUR, 'h'], [MINUTE, 'min']);
-  return inUnits(span, isRunning, [DAY, 'd'], [HOUR, 'h']);
-}
-
-type Unit = readonly [ms: number, name: string];
-
-function inUnits(span: number, keepsZero: boolean, [ms, name]: Unit, [smallMs, smallName]: Unit): string {
-  const rest = Math.floor((span % ms) / smallMs);
-  return `${Math.floor(span / ms)} ${name}${rest > 0 || keepsZero ? ` ${rest} ${smallName}` : ''}`;
+  let rest = Math.max(0, ms);
+  if (rest < 9_950 && !isRunning) return `${(rest / 1_000).toFixed(1)} s`;
+  const parts = UNITS.filter(([unit, name]) => rest >= unit || name === 's')
+    .slice(0, 2)
+    .flatMap(([unit, name]) => {
+      const count = Math.floor(rest / unit);
+      rest %= unit;
+      return count > 0 || isRunning ? `${count} ${name}` : [];
+    });
+  return parts.join(' ');
 }
 
 /** A duration in a sentence: `40 s`, `12 min`, `3 h`, `2 days`. */

@@ -62,7 +62,7 @@ test('sets the level of all selected agents, including an absent one on its retu
   await level(page, 'debug').click();
   await page.getByText('1 of 2 confirmed, 1 waiting for the agent').waitFor();
   const outcome = page.getByRole('list', { name: 'Results' });
-  await outcome.getByText(/^debug since .*, back to info in 1[45]:\d\d$/).waitFor();
+  await outcome.getByText(/^debug since .*, back to info in 1[45] min \d+ s$/).waitFor();
   await outcome.getByText(/^debug requested .*; waiting: agent offline since .*; expires in 14 min \d+ s$/).waitFor();
   expect(here.logger.level.get()).toBe('debug');
   const back = await runner('log-level-gone', folder);

@@ -83,7 +83,7 @@ describe('Markdown on one line is plain text', () => {
   });
 
   it('as a session’s title', () => {
-    expect(sessionTitle(aSession({ title: '# Fix the `login`\n\nIt **fails**.' }))).toBe('Fix the login It fails.');
+    expect(sessionTitle(aSession({ title: '# Fix the `login`\n\nIt **fails**.' }))).toBe('Fix the login · It fails.');
   });
 
   it('as a task’s summary, on its card and in the turn that it woke', () => {
