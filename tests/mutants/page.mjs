@@ -30,8 +30,8 @@ export const PAGE = [
   {
     name: 'answers a request by a press aimed at something else',
     file: 'components/requests/request-card.tsx',
-    find: 'const answer = (body: object) => isIntended() && give(body);',
-    replace: 'const answer = (body: object) => give(body);',
+    find: '(isMeant || isIntended()) && give(body);',
+    replace: 'give(body);',
     test: 'tests/ui/meant-press.test.tsx',
   },
   {
