@@ -2,7 +2,6 @@
 
 import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { CONNECTABLE_AGENTS, type ConnectableAgent, type FoundAgent } from '@interlude/protocol/connectable-agents';
-import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
 import { type ReactNode, useContext, useEffect } from 'react';
@@ -46,9 +45,13 @@ export function Welcome({ place }: { place: WelcomePlace }) {
         <>
           <p className="mt-1.5 text-ink-2 text-md">
             {isLocal
-              ? 'Run a command below in a terminal on this machine.'
+              ? 'Run a command below in a terminal on the machine that runs Interlude.'
               : 'Run a command below on the machine of your agent, in a folder with Interlude’s runner.'}{' '}
-            Your session appears here with its first event.
+            Your session appears here with its first event. Or{' '}
+            <a href="#demo" className="underline underline-offset-2 hover:text-ink">
+              watch a demo
+            </a>
+            .
           </p>
           <p role="status" className="mt-3 flex items-baseline gap-2 text-ink-3 text-xs">
             <span aria-hidden className="size-1.5 shrink-0 animate-breathe self-center rounded-full bg-ink-3" />
@@ -61,7 +64,7 @@ export function Welcome({ place }: { place: WelcomePlace }) {
               </span>
             ) : (
               <>
-                {found?.length === 0 && 'No agent was found on this machine. '}
+                {found?.length === 0 && 'No agent was found on the machine that runs Interlude. '}
                 Waiting for the first session. This page updates by itself.
               </>
             )}
@@ -83,7 +86,7 @@ export function Welcome({ place }: { place: WelcomePlace }) {
         </Section>
       )}
       {hasFound && (
-        <Section title="Found on this machine">
+        <Section title="Found on the machine that runs Interlude">
           <ul>
             {agents.map((agent) => (
               <Way key={agent.id} title={`Connect ${agent.title}`} why={agent.why} command={ours.connect(agent)}>
@@ -97,17 +100,8 @@ export function Welcome({ place }: { place: WelcomePlace }) {
       )}
       {mayConnect && (
         <>
-          <Section title={hasFound ? 'Or watch a demo fleet' : 'Watch a demo fleet'}>
-            <ul>
-              <Way
-                why={isLocal ? `${DEMO} When you stop it, sessions that you didn’t use are archived.` : DEMO}
-                command={ours.interlude('demo')}
-                isPrimary={!hasFound && isLocal}
-              />
-            </ul>
-          </Section>
           <div className="mt-6 divide-y border-y">
-            <Fold title={hasFound ? 'Connect another agent' : 'Connect an agent'} isOpen={!isLocal}>
+            <Fold title={hasFound ? 'Connect another agent' : 'Connect an agent'} isOpen={!hasFound || !isLocal}>
               {others.map((agent) => (
                 <Way key={agent.id} title={agent.title} why={agent.why} command={ours.connect(agent)}>
                   <a
@@ -122,6 +116,16 @@ export function Welcome({ place }: { place: WelcomePlace }) {
                 </Way>
               ))}
             </Fold>
+          </div>
+          <Section title="Or watch a demo fleet">
+            <ul id="demo">
+              <Way
+                why={isLocal ? `${DEMO} When you stop it, sessions that you didn’t use are archived.` : DEMO}
+                command={ours.interlude('demo')}
+              />
+            </ul>
+          </Section>
+          <div className="mt-6 border-y">
             <Fold title="Replay a recording, or post events over HTTP">
               <Way
                 title="Replay a recording"
@@ -168,28 +172,18 @@ function Fold({ title, isOpen = false, children }: { title: string; isOpen?: boo
 }
 
 /** One way to a first session. */
-function Way(props: { title?: string; why: string; command: string; isPrimary?: boolean; children?: ReactNode }) {
-  const { title, why, command, isPrimary = false, children } = props;
+function Way(props: { title?: string; why: string; command: string; children?: ReactNode }) {
+  const { title, why, command, children } = props;
   return (
     <li className="py-3">
       {title !== undefined && <h4 className="font-medium">{title}</h4>}
       <p className="text-ink-3">{why}</p>
       {children}
       <p className="mt-2 flex flex-wrap items-start gap-x-3 gap-y-2 rounded-md border bg-sunken px-3 py-2">
-        <code
-          className={clsx(
-            'min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs leading-5 [overflow-wrap:anywhere]',
-            isPrimary && 'basis-60',
-          )}
-        >
+        <code className="min-w-0 flex-1 whitespace-pre-wrap text-ink-2 text-xs leading-5 [overflow-wrap:anywhere]">
           {command}
         </code>
-        <CopyButton
-          label="Copy command"
-          text={() => command}
-          withLabel={isPrimary}
-          className={clsx('min-h-5', isPrimary && 'bg-ink px-2.5 py-1 text-ground! text-xs')}
-        />
+        <CopyButton label="Copy command" text={() => command} className="min-h-5" />
       </p>
     </li>
   );

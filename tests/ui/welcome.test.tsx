@@ -48,7 +48,7 @@ it('offers one command for each agent on this machine, and folds the others with
       { id: 'gemini', at: '/opt/gemini' },
     ],
   });
-  const found = region('Found on this machine');
+  const found = region('Found on the machine that runs Interlude');
   expect(commandsIn(found)).toEqual([
     'cd /srv/interlude &&\nnpx interlude runner codex',
     'cd /srv/interlude &&\nnpx interlude runner acp -- gemini --acp',
@@ -62,11 +62,11 @@ it('offers one command for each agent on this machine, and folds the others with
   );
 });
 
-it('offers the demo first on an empty machine', () => {
+it('offers to connect an agent first on an empty machine', () => {
   shown(LOCAL);
-  expect(screen.queryByText('Found on this machine')).toBeNull();
-  expect(commandsIn(region('Watch a demo fleet'))).toEqual(['cd /srv/interlude &&\nnpx interlude demo']);
-  expect(screen.getByText('Copy command')).toBeTruthy();
+  expect(screen.queryByText('Found on the machine that runs Interlude')).toBeNull();
+  expect(commandsIn(region('Or watch a demo fleet'))).toEqual(['cd /srv/interlude &&\nnpx interlude demo']);
+  expect((screen.getByText('Connect an agent').closest('details') as HTMLDetailsElement).open).toBe(true);
   expect(screen.getByRole('link', { name: 'How Interlude works' })).toBeTruthy();
 });
 
