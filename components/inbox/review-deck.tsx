@@ -25,7 +25,8 @@ import { hasRequest, type RequestedItem, useAnswer } from './item-request';
 const SWIPE_PX = 60;
 
 /**
- * Walks through the requests that need the reader, one card at a time: an answer goes on to the next one, and so do a swipe and the arrows.
+ * Walks through the requests that need the reader, one card at a time: an answer goes on to the next one, and so do a
+ * swipe and the arrows.
  *
  * @param items open requests in order; new ones join at the end
  */
