@@ -61,8 +61,7 @@ export function RunningClock(props: {
   const text = useClock((now) => formatDuration(Math.min(now, stopped?.at ?? now) - startedAt, true));
   return (
     <time className={className} dateTime={isoTime(startedAt)} title={stopped?.why}>
-      {/* One digit takes the room of two, so that what follows does not move. */}
-      {text.replace(/(?<!\d)\d \w+$/, '$&\u2007')}
+      {text}
     </time>
   );
 }
