@@ -185,7 +185,7 @@ it('answers the agent’s open requests in place', async () => {
   });
   fireEvent.click(screen.getByRole('button', { name: 'Answer here' }));
   const requests = within((await screen.findByRole('list', { name: 'Requests' })).closest('section') as HTMLElement);
-  expect(document.activeElement).toBe(requests.getByRole('list', { name: 'Requests' }));
+  await vi.waitFor(() => expect(document.activeElement).toBe(requests.getByRole('list', { name: 'Requests' })));
   const deny = await requests.findByRole('button', { name: 'Deny' });
   expect(requests.getByRole('link', { name: 'Do it' }).getAttribute('href')).toBe('/sessions/s');
   await act(settle);

@@ -143,8 +143,10 @@ export class AgentApiServer {
   /** Feeds the state of the server to the adapter; one poll at a time. @returns the reason for a failure, or null */
   poll(): Promise<string | null> {
     const polled = this.#polling.then(async () => {
-      const results = await Promise.all([this.#poll('status'), this.#poll('messages')]);
-      return results.find((result) => result !== null) ?? null;
+      const failures: (string | null)[] = [];
+      // A status read before the messages, and passed after them, never ends a turn whose last words are still missing.
+      failures.push(await this.#poll('status', async () => failures.push(await this.#poll('messages'))));
+      return failures.find((failure) => failure !== null) ?? null;
     });
     this.#polling = polled;
     return polled;
@@ -189,13 +191,15 @@ export class AgentApiServer {
     return screen;
   }
 
-  async #poll(resource: 'status' | 'messages'): Promise<string | null> {
+  /** @param beforePass awaited between the response and its way to the adapter */
+  async #poll(resource: 'status' | 'messages', beforePass?: () => Promise<unknown>): Promise<string | null> {
     const { url, headers, pass } = this.#options;
     try {
       const response = await untimedRequest(`${url}/${resource}`, { headers, signal: this.#timeout() });
       const text = await response.text();
       this.#lastStatus = response.status;
       const body = parseJson(text) ?? truncateText(text, QUOTED);
+      await beforePass?.();
       await pass('in', { answer: resource, status: response.status, body });
       if (response.ok) return null;
       const refusal = refusalOf(response.status, text, url);
