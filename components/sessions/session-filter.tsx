@@ -15,7 +15,7 @@ import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { GROUP_WORD, STATE_GLYPH } from './session-labels';
 
-/** Filters by state, with the number of sessions in each, and by agent. Where it is narrow, one line that scrolls. */
+/** Filters by state, with the number of sessions in each, and by agent. One line that scrolls, so a new state moves no row. */
 export function SessionFilter(props: {
   query: SessionQuery;
   counts: FleetCounts['groups'];
@@ -31,7 +31,7 @@ export function SessionFilter(props: {
     <div
       ref={strip}
       className={clsx(
-        'strip shrink-0 gap-1 px-4 pt-2 pointer-coarse:py-0 pb-1 text-2xs @md:flex-wrap',
+        'strip shrink-0 gap-1 px-4 pt-2 pointer-coarse:py-0 pb-1 text-2xs',
         hasWords ? 'scroll-sideways' : 'icon-chips',
       )}
     >
