@@ -21,8 +21,8 @@ export function Background() {
 }
 
 /**
- * Esc leads to the page above, or to the inbox if it led to the session, and two keys to each page of the navigation. The
- * focus follows.
+ * Esc opens the parent page, or the inbox if the session was opened from there. Two keys open each page of the
+ * navigation. The focus follows.
  */
 function usePageKeys(): void {
   const path = usePathname();

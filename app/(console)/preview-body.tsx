@@ -175,7 +175,7 @@ function LastMessage(props: { session: SessionSummary; message: MessageItem | nu
     <>
       <Markdown
         text={isCut ? text.slice(0, end > 0 ? end : MAX_MESSAGE) : text}
-        // Also closes marks that are cut.
+        // Streaming mode also closes Markdown marks that were cut off.
         streaming={isCut || (message?.streaming ?? true)}
       />
       {isCut && message !== null && (

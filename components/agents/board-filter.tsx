@@ -117,10 +117,11 @@ function boardCounts({ agentStates, retiredStates }: FleetCounts, showsRetired: 
   return Object.fromEntries(sums) as FleetCounts['agentStates'];
 }
 
-/** The server's number of agents that the filter lists for each single state. */
+/** The server's agent count per state chip. */
 function chipCounts(counts: FleetCounts, showsRetired: boolean) {
   const byState = boardCounts(counts, showsRetired);
-  const { active, retired } = counts.alsoFailed;
+  // A server of an older version, during an update, does not send it.
+  const { active, retired } = counts.alsoFailed ?? { active: 0, retired: 0 };
   return { ...byState, failed: byState.failed + active + (showsRetired ? retired : 0) };
 }
 

@@ -31,7 +31,7 @@ export function BoardViews(props: {
   const undo = ({ view, before }: { view: SavedView; before: readonly SavedView[] }) => {
     const index = before.indexOf(view);
     setViews([...views.slice(0, index), view, ...views.slice(index)]);
-    setDeleted(null);
+    onClose();
   };
   return (
     <ButtonPopover label="Saved views" button={button} onClose={onClose} className="w-72 py-1.5 text-xs">

@@ -76,7 +76,10 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   };
   const select = (id: string, isSelected: boolean, isRange = false) => {
     const ids = isRange ? rowsIn(box.current, ROW).map(({ dataset }) => dataset.inboxRow ?? '') : [];
-    selectAll(rangeTo(id, ids).flatMap(rowsOf), isSelected);
+    const range = rangeTo(id, ids);
+    // Unfolded members of a group have rows of their own.
+    const rows = range.filter((one) => one === id || owners.has(one) || !unfolded.selected.has(one));
+    selectAll(rows.flatMap(rowsOf), isSelected);
   };
   const newest = useLatest({ select, unfold: unfolded.select, mark: markItems, notify });
   const [actions] = useState<RowActions>(() => ({

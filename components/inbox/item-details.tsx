@@ -105,5 +105,5 @@ export function refusesMessages({ sessions, agents }: FleetStore, sessionId: str
 const UNFOLD_LABEL: Partial<Record<InboxKind, string>> = {
   failure: 'Retry',
   undelivered: 'Wake the agent',
-  'overdue-reply': 'No reply needed',
+  'overdue-reply': 'Review reply',
 };

@@ -47,9 +47,6 @@ export function ReviewDeck(props: {
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
   const [index, setIndex] = useState(0);
   const touch = useRef<{ x: number; y: number } | null>(null);
-  const digestAt = (at: number) => fleet.inbox.get(ids[at] ?? '')?.request?.digest ?? null;
-  /** The request that the reader's own step or answer led to. */
-  const aimedAt = useRef(digestAt(0));
   useOpenDialog();
   useLayoutEffect(() => {
     const element = dialog.current;
@@ -60,12 +57,13 @@ export function ReviewDeck(props: {
   const added = items.filter(({ id }) => !ids.includes(id)).map(({ id }) => id);
   if (added.length > 0) setIds([...ids, ...added]);
   const current = useFleet(({ inbox }) => inbox.get(ids[index] ?? ''));
+  const isListed = items.some(({ id }) => id === current?.id);
+  // Another person may have claimed the request on screen.
+  const answerable = current !== undefined && hasRequest(current) && !isListed ? [...items, current] : items;
   const isOpen = (id: string) => !answered.has(id) && fleet.inbox.get(id)?.doneAt === null;
   const left = ids.filter(isOpen);
   const go = (to: number) => {
-    const at = Math.max(0, Math.min(ids.length, to));
-    setIndex(at);
-    aimedAt.current = digestAt(at);
+    setIndex(Math.max(0, Math.min(ids.length, to)));
     dialog.current?.focus();
   };
   const onAnswer = (id: string, isSent: boolean) => {
@@ -79,8 +77,8 @@ export function ReviewDeck(props: {
     event.stopPropagation();
     if (isTyping(event.nativeEvent)) return;
     const digest = current?.request?.digest ?? null;
-    if (isPress('request.allow', event)) pressCard(digest, 'allow', digest === aimedAt.current);
-    else if (isPress('request.deny', event)) pressCard(digest, 'deny', digest === aimedAt.current);
+    if (isPress('request.allow', event)) pressCard(digest, 'allow');
+    else if (isPress('request.deny', event)) pressCard(digest, 'deny');
     else if (event.key === 'ArrowRight' || isPress('inbox.next', event)) go(index + 1);
     else if (event.key === 'ArrowLeft' || isPress('inbox.previous', event)) go(index - 1);
     else return;
@@ -120,7 +118,7 @@ export function ReviewDeck(props: {
         <Step label="Next request" icon={ChevronRight} isOff={index >= ids.length} onPress={() => go(index + 1)} />
         <Step label="Close" icon={X} onPress={onClose} />
       </header>
-      {items.map((item) => (
+      {answerable.map((item) => (
         <Answer key={item.id} item={item} onChange={(isSent) => onAnswer(item.id, isSent)} />
       ))}
       <div className="min-h-0 flex-1 overflow-y-auto px-4 py-3 sm:px-5">

@@ -55,7 +55,11 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean | null; 
   const about = itemName(item);
   return (
     <span ref={box} className="flex flex-wrap items-center gap-2">
-      {state?.kind === 'failed' && <span className="text-failed">{state.reason}</span>}
+      {state?.kind === 'failed' && (
+        <span role="alert" className="text-failed">
+          {state.reason}
+        </span>
+      )}
       {isOpen && allow !== null ? (
         <>
           <Choice

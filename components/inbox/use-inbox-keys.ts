@@ -9,9 +9,9 @@ import type { InboxOwner } from './use-inbox-owners';
 
 export const ROW = '[data-inbox-row]';
 
-/** When the focus moved on from a row that was done without an answer of the reader. */
+/** Time at which the focus left a row that someone else resolved. */
 let movedAt = Number.NEGATIVE_INFINITY;
-/** The request that the reader's own key or answer led to: the next key is meant for it, however soon it follows. */
+/** Digest of the request that the reader's last key or answer focused. Its keys skip the misclick guard. */
 let aimedAt: string | undefined;
 
 /**
@@ -24,8 +24,8 @@ export function focusAfter(row: HTMLElement, isOwn: boolean): void {
   const at = all.indexOf(row);
   const next = [...all.slice(at), ...all.slice(0, at).reverse()].find(({ dataset }) => dataset.done === undefined);
   if (next === undefined) return;
-  if (isOwn) aimedAt = next.dataset.digest;
-  else movedAt = performance.now();
+  aimedAt = isOwn ? next.dataset.digest : undefined;
+  if (!isOwn) movedAt = performance.now();
   next.focus({ preventScroll: true });
   if (next.matches(':focus-visible')) next.scrollIntoView({ block: 'nearest' });
 }
@@ -40,7 +40,8 @@ interface KeyActions {
 }
 
 /**
- * j/k and the arrows move through the inbox. Letters act on the selected rows, else on the focused one. "r" cycles through the requests.
+ * j/k and the arrows move through the inbox. Letters act on the selected rows, else on the focused one. "r" cycles
+ * through the requests.
  */
 export function useInboxKeys(options: {
   list: RefObject<HTMLElement | null>;

@@ -37,10 +37,14 @@ export function answerByKey(event: KeyboardEvent, form: HTMLFormElement | null |
   const pressed = keyName(event);
   const option = form.querySelector<HTMLElement>(`[data-option="${CSS.escape(pressed)}"]`);
   if (option !== null) option.click();
-  else if (pressed === 'Enter' && event.target === event.currentTarget && form.querySelector(':checked') !== null) {
+  else if (pressed === 'Enter' && event.target === event.currentTarget && isComplete(form)) {
     form.requestSubmit();
   } else return;
   event.preventDefault();
+}
+
+function isComplete(form: HTMLFormElement): boolean {
+  return form.querySelector('[type=submit][aria-disabled=false]') !== null && form.querySelector(':checked') !== null;
 }
 
 export function answerText(item: RequestItem): string {

@@ -184,8 +184,8 @@ export function useRequestDraft(key: string): [RequestDraft, (change: Partial<Re
 }
 
 /**
- * Key handlers of a card, including its guards. `isMeant`: the reader's own key or answer led to this request, so the
- * press is meant for it, however recently the card has appeared or moved.
+ * Key handlers of a card, including its guards. `isMeant` skips the misclick guard: the reader's last key or answer
+ * focused this request.
  */
 export interface CardKeys {
   allow: (isMeant?: boolean) => void;

@@ -47,7 +47,7 @@ export function toPlainText(markdown: string): string {
     before = words;
     words = withoutMarks(round === MAX_ROUNDS ? words.replace(ANY_MARK, '') : words);
   }
-  // A dot between blocks may take more room than their ends.
+  // Separators can make the text longer than the maximum.
   if (words.length > MAX_CHARACTERS) return toPlainText(words);
   return isCut ? `${words}…` : words;
 }

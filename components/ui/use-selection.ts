@@ -15,7 +15,7 @@ export function useSelection() {
   };
   const select = (id: string, isSelected: boolean) => selectAll([id], isSelected);
   const last = useRef('');
-  /** The ids from the row that was passed last to this one, in the order of `ids`; only `id` if one is not in `ids`. */
+  /** Ids from the last `id` to this one, in the order of `ids`; only `id` if either is missing. */
   const rangeTo = (id: string, ids: readonly string[]) => {
     const [from = -1, to] = [ids.indexOf(last.current), ids.indexOf(id)].sort((a, b) => a - b);
     last.current = id;

@@ -62,7 +62,7 @@ test('an overdue reply names who waits, and is settled with the agent’s text i
     .getByRole('listitem')
     .filter({ hasText: /Which port is it\?.*builder.*“Grace” is waiting for a reply/s })
     .waitFor();
-  await page.getByRole('button', { name: 'No reply needed: “Which port is it?”' }).click();
+  await page.getByRole('button', { name: 'Review reply: “Which port is it?”' }).click();
   // Both overdue replies of the session have the same candidate.
   await page.locator('#content').getByText('It listens on port 8080.').first().waitFor();
   expect(await violationsInBothThemes(page)).toEqual([]);

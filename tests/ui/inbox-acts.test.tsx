@@ -611,7 +611,7 @@ it('shows who waits for an overdue reply, and settles it with the agent’s text
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
   expect(screen.getByRole('listitem').textContent).toContain('Session s1builder“Grace” is waiting for a reply');
-  press('No reply needed: “Which port is it?”, builder');
+  press('Review reply: “Which port is it?”, builder');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
   const accept = screen.getByRole('button', { name: 'Accept as reply' });
   await waitFor(() => expect(accept.getAttribute('aria-disabled')).not.toBe('true'));

@@ -97,6 +97,8 @@ it('renames a view, deletes it, and restores it in its place', async () => {
   press('Delete view');
   expect(views()).toEqual(['Second']);
   press('Undo');
+  expect(screen.queryByRole('dialog')).toBe(null);
+  press('Views');
   expect(views()).toEqual(['On host a', 'Second']);
 });
 

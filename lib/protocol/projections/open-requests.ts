@@ -181,7 +181,7 @@ export function attentionOfSession(session: SessionSummary, requests: readonly O
   const failedAt = failedSince(session);
   if (failedAt !== null && !isSeen(session)) {
     const { process, turn, report } = observations;
-    const failure = [process, turn, report].find((one) => one?.observedAt === failedAt);
+    const failure = [process, report, turn].find((one) => one?.observedAt === failedAt);
     const late = failure?.occurredAt === undefined ? {} : { occurredAt: failure.occurredAt };
     found.push(about('failure', [session.id], { title: failureReason(session), version: failedAt, ...late }));
   }

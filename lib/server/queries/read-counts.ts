@@ -78,7 +78,7 @@ type AgentCount = [isRetired: boolean, state: keyof FleetCounts['agentStates'], 
 /** Sessions that lists show in a group other than their listed state. */
 type RegroupedCount = [from: ListedState, to: SessionGroup, count: number];
 
-// `state` is the first of an agent's states, so that only agents in the one before `failed` may also have failed sessions.
+// `state` is an agent's most urgent one. Only `needs-input` ranks above `failed`.
 const AGENTS = `SELECT is_retired, ifnull(state, 'none') AS state, count(*) AS count,
   iif(state = 'needs-input', body->>'$.listedStates.failed' > 0, 0) AS has_failed FROM agents`;
 

@@ -110,7 +110,7 @@ const READINGS: readonly Reading[] = [
       const all = `${countOf(`state = '${listed}'`)} - ${moved} + ${countOf(`listed_as = '${listed}'`)}`;
       return `SELECT '${listed}' AS label, min(${all}, ${MAX_COUNTED}) AS value`;
     }).join(' UNION ALL '),
-    toGauges: labelled('interlude_sessions', 'state', 'Sessions by the state under which people find them.'),
+    toGauges: labelled('interlude_sessions', 'state', 'Sessions by listed state.'),
   },
   {
     sql: INBOX_KINDS.map(

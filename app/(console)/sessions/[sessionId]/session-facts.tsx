@@ -47,7 +47,7 @@ export function SessionFacts(props: {
   const beganAt = session.stateOccurredAt ?? session.stateSince;
   return (
     <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
-      {/* Where it is narrow, long words give way first, and the state last: on a phone it is never cut. */}
+      {/* Narrow pages cut long words first and the state last. Phones wrap the state instead. */}
       <span className="flex max-w-full shrink-0 items-center gap-1.5 text-ink-2">
         <Glyph name={glyphOf(session)} />
         <span className="truncate max-sm:whitespace-normal">{describeState(session)}</span>

@@ -143,10 +143,13 @@ export class AgentApiServer {
   /** Feeds the state of the server to the adapter; one poll at a time. @returns the reason for a failure, or null */
   poll(): Promise<string | null> {
     const polled = this.#polling.then(async () => {
-      const failures: (string | null)[] = [];
-      // A status read before the messages, and passed after them, never ends a turn whose last words are still missing.
-      failures.push(await this.#poll('status', async () => failures.push(await this.#poll('messages'))));
-      return failures.find((failure) => failure !== null) ?? null;
+      let messages: Promise<string | null> | null = null;
+      const poll = () => {
+        messages ??= this.#poll('messages');
+        return messages;
+      };
+      // Reads the status first and passes it last, so that a turn never ends before its last messages.
+      return (await this.#poll('status', poll)) ?? poll();
     });
     this.#polling = polled;
     return polled;
@@ -191,7 +194,7 @@ export class AgentApiServer {
     return screen;
   }
 
-  /** @param beforePass awaited between the response and its way to the adapter */
+  /** @param beforePass runs before the response is passed to the adapter */
   async #poll(resource: 'status' | 'messages', beforePass?: () => Promise<unknown>): Promise<string | null> {
     const { url, headers, pass } = this.#options;
     try {
