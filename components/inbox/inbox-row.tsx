@@ -18,7 +18,7 @@ import { Name, Quoted, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { toPlainText } from '@/components/ui/plain-text';
 import { isRange } from '@/components/ui/use-selection';
-import { nameText } from '@/components/ui/verbatim';
+import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { foldEqual, itemTitle, KIND_GLYPH, ownerTitle, REASON_WORD } from './inbox-labels';
 import { ActionButton, ItemActions, type Mark } from './item-actions';
 import { ItemDetails, useUnfoldLabel } from './item-details';
@@ -61,7 +61,7 @@ export const InboxRow = memo(function InboxRow(props: {
   const title = useFleet(({ sessions }) => ownerTitle(lead, sessions.get(lead.sessionId ?? '')));
   // The row that folds this one names the failure.
   const about = (isNested && title) || itemTitle(lead);
-  const name = isNested && title ? nameText(`${title}, ${lead.agentId}`) : itemName(lead);
+  const name = isNested && title ? nameText(`${inQuotes(title)}, ${lead.agentId}`) : itemName(lead);
   const count = foldEqual(open)[0]?.count ?? 1;
   const { isSent } = useAnswer(lead);
   // A further request follows in the same row.

@@ -410,7 +410,7 @@ describe('equal failures of several sessions', () => {
     expect(rows()).toHaveLength(2);
     press('Exit code 137 3 sessions');
     expect(rows().slice(1, 4)).toEqual(['session s1', 'session s2', 'session s3']);
-    expect(screen.getByRole('button', { name: 'Retry: Session s2, builder' })).toBeDefined();
+    expect(screen.getByRole('button', { name: 'Retry: “Session s2”, builder' })).toBeDefined();
     press('Exit code 137 3 sessions');
     press('Seen: Exit code 137');
     await waitFor(() => expect(posted).toHaveLength(1));

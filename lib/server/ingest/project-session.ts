@@ -64,7 +64,7 @@ export interface SessionProjection {
 /**
  * Projects a session's new events, adding to `rows`. Sets each event's `turnId` and `entityId`.
  *
- * @param skewMs how far the runner's clock is ahead
+ * @param skewMs milliseconds that the runner’s clock is ahead of the server’s
  */
 export async function projectSession(
   session: SessionBatch,
