@@ -47,7 +47,7 @@ test('a permission is decided by key, stays in sight, and shows who decided it',
   ]);
   const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run a command”' });
   await card.getByText('rm -rf build').waitFor();
-  await card.getByText(/4:\d\d left/).waitFor();
+  await card.getByText(/4 min \d+ s left/).waitFor();
   await card.focus();
   await untilPressable(card.getByRole('button', { name: 'Allow', exact: true }));
   await page.keyboard.press('a');
