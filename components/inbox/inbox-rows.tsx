@@ -106,7 +106,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     find,
     open: ({ id }) => unfolded.select(id, true),
     review: () => mayAct && requests.length > 0 && setReviewing(true),
-    // What a row unfolds to is new to the reader.
+    // An unfolded row shows content that the reader may not have seen yet, so the guard stays.
     answer: ({ id, lead: { request } }, key, isMeant) =>
       request !== null && pressCard(request.digest, key, isMeant && !unfolded.selected.has(id)),
     field,

@@ -82,8 +82,8 @@ function Verbatim({ text }: { text: string }) {
 }
 
 /**
- * Name of an item among others, for controls: what its row shows of its request or else its title, and its agent. The
- * title alone may be cut, and equal for several rows.
+ * Name for an item's controls: the request as its row shows it, else the title, and the agent. A title alone may be cut
+ * or shared by several rows.
  */
 export function itemName(item: InboxItem): string {
   const names = [itemTitle(item), item.agentId];

@@ -14,7 +14,7 @@ const MARKS_ONLY =
   /^[ \t]*(?:(?:`{3,}|~{3,})[^`\n]*|([-*_=])(?:[ \t]*\1){2,}[ \t]*|=+|(?=[^\n]*\|)[ \t|:-]*-[ \t|:-]*|\[[^[\]\n]+\]:[ \t]*\S+)$/gm;
 /** Needs no empty line after it. */
 const HEADING = /^ *#{1,6} .*/gm;
-/** Between two blocks, the first of which has no closing punctuation. */
+/** The gap after a block without closing punctuation. */
 const BLOCK_END = /(?<=[^\s.!?:;,…]) *\n\n\s*(?=\S)/g;
 /** Marks of headings, quotes and list items. List numbers stay, because they carry meaning. */
 const LINE_BEGINNING = /^(?:[ \t]*(?:#{1,6}(?=[ \t]|$)|>|[-*+•](?=[ \t])))+[ \t]*/gm;

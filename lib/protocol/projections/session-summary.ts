@@ -109,7 +109,7 @@ export class SessionLedger {
 
   /**
    * @param receivedAt time of receipt, epoch milliseconds; null if the events don't come from the agent's runner
-   * @param skewMs how far the clock of the events is ahead of the server's
+   * @param skewMs milliseconds that the events' clock is ahead of the server's
    */
   constructor(fold: SessionFold, receivedAt: number | null, skewMs = 0) {
     const observed = observationMemory(fold.observed);
