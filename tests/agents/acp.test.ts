@@ -97,157 +97,129 @@ describe.each(Object.keys(REAL_ACP_AGENTS) as Name[])('%s over ACP', (name) => {
   const real = test.skipIf(missing !== null);
   if (missing !== null) test.skip(`is not here: ${missing}`, () => {});
 
-  real(
-    'assigns each reply to its turn through requests, interrupts, failures and kills',
-    async () => {
-      const { cwd, say, allow, of, interrupt, agentPid, values } = await stage(name);
-      const asking = await say('ASK');
-      await allow();
-      await until(() => of(asking)?.end).toBe('success');
-      expect(of(asking)?.said).toContain('The tool has run.');
-      expect(existsSync(join(cwd, 'marker'))).toBe(true);
+  real('assigns each reply to its turn through requests, interrupts, failures and kills', async () => {
+    const { cwd, say, allow, of, interrupt, agentPid, values } = await stage(name);
+    const asking = await say('ASK');
+    await allow();
+    await until(() => of(asking)?.end).toBe('success');
+    expect(of(asking)?.said).toContain('The tool has run.');
+    expect(existsSync(join(cwd, 'marker'))).toBe(true);
 
-      const long = await say('LONG');
-      await until(() => of(long)?.said).toContain('A long');
-      const behind = say('NEXT-1');
-      expect(await interrupt()).toMatchObject({ state: 'done' });
-      const next = await behind;
-      await until(() => of(next)?.end).toBe('success');
-      expect(of(long)?.end).toBe('cancelled');
-      expect(of(next)?.said).toBe('Reply to NEXT-1.');
+    const long = await say('LONG');
+    await until(() => of(long)?.said).toContain('A long');
+    const behind = say('NEXT-1');
+    expect(await interrupt()).toMatchObject({ state: 'done' });
+    const next = await behind;
+    await until(() => of(next)?.end).toBe('success');
+    expect(of(long)?.end).toBe('cancelled');
+    expect(of(next)?.said).toBe('Reply to NEXT-1.');
 
-      const failing = await say('FAIL');
-      await until(() => of(failing)?.end).toBe('failed');
+    const failing = await say('FAIL');
+    await until(() => of(failing)?.end).toBe('failed');
 
-      const killed = await say('LONG');
-      await until(() => of(killed)?.said).toContain('A long');
-      process.kill(agentPid(), 'SIGKILL');
-      const after = await say('NEXT-2');
-      await until(() => of(after)?.end).toBe('success');
-      // Qwen reports the cancelled turn before it exits.
-      expect(['failed', 'cancelled']).toContain(of(killed)?.end);
-      expect(of(after)?.said).toBe('Reply to NEXT-2.');
-      expect(values(CUSTOM.notice).some(({ text }) => /started again in 0\.5 s/.test(String(text)))).toBe(true);
-    },
-    120_000,
-  );
+    const killed = await say('LONG');
+    await until(() => of(killed)?.said).toContain('A long');
+    process.kill(agentPid(), 'SIGKILL');
+    const after = await say('NEXT-2');
+    await until(() => of(after)?.end).toBe('success');
+    // Qwen reports the cancelled turn before it exits.
+    expect(['failed', 'cancelled']).toContain(of(killed)?.end);
+    expect(of(after)?.said).toBe('Reply to NEXT-2.');
+    expect(values(CUSTOM.notice).some(({ text }) => /started again in 0\.5 s/.test(String(text)))).toBe(true);
+  });
 });
 
 describe.each(['claude', 'qwen'] as const)('%s over ACP, woken by a task', (name) => {
   const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS[name]) !== null);
 
-  real(
-    'reports in a between-run turn and assigns the next reply to its own turn',
-    async () => {
-      const { say, allow, of, turns, values } = await stage(name);
-      const start = await say('START');
-      await allow();
-      await until(() => of(start)?.end).toBe('success');
-      await until(() =>
-        turns()
-          .map(({ kind, said, end }) => [kind, said, end])
-          .at(-1),
-      ).toEqual([...['between-run', 'The poll came back.', 'success']]);
-      const [ended] = values(CUSTOM.taskCompleted);
-      expect(ended).toMatchObject({ status: 'failed' });
-      const next = await say('NEXT-1');
-      await until(() => of(next)?.end).toBe('success');
-      expect(of(next)?.said).toBe('Reply to NEXT-1.');
-      expect(turns().map(({ asked }) => asked)).toEqual([[start], [], [next]]);
-    },
-    120_000,
-  );
+  real('reports in a between-run turn and assigns the next reply to its own turn', async () => {
+    const { say, allow, of, turns, values } = await stage(name);
+    const start = await say('START');
+    await allow();
+    await until(() => of(start)?.end).toBe('success');
+    await until(() =>
+      turns()
+        .map(({ kind, said, end }) => [kind, said, end])
+        .at(-1),
+    ).toEqual([...['between-run', 'The poll came back.', 'success']]);
+    const [ended] = values(CUSTOM.taskCompleted);
+    expect(ended).toMatchObject({ status: 'failed' });
+    const next = await say('NEXT-1');
+    await until(() => of(next)?.end).toBe('success');
+    expect(of(next)?.said).toBe('Reply to NEXT-1.');
+    expect(turns().map(({ asked }) => asked)).toEqual([[start], [], [next]]);
+  });
 });
 
 describe('claude over ACP, told to stop a command', () => {
   const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.claude) !== null);
 
-  real(
-    'stops only that command and reports it outside of turns',
-    async () => {
-      const { say, allow, of, turns, values, stop, isIdle } = await stage('claude');
-      const start = await say('START');
-      await allow();
-      await until(() => of(start)?.end).toBe('success');
-      const [task] = values(CUSTOM.taskStarted);
-      expect(await stop(String(task?.task_id))).toEqual({ state: 'done' });
-      await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('stopped');
-      expect(await stop(String(task?.task_id))).toMatchObject({ state: 'failed' });
-      await until(() => values(CUSTOM.notice).map(({ text }) => text)).toContainEqual(
-        expect.stringMatching(/^Task stopped by user: /),
-      );
-      expect(isIdle()).toBe(true);
-      const next = await say('NEXT-1');
-      await until(() => of(next)?.end).toBe('success');
-      expect(of(next)?.said).toBe('Reply to NEXT-1.');
-      expect(turns().map(({ asked }) => asked)).toEqual([[start], [next]]);
-    },
-    120_000,
-  );
+  real('stops only that command and reports it outside of turns', async () => {
+    const { say, allow, of, turns, values, stop, isIdle } = await stage('claude');
+    const start = await say('START');
+    await allow();
+    await until(() => of(start)?.end).toBe('success');
+    const [task] = values(CUSTOM.taskStarted);
+    expect(await stop(String(task?.task_id))).toEqual({ state: 'done' });
+    await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('stopped');
+    expect(await stop(String(task?.task_id))).toMatchObject({ state: 'failed' });
+    await until(() => values(CUSTOM.notice).map(({ text }) => text)).toContainEqual(
+      expect.stringMatching(/^Task stopped by user: /),
+    );
+    expect(isIdle()).toBe(true);
+    const next = await say('NEXT-1');
+    await until(() => of(next)?.end).toBe('success');
+    expect(of(next)?.said).toBe('Reply to NEXT-1.');
+    expect(turns().map(({ asked }) => asked)).toEqual([[start], [next]]);
+  });
 });
 
 describe('claude over ACP, after its inner agent dies', () => {
   const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.claude) !== null);
 
-  real(
-    'marks its tasks lost, reloads the session and answers the next message',
-    async () => {
-      const { say, allow, of, agentPid, values, isIdle } = await stage('claude');
-      const start = await say('START');
-      await allow();
-      await until(() => of(start)?.end).toBe('success');
-      const adapter = agentPid();
-      for (const pid of childrenOf(adapter)) process.kill(pid, 'SIGKILL');
-      await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('failed');
-      expect(isIdle()).toBe(true);
-      const next = await say('NEXT-1');
-      await until(() => of(next)?.end).toBe('success');
-      expect(of(next)?.said).toBe('Reply to NEXT-1.');
-      expect(agentPid()).toBe(adapter);
-      expect(values(CUSTOM.notice).at(-1)?.text).toMatch(/had lost its session, and has loaded it again/);
-    },
-    120_000,
-  );
+  real('marks its tasks lost, reloads the session and answers the next message', async () => {
+    const { say, allow, of, agentPid, values, isIdle } = await stage('claude');
+    const start = await say('START');
+    await allow();
+    await until(() => of(start)?.end).toBe('success');
+    const adapter = agentPid();
+    for (const pid of childrenOf(adapter)) process.kill(pid, 'SIGKILL');
+    await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('failed');
+    expect(isIdle()).toBe(true);
+    const next = await say('NEXT-1');
+    await until(() => of(next)?.end).toBe('success');
+    expect(of(next)?.said).toBe('Reply to NEXT-1.');
+    expect(agentPid()).toBe(adapter);
+    expect(values(CUSTOM.notice).at(-1)?.text).toMatch(/had lost its session, and has loaded it again/);
+  });
 });
 
 describe('a command in the background', () => {
-  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.codex) !== null)(
-    'of codex ends with its exit code',
-    async () => {
-      const { say, of, values } = await stage('codex');
-      const start = await say('START');
-      await until(() => of(start)?.end).toBe('success');
-      expect(values(CUSTOM.taskStarted)).toMatchObject([{ description: 'sleep 2; exit 3' }]);
-      await until(() => values(CUSTOM.taskCompleted)).toMatchObject([{ status: 'failed', exit_code: 3 }]);
-    },
-    120_000,
-  );
+  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.codex) !== null)('of codex ends with its exit code', async () => {
+    const { say, of, values } = await stage('codex');
+    const start = await say('START');
+    await until(() => of(start)?.end).toBe('success');
+    expect(values(CUSTOM.taskStarted)).toMatchObject([{ description: 'sleep 2; exit 3' }]);
+    await until(() => values(CUSTOM.taskCompleted)).toMatchObject([{ status: 'failed', exit_code: 3 }]);
+  });
 
-  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.codex) !== null)(
-    'of codex can be stopped',
-    async () => {
-      const { say, of, values, stop } = await stage('codex');
-      const start = await say('START');
-      await until(() => of(start)?.end).toBe('success');
-      const [task] = values(CUSTOM.taskStarted);
-      expect(await stop(String(task?.task_id))).toEqual({ state: 'done' });
-      await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('stopped');
-    },
-    120_000,
-  );
+  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.codex) !== null)('of codex can be stopped', async () => {
+    const { say, of, values, stop } = await stage('codex');
+    const start = await say('START');
+    await until(() => of(start)?.end).toBe('success');
+    const [task] = values(CUSTOM.taskStarted);
+    expect(await stop(String(task?.task_id))).toEqual({ state: 'done' });
+    await until(() => values(CUSTOM.taskCompleted)[0]?.status).toBe('stopped');
+  });
 
-  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)(
-    'of gemini ends with its process',
-    async () => {
-      const { say, of, allow, values } = await stage('gemini');
-      const start = await say('START');
-      await allow();
-      await until(() => of(start)?.end).toBe('success');
-      expect(values(CUSTOM.taskCompleted)).toEqual([]);
-      await until(() => values(CUSTOM.taskCompleted)).toMatchObject([{ status: 'completed' }]);
-    },
-    120_000,
-  );
+  test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)('of gemini ends with its process', async () => {
+    const { say, of, allow, values } = await stage('gemini');
+    const start = await say('START');
+    await allow();
+    await until(() => of(start)?.end).toBe('success');
+    expect(values(CUSTOM.taskCompleted)).toEqual([]);
+    await until(() => values(CUSTOM.taskCompleted)).toMatchObject([{ status: 'completed' }]);
+  });
 });
 
 test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)(
@@ -261,7 +233,6 @@ test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)(
       { content: 'Denied.', isError: true },
     ]);
   },
-  120_000,
 );
 
 test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.qwen) !== null)(
@@ -274,7 +245,6 @@ test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.qwen) !== null)(
     await interrupt();
     await until(() => of(said)?.end).toBe('cancelled');
   },
-  120_000,
 );
 
 function childrenOf(pid: number): number[] {

@@ -153,40 +153,36 @@ describe.each(['gemini', 'qwen', 'opencode'] as const)('%s over ACP', (name) => 
   const agents = process.env.INTERLUDE_TEST_AGENTS_DIR;
   const missing = missingAgent(agents, REAL_ACP_AGENTS[name]);
 
-  test.skipIf(missing !== null)(
-    'has the tools without configuration',
-    async () => {
-      const toolOf = { gemini: 'mcp_interlude_', qwen: 'mcp__interlude__', opencode: 'interlude_' }[name];
-      const call = (tool: string, args: object) => {
-        const named = `${toolOf}${tool}`;
-        // Qwen Code's model calls later-discovered tools through a separate tool.
-        const made =
-          name === 'qwen' ? { name: 'tool_call', args: { name: named, arguments: args } } : { name: named, args };
-        return { text: 'I call.', call: made };
-      };
-      const { cwd, command, env } = await homeOf(agents ?? '', REAL_ACP_AGENTS[name], await startAcpModel(brain(call)));
-      const [agentId, sessionId] = [`acp-${name}`, `session-${name}`];
-      const of = { INTERLUDE_URL: dashboard.url, INTERLUDE_TOKEN: dashboard.token };
-      const dataDir = join(dirname(cwd), 'data');
-      const flags = ['--agent', agentId, '--session', sessionId, '--cwd', cwd];
-      const runner = startCli(['runner', 'acp', ...flags, '--', ...command], {
-        // Gemini CLI starts MCP servers only in trusted folders.
-        ...{ ...env, ...of, INTERLUDE_DATA_DIR: dataDir, GEMINI_CLI_TRUST_WORKSPACE: 'true' },
-      });
-      onTestFinished(async () => {
-        runner.process.kill('SIGINT');
-        runner.process.kill('SIGINT');
-        await runner.ended;
-      });
-      const operator = new Operator(dashboard, sessionId);
-      const allowing = allowAll(operator);
-      await reports(operator);
-      await eachAnswersItsOwn([operator]);
-      expect(messages(await operator.turns(), 'user')).toHaveLength(2);
-      await allowing();
-    },
-    120_000,
-  );
+  test.skipIf(missing !== null)('has the tools without configuration', async () => {
+    const toolOf = { gemini: 'mcp_interlude_', qwen: 'mcp__interlude__', opencode: 'interlude_' }[name];
+    const call = (tool: string, args: object) => {
+      const named = `${toolOf}${tool}`;
+      // Qwen Code's model calls later-discovered tools through a separate tool.
+      const made =
+        name === 'qwen' ? { name: 'tool_call', args: { name: named, arguments: args } } : { name: named, args };
+      return { text: 'I call.', call: made };
+    };
+    const { cwd, command, env } = await homeOf(agents ?? '', REAL_ACP_AGENTS[name], await startAcpModel(brain(call)));
+    const [agentId, sessionId] = [`acp-${name}`, `session-${name}`];
+    const of = { INTERLUDE_URL: dashboard.url, INTERLUDE_TOKEN: dashboard.token };
+    const dataDir = join(dirname(cwd), 'data');
+    const flags = ['--agent', agentId, '--session', sessionId, '--cwd', cwd];
+    const runner = startCli(['runner', 'acp', ...flags, '--', ...command], {
+      // Gemini CLI starts MCP servers only in trusted folders.
+      ...{ ...env, ...of, INTERLUDE_DATA_DIR: dataDir, GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    });
+    onTestFinished(async () => {
+      runner.process.kill('SIGINT');
+      runner.process.kill('SIGINT');
+      await runner.ended;
+    });
+    const operator = new Operator(dashboard, sessionId);
+    const allowing = allowAll(operator);
+    await reports(operator);
+    await eachAnswersItsOwn([operator]);
+    expect(messages(await operator.turns(), 'user')).toHaveLength(2);
+    await allowing();
+  });
 });
 
 /** Allows every tool request. @returns stops it */

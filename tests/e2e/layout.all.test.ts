@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { layoutFaults, layoutShifts, rowFaults, watchLayoutShifts } from '../support/layout-faults';
+import { expectNoFaults, layoutShifts, watchLayoutShifts } from '../support/layout-faults';
 import {
   AGENT_ROWS,
   expectSoundLayout,
@@ -10,7 +10,6 @@ import {
   picture,
   READABLE_PX,
   SESSION_ROWS,
-  SETTLED,
   writeLayoutScene,
   writeManySessions,
 } from '../support/layout-scene';
@@ -51,8 +50,8 @@ describe('rows of agents with unusual names', () => {
     const page = await openAt(site, '/', ROW_WIDTHS[0]);
     for (const width of ROW_WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
-      await expect.poll(() => rowFaults(page, SESSION_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
-      await expect.poll(() => layoutFaults(page), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      await expectNoFaults(page, { rows: SESSION_ROWS, message: `${width} px` });
+      await expectNoFaults(page, { message: `${width} px` });
       expect(Math.min(...(await nameWidths(page))), `${width} px`).toBeGreaterThanOrEqual(READABLE_PX);
       await picture(page, `rows-of-sessions-${width}`);
     }
@@ -63,8 +62,8 @@ describe('rows of agents with unusual names', () => {
     await page.locator(AGENT_ROWS).first().waitFor();
     for (const width of ROW_WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
-      await expect.poll(() => rowFaults(page, AGENT_ROWS), { ...SETTLED, message: `${width} px` }).toEqual([]);
-      await expect.poll(() => layoutFaults(page), { ...SETTLED, message: `${width} px` }).toEqual([]);
+      await expectNoFaults(page, { rows: AGENT_ROWS, message: `${width} px` });
+      await expectNoFaults(page, { message: `${width} px` });
       await picture(page, `rows-of-agents-${width}`);
     }
   });
@@ -72,9 +71,9 @@ describe('rows of agents with unusual names', () => {
   test('keep their texts apart and the names readable beside a session', async () => {
     const page = await openAt(site, '/sessions/long-full', 1680);
     await page.getByRole('complementary', { name: 'Tasks' }).waitFor();
-    await expect.poll(() => rowFaults(page, SESSION_ROWS), SETTLED).toEqual([]);
+    await expectNoFaults(page, { rows: SESSION_ROWS });
     expect(Math.min(...(await nameWidths(page)))).toBeGreaterThanOrEqual(READABLE_PX);
-    expect(await rowFaults(page, 'aside[aria-label="Tasks"] li')).toEqual([]);
+    await expectNoFaults(page, { rows: 'aside[aria-label="Tasks"] li' });
     await picture(page, 'rows-beside');
   });
 });
@@ -114,12 +113,12 @@ test('every empty field has room for its placeholder at 240 px', async () => {
   const pinned = page.getByRole('group', { name: 'Waiting for you' });
   await press(pinned.getByRole('button', { name: 'Deny with a reason' }));
   await pinned.getByLabel('Reason for denying').waitFor();
-  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await expectNoFaults(page);
   await picture(page, 'fields-of-a-session-240');
   await page.goto(`${site.server.url}/agents/${LONG_NAME}/logs`);
   await page.getByText('the last line').waitFor();
-  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await expectNoFaults(page);
   await press(page.getByRole('button', { name: 'Regular expression' }));
-  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await expectNoFaults(page);
   await picture(page, 'fields-of-a-log-240');
 });

@@ -1,13 +1,12 @@
 import type { Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { layoutFaults, rowFaults } from '../support/layout-faults';
+import { expectNoFaults, SETTLED } from '../support/layout-faults';
 import {
   expectSoundLayout,
   nameWidths,
   openAt,
   READABLE_PX,
   SESSION_ROWS,
-  SETTLED,
   writeLayoutScene,
 } from '../support/layout-scene';
 import { perFile, visitOwn } from '../support/visit';
@@ -35,8 +34,8 @@ test.each([
 
 test('session rows keep their texts apart and their agents’ names readable at 360 px', async () => {
   const page = await openAt(site, '/', 360);
-  await expect.poll(() => rowFaults(page, SESSION_ROWS), SETTLED).toEqual([]);
-  await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+  await expectNoFaults(page, { rows: SESSION_ROWS });
+  await expectNoFaults(page);
   expect(Math.min(...(await nameWidths(page)))).toBeGreaterThanOrEqual(READABLE_PX);
   await page.close();
 });

@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { breakableProxy } from '../support/test-proxies';
 import {
-  endlessAnimations,
   expectFrozen,
+  expectMoving,
+  expectStill,
   expectUnsent,
   live,
   reconnecting,
@@ -30,7 +31,7 @@ test('every page stops its clocks during an outage, keeps unsent input, and resu
   await session.setViewportSize({ width: 1680, height: 900 });
   const pages = [session, await site.load('/'), await site.load('/agents/cut')];
   for (const page of pages) await live(page);
-  expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
+  await expectMoving(session, 'breathe', 'turn', 'caret');
 
   site.proxy.sever();
   await Promise.all(pages.map(reconnecting));
@@ -43,7 +44,7 @@ test('every page stops its clocks during an outage, keeps unsent input, and resu
   await transcriptOf(session).getByText('Running them now, still').waitFor();
   await transcriptOf(session).getByText('Queued').waitFor();
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
-  expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
+  await expectMoving(session, 'breathe', 'turn', 'caret');
   const now = await visibleText(session);
   await expect.poll(() => visibleText(session)).not.toBe(now);
   for (const page of pages) await page.close();
@@ -55,9 +56,9 @@ test('a page without network says so though the shared connection works, and is 
   await live(page);
   await site.context.setOffline(true);
   await reconnecting(page);
-  expect(await endlessAnimations(page)).toEqual([]);
+  await expectStill(page);
   await site.context.setOffline(false);
   await live(page);
-  expect(await endlessAnimations(page)).toContain('breathe');
+  await expectMoving(page, 'breathe');
   await page.close();
 });

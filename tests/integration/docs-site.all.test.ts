@@ -10,7 +10,7 @@ import { hasDocsSite } from '../support/programs.mjs';
 const SITE = 'https://owner.github.io/interlude/';
 
 describe.skipIf(!hasDocsSite())('the docs site', () => {
-  test('builds every page and has no dead link', { timeout: 180_000 }, async () => {
+  test('builds every page and has no dead link', async () => {
     const env = { ...process.env, GITHUB_REPOSITORY: 'owner/interlude' };
     await promisify(execFile)('npm', ['run', 'build'], { cwd: join(root, 'docs'), env });
     const dist = join(root, 'docs', '.vitepress', 'dist');

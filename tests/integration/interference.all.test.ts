@@ -39,15 +39,11 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 describe('accepted input does not block other requests', () => {
-  test.each(HOSTILE_CASES.filter(({ name }) => WORST.includes(name)))(
-    '$name',
-    async (hostile) => {
-      await clearTables(server.database);
-      const worst = longestBlock(await sendHostile(server, hostile, longestBlockMs));
-      expectWithin(worst.longestMs, AT_MOST_MS, worst.what);
-      expect(largest.argumentLength).toBeLessThanOrEqual(MOST_GIVEN);
-      expect(largest.rows).toBeLessThanOrEqual(MOST_ROWS);
-    },
-    120_000,
-  );
+  test.each(HOSTILE_CASES.filter(({ name }) => WORST.includes(name)))('$name', async (hostile) => {
+    await clearTables(server.database);
+    const worst = longestBlock(await sendHostile(server, hostile, longestBlockMs));
+    expectWithin(worst.longestMs, AT_MOST_MS, worst.what);
+    expect(largest.argumentLength).toBeLessThanOrEqual(MOST_GIVEN);
+    expect(largest.rows).toBeLessThanOrEqual(MOST_ROWS);
+  });
 });

@@ -9,7 +9,7 @@ import { type CliRun, runShell, startShell } from '../support/cli';
 import { reservePort } from '../support/reserve-port.mjs';
 
 /** From the archives in an empty folder, as a new user installs them. */
-describe('the packages', { timeout: 180_000 }, () => {
+describe('the packages', () => {
   const archives = () => readdirSync(join(root, 'dist')).filter((name) => name.endsWith('.tgz'));
   const archive = (start: string) => join(root, 'dist', archives().find((name) => name.startsWith(start)) ?? '');
   let base: string;
@@ -30,7 +30,7 @@ describe('the packages', { timeout: 180_000 }, () => {
     expect(await runShell(`npm install --no-save --no-fund --no-audit ${packed}`, env, folder)).toMatchObject({
       exitCode: 0,
     });
-  }, 180_000);
+  });
   afterAll(async () => {
     if (server?.process.exitCode === null && server.process.pid !== undefined)
       process.kill(-server.process.pid, 'SIGINT');
@@ -99,7 +99,7 @@ export const wrong = [claimOutbox(), new Outbox(), new RunnerHost(), new Session
         ({ ok }) => ok,
         () => false,
       );
-    await expect.poll(ready, { timeout: 20_000 }).toBe(true);
+    await expect.poll(ready).toBe(true);
     expect((await fetch(`${url}/signed-out`)).status).toBe(200);
     expect(existsSync(join(env.HOME ?? '', '.interlude', 'interlude.db'))).toBe(true);
     expect((await runShell('npx interlude db check', env, folder)).exitCode).toBe(0);
@@ -112,9 +112,7 @@ export const wrong = [claimOutbox(), new Outbox(), new RunnerHost(), new Session
     const agent = join(folder, 'agent.mjs');
     await writeFile(agent, "process.stdin.resume().on('end', () => process.exit());");
     run(`npx @interlude/runner acp --agent packed -- node ${agent}`);
-    await expect
-      .poll(async () => (await sessions()).map(({ agentId }) => agentId), { timeout: 20_000 })
-      .toContain('packed');
+    await expect.poll(async () => (await sessions()).map(({ agentId }) => agentId)).toContain('packed');
     for (const name of ['', 'claude', 'hooks', 'hooks install', 'replay', 'mcp', 'wait', 'outbox']) {
       const help = await runShell(`npx @interlude/runner ${name} --help`, env, folder);
       expect(help.stdout).toMatch(/^Usage: npx @interlude\/runner /);
@@ -123,6 +121,6 @@ export const wrong = [claimOutbox(), new Outbox(), new RunnerHost(), new Session
 
   test('play the demo', async () => {
     run('npx interlude demo');
-    await expect.poll(async () => (await sessions()).length, { timeout: 20_000 }).toBeGreaterThan(3);
+    await expect.poll(async () => (await sessions()).length).toBeGreaterThan(3);
   });
 });

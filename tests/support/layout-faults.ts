@@ -1,10 +1,26 @@
 import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+/** Poll options for a layout that settles within a frame or two. */
+export const SETTLED = { interval: 50 };
+
+/**
+ * Waits until the page has no layout fault.
+ *
+ * @param expected.rows examines the rows of this selector instead of the viewport
+ */
+export async function expectNoFaults(page: Page, expected: { rows?: string; message?: string } = {}): Promise<void> {
+  const { rows, message } = expected;
+  // as a text, which a failure prints whole
+  const faults = async () => (rows === undefined ? await layoutFaults(page) : await rowFaults(page, rows)).join('\n');
+  await expect.poll(faults, { ...SETTLED, message }).toBe('');
+}
 
 /**
  * Returns layout faults in the viewport: text clipped without an ellipsis, overlapping text, a name without width,
  * horizontal page scrolling.
  */
-export function layoutFaults(page: Page): Promise<string[]> {
+function layoutFaults(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     interface Box {
       left: number;
@@ -270,7 +286,7 @@ export function layoutShifts(page: Page): Promise<string[]> {
 }
 
 /** Describes layout faults of rows; empty if all text is readable. */
-export function rowFaults(page: Page, rows: string): Promise<string[]> {
+function rowFaults(page: Page, rows: string): Promise<string[]> {
   return page.evaluate((selector) => {
     interface Box {
       node: Node;

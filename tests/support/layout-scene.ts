@@ -4,7 +4,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { EventWriter } from './event-writer';
-import { layoutFaults, layoutShifts, watchLayoutShifts } from './layout-faults';
+import { expectNoFaults, layoutShifts, watchLayoutShifts } from './layout-faults';
 import type { LiveServer } from './live-server';
 import { LogWriter } from './log-writer';
 import { playRecording } from './play-recording';
@@ -43,9 +43,6 @@ const line = '${'code '.repeat(60)}';
 
 שלום, זה טקסט בעברית עם English words ו-123. مرحبا بالعالم ${'ا'.repeat(80)}
 `;
-
-/** Poll options for a layout that settles within a frame or two. */
-export const SETTLED = { interval: 50 };
 
 export const SESSION_ROWS = '[data-session-row]';
 export const AGENT_ROWS = 'main [role=row] a[href^="/agents/"]';
@@ -158,7 +155,7 @@ export async function expectSoundLayout(
   for (const width of widths) {
     await page.setViewportSize({ width, height: 900 });
     await until?.(page);
-    await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);
+    await expectNoFaults(page);
     await picture(page, `${name}-${width}`);
   }
   await page.close();

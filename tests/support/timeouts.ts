@@ -22,7 +22,7 @@ function scaleOf(name: string): Scale {
 export const WAIT_MS = Number(process.env.INTERLUDE_TEST_WAIT_MS ?? 60_000);
 
 /** Milliseconds for a test or hook: long enough for a slow machine, and hours in a soak. */
-export const TEST_MS = scaled(300_000, 4 * 60 * 60_000);
+export const TEST_MS = scaled(900_000, 4 * 60 * 60_000);
 
 /** Several times the longest retry delay of an outbox or stream. */
 const PATIENCE_MS = 120_000;

@@ -84,13 +84,23 @@ export function textsOf({ turns }: TranscriptPage): string[] {
 export const reconnecting = (page: Page) => badgeOf(page).getByText('Reconnecting').waitFor();
 
 /** Names of endless animations. */
-export function endlessAnimations(page: Page): Promise<string[]> {
+function endlessAnimations(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     document
       .getAnimations()
       .filter((one) => one.playState === 'running' && one.effect?.getComputedTiming().iterations === Infinity)
       .map((one) => (one as CSSAnimation).animationName),
   );
+}
+
+/** Waits until these endless animations run. */
+export async function expectMoving(page: Page, ...names: string[]): Promise<void> {
+  await expect.poll(() => endlessAnimations(page)).toEqual(expect.arrayContaining(names));
+}
+
+/** Waits until no endless animation runs. */
+export async function expectStill(page: Page): Promise<void> {
+  await expect.poll(() => endlessAnimations(page)).toEqual([]);
 }
 
 /** The page's visible text without the connection badge. */
@@ -104,7 +114,7 @@ export function visibleText(page: Page): Promise<string> {
 
 /** Asserts that the page shows its age and that nothing else on it moves or counts. */
 export async function expectFrozen(page: Page): Promise<void> {
-  expect(await endlessAnimations(page)).toEqual([]);
+  await expectStill(page);
   const age = badgeOf(page).getByText(/^\d+ s ago$/);
   // The first second shows "just now".
   await age.waitFor();
