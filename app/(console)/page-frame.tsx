@@ -18,10 +18,16 @@ export function PageFrame(props: {
   return (
     // rows that get the focus stay clear of the sticky heads, and of the bar below
     <main className="h-full scroll-pt-14 scroll-pb-14 overflow-y-auto has-[.sticky[role=rowgroup]]:scroll-pt-24">
-      <PageHeader title={title} back={back && <BackLink {...back} />} actions={actions} className="sm:px-6" />
+      <PageHeader
+        title={title}
+        back={back && <BackLink {...back} />}
+        actions={actions}
+        className="sm:px-6"
+        rowClass={wide ? undefined : 'max-w-[1032px]'}
+      />
       <div
         className={clsx(
-          'px-4 py-5 max-lg:has-[.strip]:pt-2 max-sm:has-[.strip]:pt-0 sm:px-6',
+          'px-4 py-5 has-[.empty-page]:max-w-none max-lg:has-[.strip]:pt-2 max-sm:has-[.strip]:pt-0 sm:px-6',
           wide ? 'max-w-[1560px]' : 'max-w-[1080px]',
         )}
       >

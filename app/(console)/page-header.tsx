@@ -4,8 +4,15 @@ import { ConnectionBadge } from '@/components/live/connection-badge';
 import { Phrase } from '@/components/ui/name';
 
 /** The sidebar shows the connection state, unless it is collapsed or hidden. */
-export function PageHeader(props: { title: string; back?: ReactNode; actions?: ReactNode; className: string }) {
-  const { title, back, actions, className } = props;
+export function PageHeader(props: {
+  title: string;
+  back?: ReactNode;
+  actions?: ReactNode;
+  className: string;
+  /** Class names of the title and actions together. */
+  rowClass?: string;
+}) {
+  const { title, back, actions, className, rowClass } = props;
   return (
     <div
       className={clsx(
@@ -14,13 +21,15 @@ export function PageHeader(props: { title: string; back?: ReactNode; actions?: R
       )}
     >
       {back}
-      <h1 className="min-w-0 flex-1 truncate font-medium text-md">
-        <Phrase strict text={title} />
-      </h1>
-      <span id="page-actions" className="empty:hidden">
-        {actions}
-      </span>
-      <span className="lg:not-icons:hidden">
+      <div className={clsx('flex min-w-0 flex-1 items-center gap-3', rowClass)}>
+        <h1 className="min-w-0 flex-1 truncate font-medium text-md">
+          <Phrase strict text={title} />
+        </h1>
+        <span id="page-actions" className="empty:hidden">
+          {actions}
+        </span>
+      </div>
+      <span className="ml-auto lg:not-icons:hidden">
         <ConnectionBadge />
       </span>
     </div>

@@ -122,8 +122,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   };
   return (
     <div className="@container">
-      <div className="relative @7xl:flex @7xl:flex-row-reverse @7xl:items-start @7xl:gap-10">
-        <BoardActivity />
+      <div className="relative flex flex-col-reverse @7xl:flex-row @7xl:items-start @7xl:gap-10">
         <div ref={box} tabIndex={-1} className="min-w-0 focus-quiet @7xl:max-w-[1200px] @7xl:flex-1">
           <div className="flex-wrap items-center gap-x-0.75 gap-y-1 text-2xs text-ink-3 @2xl:flex @2xl:pb-2">
             <div className="flex flex-1 text-sm @max-2xl:mr-24 @2xl:mr-2 @2xl:min-w-40 @2xl:max-w-sm">
@@ -264,6 +263,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
             )}
           </div>
         </div>
+        <BoardActivity />
       </div>
     </div>
   );
@@ -272,13 +272,16 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
 const chooserCode = new CodeOnDemand(async () => (await import('./column-chooser')).ColumnChooser);
 const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts')).FleetCharts);
 
-/** The charts beside or above the board. Folded, their heading is beside the search. The browser stores the choice. */
+/**
+ * The charts beside or above the board. Folded, their heading is beside the search. The browser stores the choice for
+ * wide screens. On others they push the agents out of view, and start folded.
+ */
 function BoardActivity() {
   const [chosen, choose] = useStored('fold-activity');
-  // Elsewhere they would push the agents out of view.
+  const [isOpenAbove, openAbove] = useState(false);
   const isWide = useMedia('(min-width: 1280px)');
   const isKnown = useHydrated();
-  const isOpen = chosen === null ? isWide : chosen === 'open';
+  const isOpen = isWide ? chosen !== 'folded' : isOpenAbove;
   return (
     <section
       aria-label="Activity"
@@ -295,7 +298,11 @@ function BoardActivity() {
           !isKnown && 'xl:h-auto xl:pb-1',
         )}
       >
-        <FoldButton isOpen={isOpen} onToggle={() => choose(isOpen ? 'folded' : 'open')} className="hover:text-accent">
+        <FoldButton
+          isOpen={isOpen}
+          onToggle={() => (isWide ? choose(isOpen ? 'folded' : 'open') : openAbove(!isOpen))}
+          className="hover:text-accent"
+        >
           Activity
         </FoldButton>
       </h2>

@@ -67,7 +67,7 @@ export function BoardFilter(props: {
         </label>
       )}
       <div className="@max-2xl:-order-1 flex items-center gap-x-2 @max-2xl:pr-2 @2xl:contents">{children}</div>
-      <div className="ml-auto @max-2xl:order-2 @max-2xl:pl-3">{end}</div>
+      <div className="ml-auto @max-2xl:-order-1 @max-2xl:pr-3">{end}</div>
     </div>
   );
 }

@@ -3,7 +3,7 @@
 import type { Refusal } from '@interlude/protocol/agent-status-view';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { sendingTo } from '@interlude/protocol/sending';
-import { useFrozenAt } from '@/components/ui/clock';
+import { useFrozenAt, useLastSignal } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Phrase, Quoted } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
@@ -23,6 +23,7 @@ export function ComposerStatus(props: {
   const { ended, attaching, failure, effect, noInterrupt, session, agent } = props;
   const sending = sendingTo(session, agent);
   const isStale = useFrozenAt() !== null;
+  const lastSignal = useLastSignal(session.lastHeardAt);
   if (ended !== null) return <Phrase text={ended} />;
   if (attaching !== null)
     return (
@@ -41,6 +42,12 @@ export function ComposerStatus(props: {
   }
   const isDoubtful = sending.kind === 'warned' || (sending.kind === 'queued' && agent?.connection === 'away');
   if (isDoubtful) return <span className="text-waiting">{sending.reason}</span>;
+  if (sending.kind === 'queued' && session.state === 'working' && lastSignal !== '')
+    return (
+      <span className="text-waiting">
+        No progress, {lastSignal}. Your message will be delivered at the agent’s next step.
+      </span>
+    );
   if (effect !== null) return effect;
   if (noInterrupt !== null)
     return (

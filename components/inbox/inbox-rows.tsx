@@ -108,7 +108,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     review: () => mayAct && requests.length > 0 && setReviewing(true),
     // An unfolded row shows content that the reader may not have seen yet, so the guard stays.
     answer: ({ id, lead: { request } }, key, isMeant) =>
-      request !== null && pressCard(request.digest, key, isMeant && !unfolded.selected.has(id)),
+      request !== null && pressCard(request.digest, key, isMeant && !unfolded.selected.has(id)) !== null,
     field,
     onClear: () => {
       if (chosen.length > 0) selectOnly([]);

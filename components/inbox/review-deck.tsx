@@ -1,5 +1,6 @@
 'use client';
 
+import { useQueryClient } from '@tanstack/react-query';
 import { ChevronLeft, ChevronRight, X } from 'lucide';
 import {
   type KeyboardEvent,
@@ -11,7 +12,8 @@ import {
   useState,
 } from 'react';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
-import { pressCard } from '@/components/requests/request-board';
+import { answerByKey } from '@/components/requests/request-answer';
+import { type CardKeys, pressCard } from '@/components/requests/request-board';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
@@ -19,7 +21,7 @@ import { Name, Words } from '@/components/ui/name';
 import { type CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { isPress, isTyping, useOpenDialog } from '@/components/ui/shortcuts/use-shortcuts';
 import { ownerTitle } from './inbox-labels';
-import { hasRequest, type RequestedItem, useAnswer } from './item-request';
+import { hasRequest, type RequestedItem, requestQuery, useAnswer } from './item-request';
 
 /** A horizontal swipe is at least this long, in pixels, and twice as long as it is high. */
 const SWIPE_PX = 60;
@@ -46,6 +48,8 @@ export function ReviewDeck(props: {
   const [ids, setIds] = useState(() => items.map(({ id }) => id));
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
   const [index, setIndex] = useState(0);
+  /** The request whose card has just ignored a press. */
+  const [ignoredBy, setIgnoredBy] = useState<string | null>(null);
   const touch = useRef<{ x: number; y: number } | null>(null);
   useOpenDialog();
   useLayoutEffect(() => {
@@ -62,6 +66,13 @@ export function ReviewDeck(props: {
   const answerable = current !== undefined && hasRequest(current) && !isListed ? [...items, current] : items;
   const isOpen = (id: string) => !answered.has(id) && fleet.inbox.get(id)?.doneAt === null;
   const left = ids.filter(isOpen);
+  const client = useQueryClient();
+  const nextId = ids.find((id, at) => at > index && isOpen(id));
+  useEffect(() => {
+    const next = items.find(({ id }) => id === nextId);
+    // Its card then appears in one piece.
+    if (next !== undefined) void client.prefetchQuery(requestQuery(next));
+  }, [client, items, nextId]);
   const go = (to: number) => {
     setIndex(Math.max(0, Math.min(ids.length, to)));
     dialog.current?.focus();
@@ -76,9 +87,14 @@ export function ReviewDeck(props: {
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
     if (isTyping(event.nativeEvent)) return;
-    const digest = current?.request?.digest ?? null;
-    if (isPress('request.allow', event)) pressCard(digest, 'allow');
-    else if (isPress('request.deny', event)) pressCard(digest, 'deny');
+    answerByKey(event, dialog.current?.querySelector<HTMLFormElement>('form[data-question]'));
+    if (event.defaultPrevented) return;
+    const press = (key: keyof CardKeys) => {
+      const isIgnored = pressCard(current?.request?.digest ?? null, key) === false;
+      setIgnoredBy(isIgnored ? (current?.id ?? null) : null);
+    };
+    if (isPress('request.allow', event)) press('allow');
+    else if (isPress('request.deny', event)) press('deny');
     else if (event.key === 'ArrowRight' || isPress('inbox.next', event)) go(index + 1);
     else if (event.key === 'ArrowLeft' || isPress('inbox.previous', event)) go(index - 1);
     else return;
@@ -106,13 +122,16 @@ export function ReviewDeck(props: {
         event.preventDefault();
         onClose();
       }}
-      className="mx-auto mt-auto mb-[calc(100dvh-var(--view-height,100dvh))] flex max-h-[var(--view-height,100dvh)] w-full max-w-none flex-col rounded-t-lg bg-ground p-0 pb-[env(safe-area-inset-bottom)] text-ink shadow-2xl focus-quiet backdrop:bg-black/40 sm:my-auto sm:w-[min(760px,calc(100vw-48px))] sm:rounded-lg"
+      className="mx-auto mt-auto mb-[calc(100dvh-var(--view-height,100dvh))] flex max-h-[var(--view-height,100dvh)] w-full max-w-none flex-col rounded-t-lg bg-ground p-0 pb-[env(safe-area-inset-bottom)] text-ink shadow-2xl focus-quiet backdrop:bg-black/40 sm:mt-[12dvh] sm:mb-auto sm:max-h-[84dvh] sm:w-[min(760px,calc(100vw-48px))] sm:rounded-lg"
     >
       <header className="flex items-center gap-3 border-line border-b px-4 py-2 sm:px-5">
         <h2 className="tabular flex-1 font-medium" aria-live="polite">
           {index < ids.length
             ? `Request ${(index + 1).toLocaleString('en')} of ${ids.length.toLocaleString('en')}${hasMore ? '+' : ''}`
             : 'Review'}
+          <span className="ml-3 font-normal text-2xs text-ink-2">
+            {ignoredBy !== null && ignoredBy === current?.id && 'Not answered yet. Read the request, then press again.'}
+          </span>
         </h2>
         <Step label="Previous request" icon={ChevronLeft} isOff={index === 0} onPress={() => go(index - 1)} />
         <Step label="Next request" icon={ChevronRight} isOff={index >= ids.length} onPress={() => go(index + 1)} />

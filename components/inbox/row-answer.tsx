@@ -34,8 +34,9 @@ export function RowAnswer(props: { item: RequestedItem; isSeen: boolean | null; 
   const give = (option: RequestOption) =>
     void actions.request(key, `/requests/${encodeURIComponent(id)}`, { ...decisionOf(option), digest });
   const choose = (option: RequestOption | null, isMeant = false) => {
-    if (!isOpen || option === null) return onUnfold();
-    if ((isMeant || isIntended()) && (option.kind === 'deny' || isSeen === true)) give(option);
+    if (!isOpen || option === null) onUnfold();
+    else if ((isMeant || isIntended()) && (option.kind === 'deny' || isSeen === true)) give(option);
+    else return false;
   };
   useCardKeys(isSent ? null : digest, {
     allow: (isMeant) => choose(allow, isMeant),

@@ -15,13 +15,12 @@ export function FilterPopover(props: {
   chosen: string | null;
   /** Marks a setting of the agent: with its label and a border. */
   hasLabel?: boolean;
-  onOpen?: () => void;
   /** Shown instead of the label. */
   icon?: ReactNode;
   align?: 'start' | 'end';
   children: ReactNode;
 }) {
-  const { label, chosen, hasLabel = false, onOpen, icon, align = 'start', children } = props;
+  const { label, chosen, hasLabel = false, icon, align = 'start', children } = props;
   const button = useRef<HTMLButtonElement>(null);
   const [isOpen, setOpen] = useState(false);
   return (
@@ -33,10 +32,7 @@ export function FilterPopover(props: {
         aria-haspopup="dialog"
         aria-expanded={isOpen}
         title={icon === undefined ? undefined : label}
-        onClick={() => {
-          if (!isOpen) onOpen?.();
-          setOpen(!isOpen);
-        }}
+        onClick={() => setOpen(!isOpen)}
         className={clsx(
           'hit flex items-center gap-1 hover:text-ink aria-expanded:text-ink',
           chosen === null ? 'text-ink-3' : 'text-ink',

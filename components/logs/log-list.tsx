@@ -152,7 +152,7 @@ export function LogList(props: LogListProps) {
         </div>
       </div>
       {top !== null && <LogDay at={top.occurredAt} isUtc={settings.isUtc} isOver />}
-      {!follows && (
+      {!follows && !rows.isWhole && (
         <NewLines
           store={store}
           onEnd={() => {

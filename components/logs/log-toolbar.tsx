@@ -1,24 +1,21 @@
 'use client';
 
-import type { LogComponentList } from '@interlude/protocol/read-models';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
-import { useQuery } from '@tanstack/react-query';
 import { clsx } from 'clsx';
 import { Download, SlidersHorizontal } from 'lucide';
 import type { KeyboardEvent, ReactNode, RefObject } from 'react';
-import { fetchJson, RequestError } from '@/components/live/fetch-json';
-import { CopyButton } from '@/components/ui/copy-button';
+import { RequestError } from '@/components/live/fetch-json';
 import { plural } from '@/components/ui/duration';
 import { formatBinaryBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
-import { Name } from '@/components/ui/name';
+import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
-import { nameText } from '@/components/ui/verbatim';
+import type { ComponentChoicesProps, TimeChoicesProps, ViewChoicesProps } from './filter-choices';
 import { FilterPopover } from './filter-popover';
-import { LEVEL_COLOUR, plainLine } from './log-format';
-import { type LogQuery, paramsFromQuery } from './log-query';
-import { type ChangeLogSettings, fieldTime, type LogSettings, timeFromField } from './log-settings';
+import { LEVEL_COLOUR } from './log-format';
+import { isFiltered, type LogQuery, paramsFromQuery } from './log-query';
+import { type ChangeLogSettings, fieldTime, type LogSettings } from './log-settings';
 import { type LogStore, useLogStore } from './log-store';
 import { SearchBar, type useHits } from './search-bar';
 
@@ -47,9 +44,12 @@ interface LogToolbarProps {
 /** The size of the whole log. */
 function LogSize({ store }: { store: LogStore | null }) {
   const extent = useLogStore(store, ({ extent }) => extent);
-  if (extent === null || extent.lines === 0) return null;
+  useLogStore(store, ({ version }) => version());
+  if (store === null || extent === null || extent.lines === 0) return null;
+  const { lineCount, hasMore } = store.window;
   return (
     <span title={formatBinaryBytes(extent.bytes)} className="tabular hidden text-2xs text-ink-3 xl:inline">
+      {isFiltered(store.query) && `${lineCount.toLocaleString('en')}${hasMore ? '+' : ''} of `}
       {plural(extent.lines, 'line')}
     </span>
   );
@@ -189,116 +189,29 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
   );
 }
 
-function ComponentFilter(props: {
-  agentId: string;
-  components: readonly string[];
-  onComponents: (components: string[]) => void;
-}) {
-  const { agentId, components, onComponents } = props;
-  const list = useQuery({
-    queryKey: ['log-components', agentId],
-    queryFn: ({ signal }) =>
-      fetchJson<LogComponentList>(`/agents/${encodeURIComponent(agentId)}/logs/components`, signal),
-    enabled: false,
-  });
-  const known = list.data?.components ?? [];
-  // A component named by a link may have no lines left.
-  const unknown = components.filter((name) => !known.some((one) => one.name === name));
-  const rows = [...known, ...unknown.map((name) => ({ name, lines: 0 }))];
-  const [first, ...others] = components;
+const componentCode = new CodeOnDemand(async () => (await import('./filter-choices')).ComponentChoices);
+const timeCode = new CodeOnDemand(async () => (await import('./filter-choices')).TimeChoices);
+const viewCode = new CodeOnDemand(async () => (await import('./filter-choices')).ViewChoices);
+
+function ComponentFilter(props: ComponentChoicesProps) {
+  const [first, ...others] = props.components;
   const chosen = first === undefined ? null : `${first || '(none)'}${others.length > 0 ? ` +${others.length}` : ''}`;
+  usePreload(componentCode);
   return (
-    <FilterPopover label="Component" chosen={chosen} onOpen={() => void list.refetch()}>
-      {list.isError && <p className="text-failed">The components could not be loaded: {list.error.message}</p>}
-      {list.isFetching && rows.length === 0 && <p className="text-ink-3">Loading…</p>}
-      {list.data !== undefined && rows.length === 0 && <p className="text-ink-3">No lines yet.</p>}
-      <ul>
-        {rows.map(({ name, lines }) => (
-          <li key={name}>
-            <label className="flex items-center gap-2 py-0.5">
-              <input
-                type="checkbox"
-                checked={components.includes(name)}
-                onChange={({ target }) =>
-                  onComponents(target.checked ? [...components, name] : components.filter((one) => one !== name))
-                }
-                className="accent-ink"
-              />
-              <span className="min-w-0 flex-1 truncate font-mono" title={nameText(name)}>
-                <Name text={name || '(none)'} />
-              </span>
-              <span className="tabular text-2xs text-ink-3">{lines.toLocaleString('en')}</span>
-            </label>
-          </li>
-        ))}
-      </ul>
-      {components.length > 0 && (
-        <button type="button" onClick={() => onComponents([])} className="mt-1 text-ink-3 underline hover:text-ink">
-          All components
-        </button>
-      )}
+    <FilterPopover label="Component" chosen={chosen}>
+      <OnDemand code={componentCode} name="The components" props={props} />
     </FilterPopover>
   );
 }
-
-const MINUTE_MS = 60_000;
-const SPANS: [string, number][] = [
-  ['Last 15 minutes', 15 * MINUTE_MS],
-  ['Last hour', 60 * MINUTE_MS],
-  ['Last 24 hours', 24 * 60 * MINUTE_MS],
-];
 
 /** Limits the time, by the runner's clock. */
-function TimeFilter(props: {
-  from: number | null;
-  to: number | null;
-  isUtc: boolean;
-  onSpan: (from: number | null, to: number | null) => void;
-}) {
-  const { from, to, isUtc, onSpan } = props;
+function TimeFilter(props: TimeChoicesProps) {
+  const { from, to, isUtc } = props;
   const words = [from !== null && `from ${shortTime(from, isUtc)}`, to !== null && `to ${shortTime(to, isUtc)}`];
-  const chosen = words.filter(Boolean).join(' ') || null;
   return (
-    <FilterPopover label="Time" chosen={chosen}>
-      <div className="flex flex-col gap-2">
-        <TimeField label="From" at={from} isUtc={isUtc} onTime={(at) => onSpan(at, to)} />
-        <TimeField label="To" at={to} isUtc={isUtc} onTime={(at) => onSpan(from, at)} />
-        <div className="flex flex-wrap gap-x-4 gap-y-1 text-ink-2">
-          {SPANS.map(([name, ms]) => (
-            <button
-              key={name}
-              type="button"
-              onClick={() => onSpan(Date.now() - ms, null)}
-              className="underline decoration-line-strong underline-offset-2 hover:text-ink"
-            >
-              {name}
-            </button>
-          ))}
-          {chosen !== null && (
-            <button type="button" onClick={() => onSpan(null, null)} className="underline hover:text-ink">
-              Any time
-            </button>
-          )}
-        </div>
-      </div>
+    <FilterPopover label="Time" chosen={words.filter(Boolean).join(' ') || null}>
+      <OnDemand code={timeCode} name="The times" props={props} />
     </FilterPopover>
-  );
-}
-
-function TimeField(props: { label: string; at: number | null; isUtc: boolean; onTime: (at: number | null) => void }) {
-  const { label, at, isUtc, onTime } = props;
-  return (
-    <label className="flex items-center gap-2">
-      <span className="w-[5ch] text-ink-3">{label}</span>
-      <input
-        type="datetime-local"
-        step={1}
-        value={at === null ? '' : fieldTime(at, isUtc)}
-        onChange={(event) => onTime(timeFromField(event.target.value, isUtc))}
-        className="min-w-0 flex-1 rounded bg-raised px-1.5 py-1 font-mono"
-      />
-      <span className="text-2xs text-ink-3">{isUtc ? 'UTC' : 'local'}</span>
-    </label>
   );
 }
 
@@ -307,9 +220,7 @@ function shortTime(at: number, isUtc: boolean): string {
 }
 
 /** Display settings, which the browser stores for all logs. */
-function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings; store: LogStore | null }) {
-  const { settings, onSettings, store } = props;
-  const { isRelative, isUtc, wraps } = settings;
+function ViewMenu(props: ViewChoicesProps) {
   return (
     <FilterPopover
       label="View"
@@ -317,63 +228,7 @@ function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings;
       align="end"
       icon={<Icon of={SlidersHorizontal} size={14} strokeWidth={1.75} />}
     >
-      <Choice
-        name="Time"
-        onChange={onSettings}
-        options={[
-          ['clock', !isRelative, { isRelative: false }],
-          ['how long ago', isRelative, { isRelative: true }],
-        ]}
-      />
-      <Choice
-        name="Zone"
-        onChange={onSettings}
-        options={[
-          ['local', !isUtc, { isUtc: false }],
-          ['UTC', isUtc, { isUtc: true }],
-        ]}
-      />
-      <Choice
-        name="Long lines"
-        onChange={onSettings}
-        options={[
-          ['cut off', !wraps, { wraps: false }],
-          ['wrapped', wraps, { wraps: true }],
-        ]}
-      />
-      {store !== null && store.window.heldCount > 0 && (
-        <CopyButton
-          label={`Copy ${plural(store.window.heldCount, 'loaded line')}`}
-          withLabel
-          text={() => [...store.window.lines()].map(plainLine).join('\n')}
-          className="mt-2"
-        />
-      )}
+      <OnDemand code={viewCode} name="The settings" props={props} />
     </FilterPopover>
-  );
-}
-
-function Choice(props: {
-  name: string;
-  options: [string, boolean, Partial<LogSettings>][];
-  onChange: ChangeLogSettings;
-}) {
-  const { name, options } = props;
-  return (
-    <div role="radiogroup" aria-label={name} className="flex items-baseline gap-3 py-1">
-      <span className="w-[10ch] text-ink-3">{name}</span>
-      {options.map(([word, isChosen, change]) => (
-        <label key={word} className="flex items-center gap-1.5">
-          <input
-            type="radio"
-            name={`log-${name}`}
-            checked={isChosen}
-            onChange={() => props.onChange(change)}
-            className="accent-ink"
-          />
-          {word}
-        </label>
-      ))}
-    </div>
   );
 }

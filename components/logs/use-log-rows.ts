@@ -28,6 +28,8 @@ export interface LogRows {
   topRow: number;
   /** Height of all rows. */
   heightPx: number;
+  /** True if all rows fit in the box. */
+  isWhole: boolean;
   measure: (element: HTMLDivElement | null) => void;
   /** Top of a row in pixels. */
   startOf(row: number): number;
@@ -118,6 +120,7 @@ export function useLogRows(options: {
     begin,
     topRow: begin + (virtualizer.range?.startIndex ?? 0),
     heightPx: virtualizer.getTotalSize(),
+    isWhole: virtualizer.getTotalSize() <= (virtualizer.scrollRect?.height ?? 0),
     measure: virtualizer.measureElement,
     startOf(row) {
       const { measurementsCache, options } = virtualizer;

@@ -165,7 +165,7 @@ function KeyOf({ name }: { name: string }) {
     <span
       data-key={name}
       aria-hidden="true"
-      className="key invisible font-mono text-2xs text-ink-3 group-focus-within/answer:visible"
+      className="key invisible font-mono text-2xs text-ink-3 group-focus-within/answer:visible in-[dialog]:visible"
     />
   );
 }

@@ -185,11 +185,11 @@ export function useRequestDraft(key: string): [RequestDraft, (change: Partial<Re
 
 /**
  * Key handlers of a card, including its guards. `isMeant` skips the misclick guard: the reader's last key or answer
- * focused this request.
+ * focused this request. They return false if a guard ignored the press.
  */
 export interface CardKeys {
-  allow: (isMeant?: boolean) => void;
-  deny: (isMeant?: boolean) => void;
+  allow: (isMeant?: boolean) => unknown;
+  deny: (isMeant?: boolean) => unknown;
 }
 
 /** Answers a permission without the card's guards. `allow` is null until its whole input was in sight. */
@@ -281,9 +281,8 @@ export function OnlyCardKeys(props: { sessionId: string; keys: CardKeys; box: Re
   return null;
 }
 
-/** @returns false if no such card accepts keys */
-export function pressCard(digest: string | null, key: keyof CardKeys, isMeant = false): boolean {
-  const card = digest === null ? undefined : cards.get(digest);
-  card?.[key](isMeant);
-  return card !== undefined;
+/** @returns null if no such card accepts keys, and false if a guard ignored the press */
+export function pressCard(digest: string | null, key: keyof CardKeys, isMeant = false): boolean | null {
+  const card = cards.get(digest ?? '');
+  return card === undefined ? null : card[key](isMeant) !== false;
 }

@@ -103,9 +103,10 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
   const unseen = isQuestion ? null : unseenReason(item, input === null ? null : isRead ? 'open' : gate);
 
   const give = (body: object) => {
-    if (!canAnswer) return;
+    if (!canAnswer) return false;
     const digest = item.digest === null ? {} : { digest: item.digest };
     actions.request(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
+    return true;
   };
   const answer = (body: object, isMeant = false) => (isMeant || isIntended()) && give(body);
   const options = offeredOptions(item);
@@ -116,9 +117,9 @@ function Card(props: RequestCardProps & { state: ActionState | null }) {
     deny: () => give(decisionOf(deny)),
   });
   const choose = (option: RequestOption | null, reason: string | null = null, isMeant = false) => {
-    if (option === null || (option.kind === 'allow' && unseen !== null)) return;
+    if (option === null || (option.kind === 'allow' && unseen !== null)) return false;
     const message = option.kind === 'deny' ? reason?.trim() : '';
-    answer({ ...decisionOf(option), ...(message ? { message } : {}) }, isMeant);
+    return answer({ ...decisionOf(option), ...(message ? { message } : {}) }, isMeant);
   };
   const keys: CardKeys = {
     allow: (isMeant) => choose(first, null, isMeant),

@@ -3,7 +3,7 @@ import { Link } from './link';
 /** Shown on a page whose content comes from agents, while there are none. */
 export function NoAgents({ children }: { children: string }) {
   return (
-    <div className="mx-auto max-w-2xl pt-[8vh] pb-6">
+    <div className="empty-page mx-auto max-w-2xl pt-[8vh] pb-6">
       <h2 className="font-medium text-xl tracking-tight">No agents yet</h2>
       <p className="mt-1.5 text-ink-2 text-md">{children}</p>
       <Link

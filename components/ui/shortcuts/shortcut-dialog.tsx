@@ -98,7 +98,7 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
     <Modal
       label="Keyboard shortcuts"
       onClose={onClose}
-      className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg"
+      className="m-auto max-h-[calc(100dvh-32px)] w-[min(780px,calc(100vw-32px))] rounded-lg"
     >
       <div className="px-6 py-5">
         <div className="flex items-center justify-between gap-4">
@@ -112,11 +112,14 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
             <Icon of={X} size={15} />
           </button>
         </div>
-        <ShortcutList
-          className="mt-4"
-          first={PAGES.find(([start]) => start.test(path))?.[1]}
-          keysOf={(id) => <Keys id={id} />}
-        />
+        <div className="gap-x-12 sm:columns-2">
+          <ShortcutList
+            className="break-inside-avoid pt-4"
+            first={PAGES.find(([start]) => start.test(path))?.[1]}
+            keysOf={(id) => <Keys id={id} />}
+          />
+        </div>
+        <p className="pt-4 text-2xs text-ink-3">On a question, a digit chooses an option, and Enter answers.</p>
       </div>
     </Modal>
   );
