@@ -221,6 +221,37 @@ test('five permissions are answered with six keys, and a review ends at the end'
   await page.close();
 });
 
+test('a review answers a question by its digits, and says when it ignores a key', async () => {
+  const questions = [{ question: 'Which port?', options: [{ label: '4319' }, { label: '8080' }] }];
+  const asked = { request_id: 'port', kind: 'question' as const, title: 'Which port?', input: { questions } };
+  await agent.write('asks-port', [turnStarted('r'), requestOpened(asked)]);
+  const value = { request_id: 'opens', kind: 'permission' as const, tool_name: 'Bash', title: 'Open the port' };
+  const input = { command: `open ${'8080 '.repeat(1_000)}` };
+  await agent.write('opens-port', [turnStarted('r'), requestOpened({ ...value, input })]);
+  const page = await site.load('/inbox');
+  await live(page);
+  await page.getByRole('searchbox', { name: 'Search the inbox' }).fill('port');
+  await expect.poll(() => rows(page).count()).toBe(2);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('R');
+  const review = page.getByRole('dialog', { name: 'Review requests' });
+  await review.getByRole('region', { name: 'Permission: “Open the port”' }).waitFor();
+  await page.keyboard.press('a');
+  await review.getByText('Not answered yet.').waitFor();
+  await page.keyboard.press('j');
+  await review.getByRole('radio', { name: '8080' }).waitFor();
+  await page.keyboard.press('2');
+  await untilPressable(review.getByRole('button', { name: 'Answer' }));
+  await page.keyboard.press('Enter');
+  const request = async (session: string, id: string) =>
+    (await site.read<RequestDetail>(`/sessions/${session}/requests/${id}`)).request;
+  await expect.poll(async () => (await request('asks-port', 'port')).answer).not.toBeNull();
+  expect((await request('opens-port', 'opens')).answer).toBeNull();
+  await agent.write('asks-port', [requestResolved('port', 'answered')]);
+  await agent.write('opens-port', [requestResolved('opens', 'denied')]);
+  await page.close();
+});
+
 test('five permissions are answered in their rows as fast as the keys are pressed, and Esc leads back to a row', async () => {
   const all = [0, 1, 2, 3, 4];
   for (const at of all) await agent.write(`quick-${at}`, [turnStarted('r'), permissionAsked(`k${at}`, `Quick ${at}`)]);
