@@ -37,8 +37,8 @@ export const PAGE = [
   {
     name: 'allows an input that was not seen in full',
     file: 'components/requests/request-card.tsx',
-    find: "if (option === null || (option.kind === 'allow' && unseen !== null)) return;",
-    replace: 'if (option === null) return;',
+    find: "if (option === null || (option.kind === 'allow' && unseen !== null)) return false;",
+    replace: 'if (option === null) return false;',
     test: 'tests/ui/meant-press.test.tsx',
   },
   {
