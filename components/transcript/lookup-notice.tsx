@@ -4,6 +4,9 @@ import { X } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { OVERLAY } from '@/components/ui/in-view';
 
+/** Anchor of the session's first turn, which is known once all turns are loaded. */
+export const FIRST_TURN = 'first-turn';
+
 /** The lookup of a link's target: in progress, or failed with the reason. */
 export type Lookup = { anchor: string; fromAddress: boolean } & (
   | { state: 'seeking' }
@@ -56,19 +59,20 @@ export function LookupNotice(props: {
 
 function wordsOf(lookup: Lookup, turnCount: number, isCut: boolean): string {
   // An anchor starts with its kind: `task-12`.
-  const what = lookup.anchor.slice(0, lookup.anchor.indexOf('-'));
+  const what =
+    lookup.anchor === FIRST_TURN ? 'first turn' : `linked ${lookup.anchor.slice(0, lookup.anchor.indexOf('-'))}`;
   switch (lookup.state) {
     case 'seeking':
-      return `Looking for the linked ${what}… ${turnCount.toLocaleString('en')} turns searched`;
+      return `Looking for the ${what}… ${turnCount.toLocaleString('en')} turns searched`;
     case 'missing': {
       // A running task is still in the session when its turn is gone.
       const missing = isCut
-        ? `The linked ${what} is not in this transcript. It may have been removed with the oldest turns.`
-        : `The linked ${what} is not in this session.`;
+        ? `The ${what} is not in this transcript. It may have been removed with the oldest turns.`
+        : `The ${what} is not in this session.`;
       const where = isCut ? 'Showing the newest turns.' : 'Showing its newest turns.';
       return lookup.fromAddress ? `${missing} ${where}` : missing;
     }
     case 'failed':
-      return `The linked ${what} could not be loaded: ${lookup.reason}`;
+      return `The ${what} could not be loaded: ${lookup.reason}`;
   }
 }

@@ -95,7 +95,7 @@ export function Transcript({
   const { virtualizer, rows } = useTurnRows({ turns, scroller, painted, held, follows: leftAt === null && !held });
   useRemoval({ virtualizer, turns, removedUpTo: state.removed?.upTo });
 
-  const { show, jump, step, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
+  const { show, jump, step, toFirst, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
     turns,
     virtualizer,
     seek,
@@ -119,6 +119,7 @@ export function Transcript({
     turns,
     firstVisible: () => virtualizer.range?.startIndex ?? 0,
     onTurn: step,
+    onFirst: toFirst,
     onLatest: latest,
   });
 

@@ -8,7 +8,7 @@ import type { RowVirtualizer } from '@/components/ui/row-window';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useLatest } from '@/components/ui/use-latest';
 import { itemAnchor } from './item-rows';
-import type { Lookup } from './lookup-notice';
+import { FIRST_TURN, type Lookup } from './lookup-notice';
 import { isAnchor } from './server-markup';
 import type { SeekResult } from './transcript-store';
 
@@ -35,13 +35,20 @@ export function useJumpTarget(options: {
   const latestJump = useRef(0);
 
   const show = useCallback(
-    async (anchor: string, { focus = true, onResult }: ShowOptions = {}): Promise<boolean> => {
+    async (goal: string, { focus = true, onResult }: ShowOptions = {}): Promise<boolean> => {
       latestJump.current += 1;
       const jumpId = latestJump.current;
-      const result = await seek((state) => indexOf(state.turns, anchor) >= 0);
+      let anchor = goal;
+      const result = await seek((state) => {
+        if (goal !== FIRST_TURN) return indexOf(state.turns, goal) >= 0;
+        const [first] = state.turns;
+        if (first !== undefined) anchor = `turn-${first.id}`;
+        return !state.hasMore;
+      });
       if (jumpId !== latestJump.current) return result === 'there';
       onResult?.(result);
       if (result !== 'there') return false;
+      if (anchor !== goal) setAddressAnchor(anchor, 'replace');
       if (!anchor.startsWith('turn-')) setWanted(anchor);
       // Loaded turns must render before they can be scrolled to.
       for (let frame = 0; frame < MAX_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
@@ -127,7 +134,8 @@ export function useJumpTarget(options: {
     },
     [show],
   );
-  return { show, jump, step, flashed, wanted, lookup, closeLookup, follow };
+  const toFirst = useCallback(() => follow({ anchor: FIRST_TURN, fromAddress: false }), [follow]);
+  return { show, jump, step, toFirst, flashed, wanted, lookup, closeLookup, follow };
 }
 
 interface ShowOptions {
@@ -168,7 +176,7 @@ async function waitFor<Found>(find: () => Found | null | undefined): Promise<Fou
   return null;
 }
 
-type TurnMove = 'next' | 'previous' | 'next-woken' | 'previous-woken' | 'first';
+type TurnMove = 'next' | 'previous' | 'next-woken' | 'previous-woken';
 
 /** Keyboard navigation between turns. The session list and the log use the same keys while they have the focus. */
 export function useTurnWalk(options: {
@@ -176,9 +184,10 @@ export function useTurnWalk(options: {
   turns: readonly Turn[];
   firstVisible: () => number;
   onTurn: (anchor: string) => void;
+  onFirst: () => void;
   onLatest: () => void;
 }): void {
-  const { scroller, turns, firstVisible, onTurn, onLatest } = options;
+  const { scroller, turns, firstVisible, onTurn, onFirst, onLatest } = options;
   const cursor = useRef(-1);
   // Another tab may cover the transcript.
   const isCovered = () => scroller.current?.closest('[inert]') != null;
@@ -188,6 +197,11 @@ export function useTurnWalk(options: {
     cursor.current = index ?? -1;
     if (index !== null) onTurn(`turn-${turns[index]?.id}`);
     return true;
+  };
+  const goTo = (index: number, go: () => void) => {
+    if (isCovered()) return false;
+    cursor.current = index;
+    go();
   };
   const page = (step: number) => {
     if (isCovered()) return false;
@@ -200,12 +214,8 @@ export function useTurnWalk(options: {
     'transcript.previous': () => walk('previous'),
     'transcript.next-woken': () => walk('next-woken'),
     'transcript.previous-woken': () => walk('previous-woken'),
-    'transcript.first': () => walk('first'),
-    'transcript.latest': () => {
-      if (isCovered()) return false;
-      cursor.current = -1;
-      onLatest();
-    },
+    'transcript.first': () => goTo(0, onFirst),
+    'transcript.latest': () => goTo(-1, onLatest),
     'transcript.page-down': () => page(1),
     'transcript.page-up': () => page(-1),
   });
@@ -233,8 +243,6 @@ function turnAfter(turns: readonly Turn[], move: TurnMove, cursor: number, visib
       return indexOrNull(turns.findIndex((turn, index) => index > from && woken(turn)));
     case 'previous-woken':
       return indexOrNull(turns.findLastIndex((turn, index) => index < from && woken(turn)));
-    case 'first':
-      return turns.length > 0 ? 0 : null;
   }
 }
 

@@ -42,9 +42,10 @@ function open(anchor: string, readOlder = async (older: TranscriptPage) => older
 
 function Page({ store }: { store: TranscriptStore }) {
   const turns = useSelected(store, ({ value }) => value?.turns) ?? [];
-  const { lookup, follow, closeLookup } = useJumpTarget({ turns, virtualizer, seek: store.seek });
+  const { lookup, follow, closeLookup, toFirst } = useJumpTarget({ turns, virtualizer, seek: store.seek });
   return (
     <>
+      <button type="button" onClick={toFirst} />
       {turns.map(({ id }) => (
         <article key={id} id={`turn-${id}`} tabIndex={-1} />
       ))}
@@ -65,6 +66,13 @@ test('loads and shows an old turn from the address', async () => {
   answer();
   await vi.waitFor(() => expect(document.activeElement?.id).toBe('turn-r20'));
   expect([scrolledTo, notice()]).toEqual([['turn 20'], '']);
+});
+
+test('loads all turns to show the first one', async () => {
+  open('');
+  fireEvent.click(screen.getByRole('button'));
+  await vi.waitFor(() => expect(document.activeElement?.id).toBe('turn-r0'));
+  expect([new Set(scrolledTo), location.hash]).toEqual([new Set(['the first turn']), '#turn-r0']);
 });
 
 test('shows why older turns could not be loaded, and retries', async () => {

@@ -23,7 +23,7 @@ export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: 
   'transcript.page-down': ['Transcript', 'Page down'],
   'transcript.page-up': ['Transcript', 'Page up'],
   'transcript.latest': ['Transcript', 'Latest'],
-  'transcript.first': ['Transcript', 'Oldest loaded turn'],
+  'transcript.first': ['Transcript', 'First turn'],
   'transcript.log': ['Transcript', 'Show or hide the agent’s log'],
   'transcript.in-log': ['Transcript', 'Show the focused turn in the log'],
   'session.why': ['Transcript', 'Explain the session’s state'],
