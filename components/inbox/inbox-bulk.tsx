@@ -157,7 +157,9 @@ export function BulkRetry(props: {
     notify(...(await retryAll(sessionIds)));
     setBusy(false);
   };
-  if (sessionIds.length === 0) return null;
+  if (sessionIds.length === 0) {
+    return props.label === undefined ? null : <span className="text-ink-3">They accept no messages</span>;
+  }
   return (
     <ConfirmButton
       of={`retry ${sessionIds.join('\n')}`}
