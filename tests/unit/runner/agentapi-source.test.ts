@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { AgentApiServer } from '@interlude/runner/sources/agentapi/agentapi-server';
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { messageTo, QUICK, settled, startAgentApiSource } from '@/tests/support/agentapi-server';
 import { MemorySourceContext } from '@/tests/support/source-contract';
 import { AgentApiEmulator, menu } from '../../support/agentapi-server';
@@ -46,6 +50,26 @@ async function stage(): Promise<SourceStage> {
 
 describe('the agentapi source', () => {
   testSourceContract(stage);
+});
+
+test('a polled answer is dropped if the stream has overtaken it', async () => {
+  const passed: object[] = [];
+  const server = createServer(({ url }, response) => {
+    if (url === '/status') api.streamed += 1;
+    response.end('{}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const api = new AgentApiServer({
+    url: `http://127.0.0.1:${port}`,
+    headers: {},
+    pass: async (_, msg) => void passed.push(msg),
+    signal: new AbortController().signal,
+  });
+  expect(await api.poll()).toBeNull();
+  expect(passed).toEqual([{ answer: 'messages', status: 200, body: {} }]);
 });
 
 describe('a message', () => {

@@ -39,6 +39,8 @@ export class AgentApiServer {
   readonly #options: AgentApiServerOptions;
   /** Latest screen of the stream; null without a stream. */
   screen: string | null = null;
+  /** Number of events received from the stream. A polled response that an event overtook is dropped. */
+  streamed = 0;
   #lastStatus: number | null = null;
   #polling: Promise<unknown> = Promise.resolve();
 
@@ -197,12 +199,14 @@ export class AgentApiServer {
   /** @param beforePass runs before the response is passed to the adapter */
   async #poll(resource: 'status' | 'messages', beforePass?: () => Promise<unknown>): Promise<string | null> {
     const { url, headers, pass } = this.#options;
+    const { streamed } = this;
     try {
       const response = await untimedRequest(`${url}/${resource}`, { headers, signal: this.#timeout() });
       const text = await response.text();
       this.#lastStatus = response.status;
       const body = parseJson(text) ?? truncateText(text, QUOTED);
       await beforePass?.();
+      if (streamed !== this.streamed) return null;
       await pass('in', { answer: resource, status: response.status, body });
       if (response.ok) return null;
       const refusal = refusalOf(response.status, text, url);
