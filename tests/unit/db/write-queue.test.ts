@@ -44,11 +44,13 @@ function counting(): { source: TransactionSource; count: () => number } {
   return { source: { transaction }, count: () => count };
 }
 
+/** Groups don't depend on the speed of the machine. */
+const PATIENT = { maxGroupMs: 60_000 };
+
 describe('the write queue', () => {
   it('commits all waiting jobs together, in order', async () => {
     const { source, count } = counting();
-    // regardless of the speed of the machine
-    const queue = new WriteQueue(source, { maxGroupMs: 60_000 });
+    const queue = new WriteQueue(source, PATIENT);
     const answers = await Promise.all(Array.from({ length: 50 }, () => queue.run(advance)));
     expect(answers).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
     expect(count()).toBe(1);
@@ -79,7 +81,7 @@ describe('the write queue', () => {
 
   it('runs each job of a group once, in one transaction, however many are refused', async () => {
     const { source, count } = counting();
-    const queue = new WriteQueue(source);
+    const queue = new WriteQueue(source, PATIENT);
     let runs = 0;
     const counted = (job: WriteJob<number>) => (tx: WriteTransaction) => {
       runs += 1;
@@ -105,7 +107,7 @@ describe('the write queue', () => {
 
   it('runs the jobs of a group one by one when one of them ended the transaction', async () => {
     const { source, count } = counting();
-    const queue = new WriteQueue(source);
+    const queue = new WriteQueue(source, PATIENT);
     const jobs = [queue.run(advance), queue.run((tx) => tx.execute('ROLLBACK')), queue.run(advance)];
     const settled = await Promise.allSettled(jobs);
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -200,7 +202,7 @@ describe('the write queue', () => {
 
   it('limits the weight of a transaction', async () => {
     const { source, count } = counting();
-    const queue = new WriteQueue(source, { maxGroupBytes: 10 });
+    const queue = new WriteQueue(source, { ...PATIENT, maxGroupBytes: 10 });
     await Promise.all([4, 4, 4, 50, 1].map((bytes) => queue.run(advance, { bytes })));
     expect(count()).toBe(4);
     expect(await position()).toBe(5);
@@ -208,7 +210,7 @@ describe('the write queue', () => {
 
   it('limits the jobs of a transaction', async () => {
     const { source, count } = counting();
-    const queue = new WriteQueue(source, { maxGroupJobs: 2 });
+    const queue = new WriteQueue(source, { ...PATIENT, maxGroupJobs: 2 });
     await Promise.all(Array.from({ length: 5 }, () => queue.run(advance)));
     expect(count()).toBe(3);
   });

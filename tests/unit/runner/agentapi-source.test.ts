@@ -55,7 +55,7 @@ describe('the agentapi source', () => {
 test('a polled answer is dropped if the stream has overtaken it', async () => {
   const passed: object[] = [];
   const server = createServer(({ url }, response) => {
-    if (url === '/status') api.streamed += 1;
+    if (url === '/status') api.steps += 1;
     response.end('{}');
   });
   server.listen(0, '127.0.0.1');
@@ -353,7 +353,9 @@ describe('between runs', () => {
   });
 
   test('survives garbage, an event of 10 MB and an endless frame', async () => {
-    const { server, say, turns, around } = await startAgentApiSource({}, await resting());
+    // A poll may be faster than a stream of 10 MB.
+    const waits = { ...QUICK, settleMs: 1_000 };
+    const { server, say, turns, around } = await startAgentApiSource({ waits }, await resting());
     await say('Read it');
     server.write('event: message_update\ndata: {"id":"x"}\n\ndata: 7\n\nevent: y\ndata: nothing\n\n');
     server.says('x'.repeat(10 * 1024 * 1024));

@@ -39,8 +39,8 @@ export class AgentApiServer {
   readonly #options: AgentApiServerOptions;
   /** Latest screen of the stream; null without a stream. */
   screen: string | null = null;
-  /** Number of events received from the stream. A polled response that an event overtook is dropped. */
-  streamed = 0;
+  /** Counts the stream's events, posts and their responses. A polled response that one of them overtook is dropped. */
+  steps = 0;
   #lastStatus: number | null = null;
   #polling: Promise<unknown> = Promise.resolve();
 
@@ -52,6 +52,7 @@ export class AgentApiServer {
   async post(content: string, messageId: string): Promise<PostResult> {
     const { url, headers, pass, signal } = this.#options;
     const body = { content, type: 'user' };
+    this.steps += 1;
     void pass('out', { method: 'POST', path: '/message', body, messageId });
     let response: Response;
     try {
@@ -75,6 +76,7 @@ export class AgentApiServer {
       };
     }
     const text = await readBeginning(response, MAX_EXPLAINED);
+    this.steps += 1;
     await pass('in', {
       answer: 'message',
       status: response.status,
@@ -199,14 +201,14 @@ export class AgentApiServer {
   /** @param beforePass runs before the response is passed to the adapter */
   async #poll(resource: 'status' | 'messages', beforePass?: () => Promise<unknown>): Promise<string | null> {
     const { url, headers, pass } = this.#options;
-    const { streamed } = this;
+    const { steps } = this;
     try {
       const response = await untimedRequest(`${url}/${resource}`, { headers, signal: this.#timeout() });
       const text = await response.text();
       this.#lastStatus = response.status;
       const body = parseJson(text) ?? truncateText(text, QUOTED);
       await beforePass?.();
-      if (streamed !== this.streamed) return null;
+      if (steps !== this.steps) return null;
       await pass('in', { answer: resource, status: response.status, body });
       if (response.ok) return null;
       const refusal = refusalOf(response.status, text, url);

@@ -326,7 +326,7 @@ export class AgentApiSource implements Source {
         await this.#pass('in', { connection: 'opened' });
       },
       onEvent: ({ event = 'message', data }) => {
-        this.#server.streamed += 1;
+        this.#server.steps += 1;
         const parsed = parseJson(data);
         if (parsed === null) this.#context.log('warn', `AgentAPI sent invalid JSON: ${truncateText(data, QUOTED)}`);
         void this.#pass('in', { event, data: parsed ?? truncateText(data, QUOTED) });
