@@ -77,7 +77,9 @@ export class ServerTarget {
   async send(path: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<JsonResponse> {
     const signal = AbortSignal.any([this.timeout.signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
     const url = `${this.server.url}${/^\/(healthz|readyz|sign-in)/.test(path) ? '' : API_BASE}${path}`;
-    const response = await fetch(url, { redirect: 'manual', signal, ...init });
+    const request = () => fetch(url, { redirect: 'manual', signal, ...init });
+    // A kept connection may close just as it is used.
+    const response = await request().catch((error) => (error instanceof TypeError ? request() : Promise.reject(error)));
     const { status, headers } = response;
     const text = await response.text();
     const body = fieldsOf(parseJson(text));
