@@ -43,6 +43,7 @@ const site = perFile(() =>
 
 test('every page reports a silent server within 25 s, stops its clocks, and resumes by itself', async () => {
   const agent = new EventWriter(site.server, 'frozen');
+  await agent.staysInTouch();
   await agent.write('frozen-session', movingTurn());
   const session = await site.open('/sessions/frozen-session');
   await session.setViewportSize({ width: 1680, height: 900 });
@@ -95,6 +96,7 @@ async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: n
 
 test('a page detects a dead line within 25 s though its connections stay open, whichever way its clock is moved', async () => {
   const agent = new EventWriter(site.server, 'dead-line');
+  await agent.staysInTouch();
   await agent.write('dead-line-session', [turnOf('RUN_STARTED', 'open', [])]);
   const tabs = await Promise.all(
     [0, 5, -5].map(async (hours) => ({ hours, ...(await withOwnClock('/sessions/dead-line-session')) })),
@@ -126,6 +128,7 @@ test('a page detects a dead line within 25 s though its connections stay open, w
 
 test('a page resumes with correct clocks when the server’s clock was moved while it was silent', async () => {
   const agent = new EventWriter(site.server, 'moved');
+  await agent.staysInTouch();
   await agent.write('moved-session', [turnOf('RUN_STARTED', 'open', [])]);
   const page = await site.open('/sessions/moved-session');
   for (const title of ['Hours ahead', 'Hours back']) {

@@ -26,6 +26,7 @@ const site = perFile(
 
 test('every page stops its clocks during an outage, keeps unsent input, and resumes without a gap', async () => {
   const agent = new EventWriter(site.server, 'cut');
+  await agent.staysInTouch();
   await agent.write('cut-session', movingTurn());
   const session = await site.load('/sessions/cut-session');
   await session.setViewportSize({ width: 1680, height: 900 });
@@ -51,7 +52,9 @@ test('every page stops its clocks during an outage, keeps unsent input, and resu
 });
 
 test('a page without network says so though the shared connection works, and is live again afterwards', async () => {
-  await new EventWriter(site.server, 'unplugged').write('unplugged-session', [turnOf('RUN_STARTED', 'open', [])]);
+  const agent = new EventWriter(site.server, 'unplugged');
+  await agent.staysInTouch();
+  await agent.write('unplugged-session', [turnOf('RUN_STARTED', 'open', [])]);
   const page = await site.load('/sessions/unplugged-session');
   await live(page);
   await site.context.setOffline(true);
