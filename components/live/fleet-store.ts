@@ -27,6 +27,10 @@ export type ObligationRow = Pick<
 > &
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
+interface Versioned {
+  updatedPosition: Position;
+}
+
 const AFTER_ORIGIN: Position = '1';
 const NOTIFY_EVERY_MS = 50;
 
@@ -45,7 +49,7 @@ export class FleetStore extends Store {
     keepsAll: true,
     onChange: (row, known) => {
       const isSame = known?.state === row.state && groupOf(known) === groupOf(row);
-      if (!isSame) this.#changeCounts(row);
+      this.#changeCounts(row, isSame ? known : undefined);
     },
   });
   readonly agents = new RowTable<AgentSummary>({
@@ -54,7 +58,7 @@ export class FleetStore extends Store {
     keepsAll: true,
     onChange: (row, known) => {
       const isSame = known?.state === row.state && !known.retiredAt === !row.retiredAt;
-      if (!isSame) this.#changeCounts(row);
+      this.#changeCounts(row, isSame ? known : undefined);
     },
   });
   /** Lists: one per session. A task is identified by the position of its first event, because agents reuse ids. */
@@ -85,6 +89,8 @@ export class FleetStore extends Store {
   #counts: FleetCounts | undefined;
   /** Position of the last change that may have changed a count. */
   #countsChangedAt: Position = ORIGIN;
+  /** Position of the last change that left a row's counts as they were. */
+  #countsKeptAt: Position = ORIGIN;
   #notifiedAt = Number.NEGATIVE_INFINITY;
   #notifyLater: ReturnType<typeof setTimeout> | undefined;
   /** Called before an item changes. */
@@ -119,6 +125,10 @@ export class FleetStore extends Store {
     if (comparePositions(counts.position, this.#counts?.position ?? ORIGIN) < 0) return;
     this.put('inbox', null, counts.position, () => {
       this.#counts = counts;
+      // They may include a version between those that this page got.
+      if (comparePositions(this.#countsKeptAt, counts.position) > 0) {
+        this.#changeCounts({ updatedPosition: this.#countsKeptAt });
+      }
     });
   }
 
@@ -238,12 +248,16 @@ export class FleetStore extends Store {
     // The server may have counted changes that this page missed.
     if (this.#counts !== undefined) this.#counts = { ...this.#counts, position: ORIGIN };
     this.#countsChangedAt = AFTER_ORIGIN;
+    this.#countsKeptAt = ORIGIN;
     for (const table of TABLES) this[table].reset();
     this.changed();
   }
 
-  #changeCounts({ updatedPosition }: { updatedPosition: Position }): void {
-    if (comparePositions(updatedPosition, this.#countsChangedAt) > 0) this.#countsChangedAt = updatedPosition;
+  /** @param equal a known version that counts the same. Counts read after it may include a version in between */
+  #changeCounts({ updatedPosition: at }: Versioned, equal?: Versioned): void {
+    const isKept = equal && comparePositions(this.#counts?.position ?? ORIGIN, equal.updatedPosition) <= 0;
+    if (!isKept && comparePositions(at, this.#countsChangedAt) > 0) this.#countsChangedAt = at;
+    if (isKept && comparePositions(at, this.#countsKeptAt) > 0) this.#countsKeptAt = at;
   }
 
   /** @param name the list; null for rows outside a list. @param apply stores the rows */

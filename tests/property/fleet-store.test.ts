@@ -318,6 +318,20 @@ it('the fleet store equals a reload with requests, frames and responses in any o
           ],
         ],
         [
+          // The counts include a state between two equal ones that the page got.
+          [
+            { do: 'session', at: 1, to: 0 },
+            { do: 'ask', reading: 'sessions' },
+            { do: 'ask', reading: 'counts' },
+            { do: 'read' },
+            { do: 'session', at: 1, to: 1 },
+            { do: 'session', at: 0, to: 0 },
+            { do: 'read' },
+            { do: 'session', at: 1, to: 0 },
+            { do: 'session', at: 1, to: 0 },
+          ],
+        ],
+        [
           // A restarted stream reports a known session that is missing from a loaded list.
           [
             { do: 'ask', reading: 'obligations' },
