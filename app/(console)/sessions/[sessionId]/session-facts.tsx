@@ -46,7 +46,7 @@ export function SessionFacts(props: {
   const reason = isShown ? null : session.stateReason;
   const beganAt = session.stateOccurredAt ?? session.stateSince;
   return (
-    <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-lg:flex-wrap">
+    <p className="flex min-w-0 items-center gap-x-3 whitespace-nowrap text-ink-3 text-xs max-xl:flex-wrap">
       {/* Narrow pages cut long words first and the state last. Phones wrap the state instead. */}
       <span className="flex max-w-full shrink-0 items-center gap-1.5 text-ink-2">
         <Glyph name={glyphOf(session)} />
@@ -93,7 +93,7 @@ export function SessionPlace(props: { session: SessionSummary; agent: AgentSumma
         </span>
       )}
       {typeof folder === 'string' && (
-        <span className="min-w-0 truncate font-mono text-2xs max-lg:hidden" title={nameText(folder)}>
+        <span className="min-w-0 truncate font-mono text-2xs max-xl:hidden" title={nameText(folder)}>
           <Name text={shortPath(folder)} />
         </span>
       )}
