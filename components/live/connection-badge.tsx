@@ -18,7 +18,7 @@ const MEANING: Record<ConnectionStatus, string> = {
   connecting: 'Connecting to live updates',
   live: 'This page is up to date',
   reconnecting: 'Offline. The page will update when the server is back',
-  gap: 'Reloaded after an outage. This page is up to date',
+  gap: 'Reconnected. This page is up to date',
   'signed-out': 'Signed out. Sign in again',
 };
 

@@ -49,7 +49,7 @@ export class FleetStore extends Store {
     keepsAll: true,
     onChange: (row, known) => {
       const isSame = known?.state === row.state && groupOf(known) === groupOf(row);
-      this.#changeCounts(row, isSame ? known : undefined);
+      this.#changeCounts(row, isSame && known);
     },
   });
   readonly agents = new RowTable<AgentSummary>({
@@ -58,7 +58,7 @@ export class FleetStore extends Store {
     keepsAll: true,
     onChange: (row, known) => {
       const isSame = known?.state === row.state && !known.retiredAt === !row.retiredAt;
-      this.#changeCounts(row, isSame ? known : undefined);
+      this.#changeCounts(row, isSame && known);
     },
   });
   /** Lists: one per session. A task is identified by the position of its first event, because agents reuse ids. */
@@ -89,8 +89,8 @@ export class FleetStore extends Store {
   #counts: FleetCounts | undefined;
   /** Position of the last change that may have changed a count. */
   #countsChangedAt: Position = ORIGIN;
-  /** Position of the last change that left a row's counts as they were. */
-  #countsKeptAt: Position = ORIGIN;
+  /** Position of counts that were read beyond the rows: they may include versions that this page never gets. */
+  #countsAhead: Position = ORIGIN;
   #notifiedAt = Number.NEGATIVE_INFINITY;
   #notifyLater: ReturnType<typeof setTimeout> | undefined;
   /** Called before an item changes. */
@@ -118,17 +118,16 @@ export class FleetStore extends Store {
 
   /** True after a change that `counts` may not include. */
   get countsAreOld(): boolean {
-    return this.#counts === undefined || comparePositions(this.#countsChangedAt, this.#counts.position) > 0;
+    return !this.#counts || comparePositions(this.#countsChangedAt, this.#counts.position) > 0;
   }
 
   putCounts(counts: FleetCounts): void {
     if (comparePositions(counts.position, this.#counts?.position ?? ORIGIN) < 0) return;
     this.put('inbox', null, counts.position, () => {
       this.#counts = counts;
-      // They may include a version between those that this page got.
-      if (comparePositions(this.#countsKeptAt, counts.position) > 0) {
-        this.#changeCounts({ updatedPosition: this.#countsKeptAt });
-      }
+      const known = this.#position ?? ORIGIN;
+      this.#countsAhead = comparePositions(counts.position, known) > 0 ? counts.position : ORIGIN;
+      this.#changeCounts({ updatedPosition: known });
     });
   }
 
@@ -163,7 +162,8 @@ export class FleetStore extends Store {
   get stateDueAt(): number | null {
     let first: number | null = null;
     for (const { row } of this.sessions.rows()) {
-      if (row.stateDueAt !== null && (first === null || row.stateDueAt < first)) first = row.stateDueAt;
+      const at = row.stateDueAt;
+      if (at !== null && (first === null || at < first)) first = at;
     }
     return first;
   }
@@ -174,8 +174,7 @@ export class FleetStore extends Store {
    */
   passTime(now: number, stateAt: (session: SessionSummary, now: number) => SessionSummary): void {
     for (const { row } of [...this.sessions.rows()]) {
-      if (row.stateDueAt === null || row.stateDueAt > now) continue;
-      this.sessions.replace(stateAt(row, now));
+      if (row.stateDueAt !== null && row.stateDueAt <= now) this.sessions.replace(stateAt(row, now));
     }
     this.changed();
   }
@@ -246,18 +245,16 @@ export class FleetStore extends Store {
     this.#start = null;
     this.#position = null;
     // The server may have counted changes that this page missed.
-    if (this.#counts !== undefined) this.#counts = { ...this.#counts, position: ORIGIN };
+    this.#counts &&= { ...this.#counts, position: ORIGIN };
     this.#countsChangedAt = AFTER_ORIGIN;
-    this.#countsKeptAt = ORIGIN;
     for (const table of TABLES) this[table].reset();
     this.changed();
   }
 
-  /** @param equal a known version that counts the same. Counts read after it may include a version in between */
-  #changeCounts({ updatedPosition: at }: Versioned, equal?: Versioned): void {
-    const isKept = equal && comparePositions(this.#counts?.position ?? ORIGIN, equal.updatedPosition) <= 0;
-    if (!isKept && comparePositions(at, this.#countsChangedAt) > 0) this.#countsChangedAt = at;
-    if (isKept && comparePositions(at, this.#countsKeptAt) > 0) this.#countsKeptAt = at;
+  /** @param equal the known version, if it counts the same */
+  #changeCounts({ updatedPosition: at }: Versioned, equal?: Versioned | false): void {
+    if (equal && comparePositions(equal.updatedPosition, this.#countsAhead) >= 0) return;
+    if (comparePositions(at, this.#countsChangedAt) > 0) this.#countsChangedAt = at;
   }
 
   /** @param name the list; null for rows outside a list. @param apply stores the rows */
@@ -267,6 +264,7 @@ export class FleetStore extends Store {
     if (since === null || comparePositions(position, since) < 0) {
       this.#start = { after: position };
       this.#position = position;
+      this.#countsAhead = this.#counts?.position ?? ORIGIN;
       for (const one of TABLES) this[one].rewind(position);
     }
     this.changed();

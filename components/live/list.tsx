@@ -78,8 +78,8 @@ export function ListEnd({ state, listed, count, what, search, className = 'py-3'
       {!hasMore && error !== null && <EndButton onClick={load}>Try again</EndButton>}
       {isMissed && (
         <>
-          {text === '' ? `No ${what} match.` : `No ${what} match ${quoted(text)}.`}
-          <EndButton onClick={search.onClear}>{text === '' ? 'Clear filters' : 'Clear search'}</EndButton>
+          {`No ${what} match${text && ` ${quoted(text)}`}.`}
+          <EndButton onClick={search.onClear}>Clear {text ? 'search' : 'filters'}</EndButton>
         </>
       )}
     </p>

@@ -82,14 +82,14 @@ export function StateChips<State extends AgentState>(props: {
       {all
         .filter((state) => counts[state] > 0 || states.includes(state))
         .map((state) => (
-          <label key={state} title={GROUP_WORD[state]} className="group/state flex shrink-0 items-center">
+          <label key={state} title={GROUP_WORD[state]} className="group/on flex shrink-0 items-center">
             <input
               type="checkbox"
               checked={states.includes(state)}
               onChange={() => toggle(state)}
               className="sr-only"
             />
-            <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-2 text-ink-2 group-hover/state:text-ink group-has-checked/state:border-ink group-has-checked/state:bg-raised group-has-focus-visible/state:outline-2">
+            <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-2 text-ink-2 group-hover/on:text-ink group-has-checked/on:border-ink group-has-checked/on:bg-raised group-has-focus-visible/on:outline-2">
               <Glyph name={STATE_GLYPH[state]} isStill />
               <span className="state-word">{GROUP_WORD[state]}</span>
               {numbers && <span className="tabular text-ink-3">{(numbers[state] ?? 0).toLocaleString('en')}</span>}
