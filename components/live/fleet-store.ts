@@ -89,7 +89,7 @@ export class FleetStore extends Store {
   #counts: FleetCounts | undefined;
   /** Position of the last change that may have changed a count. */
   #countsChangedAt: Position = ORIGIN;
-  /** Position of counts that were read beyond the rows: they may include versions that this page never gets. */
+  /** Position of counts that are newer than the rows. They may include row versions that this page never receives. */
   #countsAhead: Position = ORIGIN;
   #notifiedAt = Number.NEGATIVE_INFINITY;
   #notifyLater: ReturnType<typeof setTimeout> | undefined;

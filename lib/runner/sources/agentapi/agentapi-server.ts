@@ -39,7 +39,7 @@ export class AgentApiServer {
   readonly #options: AgentApiServerOptions;
   /** Latest screen of the stream; null without a stream. */
   screen: string | null = null;
-  /** Counts the stream's events, posts and their responses. A polled response that one of them overtook is dropped. */
+  /** Number of stream events, posts and post responses so far. A poll's response is dropped if it changed meanwhile. */
   steps = 0;
   #lastStatus: number | null = null;
   #polling: Promise<unknown> = Promise.resolve();
