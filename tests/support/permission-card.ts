@@ -193,6 +193,8 @@ export async function expectPinnedUntilRead(site: Visit, width: number, height: 
   await page.waitForTimeout(SETTLE_MS);
   for (const allow of await allowOf(page.locator('main')).all()) expect(await allow.isEnabled()).toBe(false);
   expect(await showsHead(input)).toBe(true);
+  // neither the request nor the navigation takes all of a low window
+  expect((await transcriptOf(page).boundingBox())?.height).toBeGreaterThan(16);
   await input.focus();
   await expect
     .poll(async () => {

@@ -43,7 +43,7 @@ function SessionPage({ nonce, tab: initial, ...parts }: SessionParts & { nonce: 
   const jump = useSessionJump(tabs.showTranscript, 'push');
   usePreload(detailsCode);
   return (
-    <main className="flex h-full min-h-0 flex-col">
+    <main className="session-page flex h-full min-h-0 flex-col">
       <SessionHeader tabs={tabs} taskCount={named.tasks.length + named.omitted} log={panel} />
       <SessionLog panel={panel} tasks={named.tasks}>
         <div
