@@ -200,8 +200,8 @@ export async function watchLayoutShifts(page: Page): Promise<void> {
       });
     const look = (laidOut: Map<string, DOMRect | null>, clocksNow: Map<Text, ClockText>) => {
       watch();
-      // Content still being parsed has no final place; its end arrives one frame later.
-      if (document.readyState === 'loading' || frames++ < 2) return;
+      // Content still being parsed, or in a fallback font, has no final place; its end arrives one frame later.
+      if (document.readyState === 'loading' || document.fonts.status === 'loading' || frames++ < 2) return;
       watched.looks += 1;
       const ticked = tickedClocks(clocksNow);
       const now = places();

@@ -48,7 +48,8 @@ export async function startScenes(name: string, servers: LiveServer[], agentIds:
 export async function untilUnderLoad({ runners, watcher }: Scene): Promise<void> {
   const seen = watcher.events.length;
   const stored = Promise.any(runners.map((runner) => runner.progress()));
-  await Promise.all([stored, watcher.until(() => watcher.events.length > seen)]);
+  const standing = () => [watcher, ...runners].map((one) => one.standing()).join('; ');
+  await withDeadline(standing, Promise.all([stored, watcher.until(() => watcher.events.length > seen)]));
 }
 
 /** Finishes the runners' work and verifies that it arrived once and in order everywhere. */
@@ -101,6 +102,10 @@ class WorkRunner {
     if (this.#child.connected) this.#child.send('kick');
   }
 
+  standing(): string {
+    return `the runner ${this.agentId} has acknowledged ${this.#acknowledged}; its outbox: ${this.#outbox}`;
+  }
+
   /** Sends SIGKILL and restarts. */
   async kill9(): Promise<void> {
     const child = this.#child;
@@ -144,9 +149,8 @@ class WorkRunner {
   async #until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.#failure) throw this.#failure;
-      const standing = () =>
-        `the runner ${this.agentId} has acknowledged ${this.#acknowledged}; its outbox: ${this.#outbox}`;
-      await withDeadline(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
+      const told = new Promise<void>((resolve) => this.#watchers.add(resolve));
+      await withDeadline(() => this.standing(), told);
     }
   }
 

@@ -19,13 +19,13 @@ function scaleOf(name: string): Scale {
  * limit, so no test depends on the machine's speed. A wait with its own limit asserts that limit. The mutant run lowers
  * it through INTERLUDE_TEST_WAIT_MS, because most of its waits fail.
  */
-export const WAIT_MS = Number(process.env.INTERLUDE_TEST_WAIT_MS ?? 60_000);
+export const WAIT_MS = Number(process.env.INTERLUDE_TEST_WAIT_MS ?? 180_000);
 
 /** Milliseconds for a test or hook: long enough for a slow machine, and hours in a soak. */
 export const TEST_MS = scaled(900_000, 4 * 60 * 60_000);
 
 /** Several times the longest retry delay of an outbox or stream. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 240_000;
 
 /** Awaits an event and fails with the current state on timeout, so that the message names the process that stalled. */
 export async function withDeadline<Result>(standing: () => string, wait: Promise<Result>): Promise<Result> {

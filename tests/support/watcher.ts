@@ -46,9 +46,13 @@ export class Watcher {
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.#failure) throw this.#failure;
-      const standing = () => `the watcher stands at ${this.#position}, ${this.#phase} (connection ${this.connections})`;
-      await withDeadline(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
+      const told = new Promise<void>((resolve) => this.#watchers.add(resolve));
+      await withDeadline(() => this.standing(), told);
     }
+  }
+
+  standing(): string {
+    return `the watcher stands at ${this.#position}, ${this.#phase} (connection ${this.connections})`;
   }
 
   close(): void {

@@ -73,6 +73,7 @@ const SIZE = 64 * 1024;
 const ENOUGH_MS = 100;
 /** Four times the text takes a linear scan four times as long, a quadratic one sixteen times. */
 const MOST_TIMES = 9;
+const MOST_ROUNDS = 5;
 
 describe('scanning 64 KiB of hostile text', () => {
   const texts = hostileTexts(SIZE);
@@ -80,9 +81,15 @@ describe('scanning 64 KiB of hostile text', () => {
   it.each(Object.keys(SCANNERS))('%s takes linear time', (name) => {
     const scan = SCANNERS[name] as (text: string) => unknown;
     for (const { name: what, text } of texts) {
-      const took = cpuMs(() => scan(text));
+      const measure = (measured: string) => cpuMs(() => scan(measured));
+      let took = measure(text);
       if (took < ENOUGH_MS) continue;
-      const ofQuarter = cpuMs(() => scan(quarters.get(what) as string));
+      let ofQuarter = Number.POSITIVE_INFINITY;
+      // Other threads of this process, such as the garbage collector's, disturb single measurements.
+      for (let round = 0; round < MOST_ROUNDS && !(took / ofQuarter < MOST_TIMES); round++) {
+        ofQuarter = Math.min(ofQuarter, measure(quarters.get(what) as string));
+        took = Math.min(took, measure(text));
+      }
       expect(took / ofQuarter, `${name} over ${what}: ${took} ms`).toBeLessThan(MOST_TIMES);
     }
   });
