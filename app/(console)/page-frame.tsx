@@ -12,10 +12,12 @@ export function PageFrame(props: {
   actions?: ReactNode;
   /** For a table with many columns. */
   wide?: boolean;
+  /** True for a page that fills `#page-pane`, which is beside it from 1600 px. */
+  hasPane?: boolean;
   children: ReactNode;
 }) {
-  const { title, back, actions, wide = false, children } = props;
-  return (
+  const { title, back, actions, wide = false, hasPane = false, children } = props;
+  const main = (
     // rows that get the focus stay clear of the sticky heads, and of the bar below
     <main className="h-full scroll-pt-14 scroll-pb-14 overflow-y-auto has-[.sticky[role=rowgroup]]:scroll-pt-24">
       <PageHeader
@@ -34,5 +36,12 @@ export function PageFrame(props: {
         {children}
       </div>
     </main>
+  );
+  if (!hasPane) return main;
+  return (
+    <div className="with-pane h-full">
+      {main}
+      <div id="page-pane" className="hidden border-l" />
+    </div>
   );
 }

@@ -44,13 +44,21 @@ const MAX_TASKS = 3;
 /** Requests for the outputs of tasks. */
 const OUTPUTS = { queryKey: ['task-output'] };
 
-/** A session's state with evidence, its open request, last message and running tasks. */
-export function PreviewBody({ sessionId, onReady }: { sessionId: string; onReady: () => void }) {
-  const session = useFleet(({ sessions }) => sessions.get(sessionId));
-  return session === undefined ? null : <Preview session={session} onReady={onReady} />;
+interface PreviewBodyProps {
+  sessionId: string;
+  onReady: () => void;
+  /** False where the list beside it answers requests. */
+  hasRequests?: boolean;
 }
 
-function Preview({ session, onReady }: { session: SessionSummary; onReady: () => void }) {
+/** A session's state with evidence, its open request, last message and running tasks. */
+export function PreviewBody({ sessionId, ...props }: PreviewBodyProps) {
+  const session = useFleet(({ sessions }) => sessions.get(sessionId));
+  return session === undefined ? null : <Preview session={session} {...props} />;
+}
+
+function Preview(props: Omit<PreviewBodyProps, 'sessionId'> & { session: SessionSummary }) {
+  const { session, onReady, hasRequests = true } = props;
   const { id } = session;
   const agent = useAgentSummary(session.agentId);
   const mayAct = useMayAct();
@@ -107,9 +115,7 @@ function Preview({ session, onReady }: { session: SessionSummary; onReady: () =>
           )}
           {isReady ? (
             <>
-              {requests.map((item) => (
-                <RequestHere key={item.id} item={item} />
-              ))}
+              {hasRequests && requests.map((item) => <RequestHere key={item.id} item={item} />)}
               <Part title="Last message" aside={message !== null && <RecordAgo at={message.at} />}>
                 <LastMessage session={session} message={message} path={path} />
               </Part>

@@ -1,6 +1,6 @@
 'use client';
 
-import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { AnswerStoresProvider } from '@/components/inbox/item-request';
 import { useFleet } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
@@ -10,6 +10,8 @@ import { isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { nameText } from '@/components/ui/verbatim';
 import { PreviewBody } from './preview-body';
 
+/** Rows of the list of sessions, from which Tab leads to the pane. */
+const SESSION_ROW = 'data-session-row';
 /** The pointer chooses a row after this time on it. */
 const HOVER_MS = 150;
 /** Changes of the choice that follow each other faster than this count as one. */
@@ -21,33 +23,43 @@ const LOAD_MS = 400;
  * The session chosen in the list. The previous one stays until the next one is loaded, so that nothing flashes.
  *
  * @param props.body content for a session; reports once it is loaded
+ * @param props.rows attribute with the session's id of the rows
+ * @param props.missing shown while the session isn't known
  */
-export function SessionPreview(props: PreviewProps & { body?: typeof PreviewBody }) {
-  const { sessionId, list, onChoose, body: Body = PreviewBody } = props;
+export function SessionPreview(
+  props: PreviewProps & { body?: typeof PreviewBody; rows?: string; missing?: ReactNode },
+) {
+  const { sessionId, list, onChoose, body: Body = PreviewBody, rows: attribute = SESSION_ROW, missing } = props;
   const pane = useRef<HTMLElement>(null);
   const next = useSettledId(sessionId);
   const [shownId, show] = useState<string>();
   const session = useFleet(({ sessions }) => sessions.get(shownId ?? next ?? ''));
-  useChoice(list, pane, onChoose);
+  useChoice(list, attribute, pane, onChoose);
   useEffect(() => {
     const timer = setTimeout(show, LOAD_MS, next);
     return () => clearTimeout(timer);
   }, [next]);
   if (sessionId === undefined || next === undefined || session === undefined) {
-    return <p className="grid h-full place-items-center px-6 text-ink-3">No session selected.</p>;
+    return (
+      <p className="grid h-full place-items-center px-6 text-ink-3">
+        {(sessionId !== undefined && missing) || 'No session selected.'}
+      </p>
+    );
   }
+  const rows = () => [...(list.current?.querySelectorAll<HTMLElement>(`[${attribute}]`) ?? [])];
+  const isRow = (row: HTMLElement) => row.getAttribute(attribute) === sessionId;
   // The reader who uses the pane keeps its session, even if another one becomes more urgent.
   const keep = () => onChoose(sessionId);
   /** Focuses the next request, else the session's row. */
   const focusNext = () => {
     const next = pane.current?.querySelector<HTMLElement>('[data-action^="request:"]:not([data-gone], [hidden] *)');
-    (next ?? rowsOf(list).find((row) => row.dataset.sessionRow === sessionId))?.focus();
+    (next ?? rows().find(isRow))?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const rows = rowsOf(list);
-    const at = rows.findIndex((row) => row.dataset.sessionRow === sessionId);
+    const all = rows();
+    const at = all.findIndex(isRow);
     const step = at < 0 || event.defaultPrevented || pane.current === null ? null : exitOf(event, pane.current);
-    const row = step === null ? undefined : rows[at + step];
+    const row = step === null ? undefined : all[at + step];
     if (row === undefined) return;
     event.preventDefault();
     row.focus();
@@ -92,6 +104,7 @@ function useSettledId(id: string | undefined): string | undefined {
 /** Chooses the row that has the focus or on which the pointer rests. Tab leads from a row to the pane. */
 function useChoice(
   list: PreviewProps['list'],
+  attribute: string,
   pane: RefObject<HTMLElement | null>,
   onChoose: (sessionId: string) => void,
 ): void {
@@ -109,6 +122,8 @@ function useChoice(
         if (!pane.current?.querySelector(':is(input, textarea):focus')) choose(id);
       }, HOVER_MS);
     };
+    const rowOf = (target: EventTarget | null) =>
+      (target instanceof Element && target.closest(`[${attribute}]`)?.getAttribute(attribute)) || undefined;
     const listening = new AbortController();
     const on = <Name extends keyof HTMLElementEventMap>(
       name: Name,
@@ -130,7 +145,14 @@ function useChoice(
       choose(id);
     });
     on('keydown', (event) => {
-      if (event.key !== 'Tab' || event.shiftKey || pane.current === null || rowOf(event.target) === undefined) return;
+      if (
+        attribute !== SESSION_ROW ||
+        event.key !== 'Tab' ||
+        event.shiftKey ||
+        pane.current === null ||
+        rowOf(event.target) === undefined
+      )
+        return;
       event.preventDefault();
       pane.current.focus();
     });
@@ -138,15 +160,7 @@ function useChoice(
       listening.abort();
       clearTimeout(timer);
     };
-  }, [list, pane]);
-}
-
-function rowOf(target: EventTarget | null): string | undefined {
-  return target instanceof Element ? target.closest<HTMLElement>('[data-session-row]')?.dataset.sessionRow : undefined;
-}
-
-function rowsOf(list: PreviewProps['list']): HTMLElement[] {
-  return [...(list.current?.querySelectorAll<HTMLElement>('[data-session-row]') ?? [])];
+  }, [list, attribute, pane]);
 }
 
 const CONTROLS = 'a[href], button, input, textarea, select, summary, [tabindex="0"]';

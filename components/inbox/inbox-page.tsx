@@ -4,24 +4,17 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import { useInitialData } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import { Link } from '@/components/ui/link';
-import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { itemsOf } from './inbox-items';
-import { InboxRows } from './inbox-rows';
-import type { RequestedItem } from './item-request';
+import { type InboxCode, InboxRows } from './inbox-rows';
 import { AnswerStoresProvider } from './item-request';
 
-/**
- * The inbox page.
- *
- * @param requestCode renders a request with its answer buttons
- */
-export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
-  const { initial, requestCode } = props;
+/** The inbox page. */
+export function InboxPage({ initial, ...code }: { initial: InboxList } & InboxCode) {
   useInitialData((fleet) => itemsOf(fleet).putList(initial));
   return (
     <AnswerStoresProvider>
       <RequestBoardProvider>
-        <InboxRows requestCode={requestCode} />
+        <InboxRows {...code} />
         <p className="pt-4 text-2xs">
           <Link
             href="/settings/notifications"

@@ -51,10 +51,12 @@ export const InboxRow = memo(function InboxRow(props: {
   isUnfolded: boolean;
   /** True below the row that folds it. */
   isNested: boolean;
+  /** True if the pane beside the list shows the session. */
+  isPreviewed: boolean;
   requestCode: CodeOnDemand<{ item: RequestedItem }>;
   actions: RowActions;
 }) {
-  const { owner, person, isSelected, isUnfolded, isNested, requestCode, actions } = props;
+  const { owner, person, isSelected, isUnfolded, isNested, isPreviewed, requestCode, actions } = props;
   const { id, lead, open, needsYou } = owner;
   const { kind } = lead;
   const isDone = open.length === 0;
@@ -79,12 +81,14 @@ export const InboxRow = memo(function InboxRow(props: {
       onKeyDown={(event) => answerByKey(event, row.current?.querySelector('form[data-question]'))}
       tabIndex={-1}
       data-inbox-row={id}
+      data-inbox-session={lead.sessionId ?? undefined}
       data-digest={lead.request?.digest ?? undefined}
       data-done={isDone || isAnsweredHere || undefined}
       className={clsx(
         ROW_LOOK,
         isNested && 'pl-9! max-sm:pl-6!',
         !needsYou && 'text-ink-3',
+        isPreviewed && 'bg-raised',
         // rows out of sight skip layout, except unfolded ones
         !isUnfolded &&
           '[contain-intrinsic-size:auto_160px] sm:[contain-intrinsic-size:auto_56px] [content-visibility:auto]',

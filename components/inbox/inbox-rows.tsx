@@ -11,6 +11,7 @@ import { usePagePerson } from '@/components/access/page-person';
 import { List, useFurtherPages } from '@/components/live/list';
 import { useCounts } from '@/components/live/use-counts';
 import { pressCard, SELECTION } from '@/components/requests/request-board';
+import type { PreviewProps } from '@/components/sessions/session-nav';
 import { useStored } from '@/components/ui/browser-storage';
 import { useServerNow } from '@/components/ui/clock';
 import { rowsIn } from '@/components/ui/focus-row';
@@ -23,6 +24,7 @@ import { NoAgents } from '@/components/ui/no-agents';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { KeyHint } from '@/components/ui/shortcuts/key-hint';
 import { useLatest } from '@/components/ui/use-latest';
+import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
 import { useMarks } from './inbox-items';
 import { KIND_WORD } from './inbox-labels';
@@ -35,8 +37,15 @@ import { type FailureFold, foldFailures, type InboxOwner, useInboxOwners } from 
 const bulkCode = new CodeOnDemand(async () => (await import('./inbox-bulk')).InboxBulk);
 const reviewCode = new CodeOnDemand(async () => (await import('./review-deck')).ReviewDeck);
 
+export interface InboxCode {
+  /** Renders a request with its answer buttons. */
+  requestCode: CodeOnDemand<{ item: RequestedItem }>;
+  /** Renders the pane beside the list. */
+  previewCode?: CodeOnDemand<PreviewProps> | undefined;
+}
+
 /** The inbox: one row per session or agent, most urgent first. */
-export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
+export function InboxRows({ requestCode, previewCode }: InboxCode) {
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const { state, owners, groups, needingIds, held, wanted, search, text, setText, isSearched, isPart, isWhole } =
@@ -48,6 +57,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const { selected, selectAll, rangeTo, selectOnly } = useSelection();
   const unfolded = useSelection();
   const [isReviewing, setReviewing] = useState(false);
+  const [lastId, setLastId] = useState<string>();
+  const isWide = useMedia('(width >= 100rem)');
   const requests = groups
     .flatMap(({ owners }) => owners.flatMap(({ open }) => open.filter(hasRequest)))
     .filter(({ id }) => needingIds.has(id));
@@ -88,6 +99,8 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     mark: (...of) => newest.current.mark(...of),
     notify: (...of) => newest.current.notify(...of),
   }));
+  const sessionIds = [...owners.values()].flatMap(({ lead }) => lead.sessionId ?? []);
+  const previewedId = isWide ? (sessionIds.find((id) => id === lastId) ?? sessionIds[0]) : undefined;
   const rowOf = (owner: InboxOwner, isNested: boolean) => (
     <InboxRow
       key={owner.id}
@@ -96,6 +109,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       isSelected={selected.has(owner.id)}
       isUnfolded={unfolded.selected.has(owner.id)}
       isNested={isNested}
+      isPreviewed={previewedId !== undefined && owner.lead.sessionId === previewedId}
       requestCode={requestCode}
       actions={actions}
     />
@@ -177,7 +191,20 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           </div>
         )}
       </div>
-      {mayAct && requests.length > 1 && <ReviewButton count={requestCount} onPress={() => setReviewing(true)} />}
+      {mayAct && requests.length > 1 && (
+        <Placed at="page-actions">
+          <ReviewButton count={requestCount} onPress={() => setReviewing(true)} />
+        </Placed>
+      )}
+      {isWide && previewCode && (
+        <Placed at="page-pane">
+          <OnDemand
+            code={previewCode}
+            name="The preview"
+            props={{ sessionId: previewedId, list: box, onChoose: setLastId }}
+          />
+        </Placed>
+      )}
       <p
         {...(hasMessage && OVERLAY)}
         className={clsx(
@@ -293,15 +320,21 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   );
 }
 
-/** Opens the review, beside the title of the page. */
-function ReviewButton({ count, onPress }: { count: number | undefined; onPress: () => void }) {
-  // Read again once it is rendered: before that, the previous page's head may still be there.
+/** Renders into a place of the page's frame. */
+function Placed({ at, children }: { at: 'page-actions' | 'page-pane'; children: ReactNode }) {
+  // Read again once it is rendered: before that, the previous page's frame may still be there.
   const place = useSyncExternalStore(
     () => () => {},
-    () => document.getElementById('page-actions'),
+    () => document.getElementById(at),
     () => undefined,
   );
-  const button = (
+  if (place === undefined) return null;
+  return place === null ? children : createPortal(children, place);
+}
+
+/** Opens the review. */
+function ReviewButton({ count, onPress }: { count: number | undefined; onPress: () => void }) {
+  return (
     <button
       type="button"
       aria-keyshortcuts="R"
@@ -312,8 +345,6 @@ function ReviewButton({ count, onPress }: { count: number | undefined; onPress: 
       <span className="max-sm:sr-only"> requests</span>
     </button>
   );
-  if (place === undefined) return null;
-  return place === null ? button : createPortal(button, place);
 }
 
 const ROW_KEYS = {

@@ -100,7 +100,8 @@ function Choice(props: {
 }) {
   const { option, options, about, isOff, isPrimary = false, onPress } = props;
   const { word, label } = optionText(option, options);
-  const look = isPrimary ? 'bg-ink text-ground hover:bg-ink-2' : 'border border-line-strong hover:bg-raised';
+  // quieter than the page's own action: a list has many of them
+  const look = isPrimary ? 'border-ink' : 'border-line-strong text-ink-2';
   return (
     <button
       type="button"
@@ -108,7 +109,7 @@ function Choice(props: {
       aria-disabled={isOff}
       aria-keyshortcuts={isPrimary ? 'a' : 'd'}
       onClick={onPress}
-      className={`min-h-7 rounded px-2.5 font-medium ${look}`}
+      className={`min-h-7 rounded border px-2.5 font-medium hover:bg-raised ${look}`}
     >
       {word}
       {label !== null && (

@@ -25,15 +25,21 @@ export function useSessions() {
   return { list, state };
 }
 
-/** The session of the page. */
-export function useSession(sessionId: string): SessionSummary {
-  useFleetQuery({
+/** Loads the row of a session unless it is known. */
+export function useSessionRow(sessionId = '') {
+  return useFleetQuery({
     table: 'sessions',
     kind: 'row',
     of: sessionId,
     load: (signal) => fetchJson<SessionDetail>(`/sessions/${encodeURIComponent(sessionId)}`, signal),
     put: (fleet, detail) => fleet.putSession(detail),
+    enabled: sessionId !== '',
   });
+}
+
+/** The session of the page. */
+export function useSession(sessionId: string): SessionSummary {
+  useSessionRow(sessionId);
   const session = useFleet(({ sessions }) => sessions.get(sessionId));
   if (session === undefined) throw new Error('The session’s row is not loaded');
   return session;

@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { violationsInBothThemes } from '../support/accessibility';
-import { EventWriter, permissionAsked, turnStarted } from '../support/event-writer';
+import { EventWriter, permissionAsked, turnFailed, turnStarted } from '../support/event-writer';
 import { press } from '../support/press';
 import { isFocused, live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
@@ -150,5 +150,34 @@ test('below 1280 px the list has the page to itself, and no code of the preview 
   await page.setViewportSize({ width: 1280, height: 800 });
   await preview(page, 'Clean up').waitFor();
   expect(await hasCode()).toBe(true);
+  await page.close();
+});
+
+test('beside the inbox, the preview shows the chosen row’s session without the request that the row answers', async () => {
+  await agent.write('fails', [...userTurn('r1', 'Tidy up', 'It is tidy.'), ...turnFailed('r2', 'No credit left')]);
+  await agent.write('asks-here', [
+    ...userTurn('r1', 'Clear the cache', 'There are two caches.'),
+    turnStarted('r2'),
+    permissionAsked('p2', 'Clear both'),
+  ]);
+  const page = await site.context.newPage();
+  await page.setViewportSize({ width: 1600, height: 900 });
+  await page.goto(`${site.server.url}/inbox`);
+  await live(page);
+  const inboxRow = (id: string) => page.locator(`[data-inbox-session="${id}"]`);
+  await inboxRow('asks-here').focus();
+  const asks = preview(page, 'Clear the cache');
+  await asks.getByText('There are two caches.').waitFor();
+  expect(await asks.getByRole('region', { name: /^Permission/ }).count()).toBe(0);
+  await page.keyboard.press('j');
+  const failed = preview(page, 'Tidy up');
+  await failed.getByText('It is tidy.').waitFor();
+  // Tab leads to the row's own controls, and Esc from the pane back to the row.
+  await page.keyboard.press('Tab');
+  expect(await isFocused(page.getByRole('checkbox', { name: 'Select “No credit left”' }))).toBe(true);
+  await failed.focus();
+  await page.keyboard.press('Escape');
+  expect(await isFocused(inboxRow('fails'))).toBe(true);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });

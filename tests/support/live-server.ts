@@ -45,7 +45,7 @@ export interface LiveServerOptions {
 }
 
 const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
-const READY_WITHIN_MS = 60_000;
+const READY_WITHIN_MS = 180_000;
 
 export async function startLiveServer(options: LiveServerOptions = {}): Promise<LiveServer> {
   const port = options.port ?? (await reservePort());

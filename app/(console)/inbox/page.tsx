@@ -9,7 +9,7 @@ export const metadata: Metadata = { title: 'Inbox' };
 export default async function Inbox() {
   const inbox = await readInTurn((scope) => readInbox(scope, { after: null, limit: ITEMS_IN_PAGE, by: 'owner' }));
   return (
-    <PageFrame title="Inbox">
+    <PageFrame title="Inbox" hasPane>
       <InboxView initial={inbox} />
     </PageFrame>
   );
