@@ -1,9 +1,9 @@
 'use client';
 
 import type { AgentSummary, SessionAway, SessionSummary } from '@interlude/protocol/read-models';
+import { isStalled } from '@interlude/protocol/session-predicates';
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { isStalled } from '@/components/sessions/session-labels';
 import { useIsSilent } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 

@@ -5,10 +5,11 @@ import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type CSSProperties, useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
+import { ALL } from '@/components/live/fleet-store';
 import { ListEnd, useFurtherPages } from '@/components/live/list';
 import type { ShownList } from '@/components/live/row-table';
 import { useCounts } from '@/components/live/use-counts';
-import { useInitialData } from '@/components/live/use-fleet';
+import { useFleet, useInitialData } from '@/components/live/use-fleet';
 import { type ListState, useListSearch } from '@/components/live/use-list';
 import { useStored } from '@/components/ui/browser-storage';
 import { useHydrated } from '@/components/ui/clock';
@@ -21,6 +22,7 @@ import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
+import { stalledAgents } from './board-agent';
 import { BoardSorter, gridOf, type Sort, usualColumns } from './board-columns';
 import {
   BoardFilter,
@@ -77,10 +79,11 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const box = useRef<HTMLDivElement>(null);
   const { selected, selectAll, rangeTo, selectOnly } = useSelection();
   const [sorter] = useState(() => new BoardSorter());
+  const stalled = useFleet(({ sessions }) => stalledAgents(sessions.list(ALL)?.rows));
   const order = useMemo(() => {
     const shown = rows.filter((agent) => isOnBoard(agent, deferred));
-    return [{ name: 'agents', ids: sorter.sort(shown, deferred) }];
-  }, [rows, deferred, sorter]);
+    return [{ name: 'agents', ids: sorter.sort(shown, deferred, new Set<string>(JSON.parse(stalled))) }];
+  }, [rows, deferred, sorter, stalled]);
   usePreload(selectionCode);
   usePreload(stopCode);
   const held = useHeldOrder(box, order, `${next} ${boardParams(deferred)}`);

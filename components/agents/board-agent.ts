@@ -1,8 +1,8 @@
 import { fieldsOf, numberOf } from '@interlude/protocol/fields';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
-import { countedStateOf, needsAttention } from '@interlude/protocol/session-predicates';
+import { countedStateOf, isStalled, needsAttention } from '@interlude/protocol/session-predicates';
 import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-states';
-import { GROUP_WORD, isStalled, sessionTitle } from '@/components/sessions/session-labels';
+import { GROUP_WORD, sessionTitle } from '@/components/sessions/session-labels';
 import { plural } from '@/components/ui/duration';
 
 /** `8 sessions: 1 failed · 2 working · 5 idle`, the most urgent first. Empty for one session. */
@@ -31,6 +31,11 @@ export function workByAgent(sessions: readonly SessionSummary[]): Map<string, Ag
     works.set(session.agentId, { lead, openCount, endingCount });
   }
   return works;
+}
+
+/** Ids of the agents with a loaded session that makes no progress, as JSON: equal until a row has to move. */
+export function stalledAgents(sessions: readonly SessionSummary[] = []): string {
+  return JSON.stringify([...new Set(sessions.filter(isStalled).map(({ agentId }) => agentId))].sort());
 }
 
 function isAhead(one: SessionSummary, other: SessionSummary): boolean {

@@ -1,9 +1,10 @@
 import { SILENT_MS } from '@interlude/protocol/limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
+import { isStalled } from '@interlude/protocol/session-predicates';
 import { AGENT_STATES, type AgentState } from '@interlude/protocol/session-states';
 import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import type { ReactNode } from 'react';
-import { GROUP_WORD, glyphOf, isStalled, STATE_GLYPH } from '@/components/sessions/session-labels';
+import { GROUP_WORD, glyphOf, STATE_GLYPH } from '@/components/sessions/session-labels';
 import { Ago, Time, useClock, useIsSilent } from '@/components/ui/clock';
 import { formatAgo, plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -27,8 +28,8 @@ export type Sort = (typeof SORTS)[number];
 
 interface Column {
   word: string;
-  /** The most urgent, largest or newest first. */
-  compare: (a: AgentSummary, b: AgentSummary) => number;
+  /** The most urgent, largest or newest first. `stalled`: agents with a session that makes no progress. */
+  compare: (a: AgentSummary, b: AgentSummary, stalled: ReadonlySet<string>) => number;
   /** Sorts in descending order by default. */
   isDescending?: true;
   /** Right-aligned and as wide as its head. */
@@ -48,7 +49,7 @@ export const COLUMNS: Record<Sort, Column> = {
   },
   state: {
     word: 'State',
-    compare: (a, b) => rankOf(a) - rankOf(b) || waitingSince(a) - waitingSince(b),
+    compare: (a, b, stalled) => rankOf(a, stalled) - rankOf(b, stalled) || waitingSince(a) - waitingSince(b),
     lengthOf: () => STATE_LENGTH,
     cell: (agent, work) => <AgentStateCell agent={agent} work={work} />,
   },
@@ -162,14 +163,18 @@ export function isDescending(sort: Sort, isReversed: boolean): boolean {
 export class BoardSorter {
   #before: readonly AgentSummary['id'][] = [];
 
-  sort(agents: readonly AgentSummary[], { sort, isReversed }: { sort: Sort; isReversed: boolean }): string[] {
+  sort(
+    agents: readonly AgentSummary[],
+    { sort, isReversed }: { sort: Sort; isReversed: boolean },
+    stalled: ReadonlySet<string>,
+  ): string[] {
     const byId = new Map(agents.map((agent) => [agent.id, agent]));
     const nearly = this.#before.flatMap((id) => byId.get(id) ?? []);
     for (const { id } of nearly) byId.delete(id);
     nearly.push(...byId.values());
     const sign = isReversed ? -1 : 1;
     const { compare } = COLUMNS[sort];
-    nearly.sort((a, b) => sign * compare(a, b) || byName(a.id, b.id));
+    nearly.sort((a, b) => sign * compare(a, b, stalled) || byName(a.id, b.id));
     this.#before = nearly.map(({ id }) => id);
     return [...this.#before];
   }
@@ -177,8 +182,9 @@ export class BoardSorter {
 
 const RANK = new Map<AgentState | null, number>(AGENT_STATES.map((state, index) => [state, index]));
 
-function rankOf({ state }: AgentSummary): number {
-  return RANK.get(state) ?? AGENT_STATES.length;
+function rankOf({ id, state }: AgentSummary, stalled: ReadonlySet<string>): number {
+  const rank = RANK.get(state) ?? AGENT_STATES.length;
+  return state === 'working' && stalled.has(id) ? rank - 0.5 : rank;
 }
 
 /** Start of the agent's state if a person waits for it to end; else 0, so that names decide the order. */

@@ -1,6 +1,6 @@
 import type { StateNote } from '@interlude/protocol/agent-status';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { canReply, describeExit, hasCrashed, listedStateOf } from '@interlude/protocol/session-predicates';
+import { canReply, describeExit, hasCrashed, isStalled, listedStateOf } from '@interlude/protocol/session-predicates';
 import type { AgentState, SessionGroup, SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
@@ -58,11 +58,6 @@ export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Par
   // A title that ends like a sentence was not cut.
   const isCut = (session.title?.length ?? 0) >= TITLE_LENGTH && !/[.!?]$/.test(title);
   return isCut ? `${title}…` : title;
-}
-
-/** True if it works without progress. */
-export function isStalled({ evidence }: Pick<SessionSummary, 'evidence'>): boolean {
-  return evidence.note === 'no-progress';
 }
 
 /** The glyph of a session in any list and header. */

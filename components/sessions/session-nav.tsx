@@ -2,7 +2,7 @@
 
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import { groupOf } from '@interlude/protocol/session-predicates';
+import { groupOf, isStalled } from '@interlude/protocol/session-predicates';
 import { SESSION_GROUPS, type SessionGroup } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
@@ -320,15 +320,17 @@ interface GroupedSessions {
 }
 
 /**
- * Groups sessions by urgency, newest state first within a group: the row shows its age, and a list that re-sorts with
- * every word can't be clicked. Empty groups are left out.
+ * Groups sessions by urgency. Within a group, those without progress come first, then the newest state: the row shows
+ * its age, and a list that re-sorts with every word can't be clicked. Empty groups are left out.
  */
 export function groupSessions(sessions: readonly SessionSummary[], search: string): GroupedSessions[] {
   const words = searchWords(search);
   const found = sessions.filter((session) => matches(session, words));
   return SESSION_GROUPS.map((group) => ({
     group,
-    sessions: found.filter((session) => groupOf(session) === group).sort((a, b) => b.stateSince - a.stateSince),
+    sessions: found
+      .filter((session) => groupOf(session) === group)
+      .sort((a, b) => Number(isStalled(b)) - Number(isStalled(a)) || b.stateSince - a.stateSince),
   })).filter(({ sessions }) => sessions.length > 0);
 }
 

@@ -1,7 +1,14 @@
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { type AgentState, noListed, noSessions } from '@interlude/protocol/session-states';
 import { expect, it } from 'vitest';
-import { isDisconnected, leadOf, ShownWork, sessionsInWords, workByAgent } from '@/components/agents/board-agent';
+import {
+  isDisconnected,
+  leadOf,
+  ShownWork,
+  sessionsInWords,
+  stalledAgents,
+  workByAgent,
+} from '@/components/agents/board-agent';
 import { BoardSorter, exceptionsOf, gridOf, usualColumns } from '@/components/agents/board-columns';
 import { columnsFrom, isOnBoard, UNFILTERED_BOARD } from '@/components/agents/board-filter';
 import { anAgent, aSession } from './rows';
@@ -9,7 +16,7 @@ import { anAgent, aSession } from './rows';
 const inState = (state: AgentState, since: number, id: string = state, fields: Partial<AgentSummary> = {}) =>
   anAgent({ id, listedStates: { ...noListed(), [state]: 1 }, sessionCount: 1, stateSince: since, ...fields });
 
-it('sorts by urgency, then by the longest wait, and quiet agents by name', () => {
+it('sorts by urgency, those without progress first, then by the longest wait, and quiet agents by name', () => {
   const agents = [
     inState('exited', 1),
     inState('idle', 9, 'idle-b'),
@@ -22,10 +29,14 @@ it('sorts by urgency, then by the longest wait, and quiet agents by name', () =>
     inState('needs-input', 5, 'asks-later'),
     inState('needs-input', 4, 'asks-first'),
     anAgent({ id: 'empty' }),
+    inState('working', 30, 'stalled'),
   ];
-  const sorted = new BoardSorter().sort(agents, UNFILTERED_BOARD);
+  const evidence = { rule: 16, source: 'turn', observedAt: 1, note: 'no-progress' } as const;
+  const sessions = ['stalled', 'asks-later'].map((agentId) => aSession({ id: agentId, agentId, evidence }));
+  const stalled = new Set<string>(JSON.parse(stalledAgents(sessions)));
+  const sorted = new BoardSorter().sort(agents, UNFILTERED_BOARD, stalled);
   expect(sorted).toEqual([
-    ...['asks-first', 'asks-later', 'failed', 'lost', 'working', 'waiting-on-background'],
+    ...['asks-first', 'asks-later', 'failed', 'lost', 'stalled', 'working', 'waiting-on-background'],
     ...['idle-a', 'idle-b', 'seen', 'exited', 'empty'],
   ]);
 });

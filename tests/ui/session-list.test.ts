@@ -34,6 +34,18 @@ describe('the session list', () => {
     expect(groupSessions([aSession({ state: 'idle' })], '')).toHaveLength(1);
   });
 
+  it('lists sessions without progress first in their group, then by the newest state', () => {
+    const evidence = { rule: 16, source: 'turn', observedAt: 1, note: 'no-progress' } as const;
+    const sessions = [
+      aSession({ id: 'new', state: 'working', stateSince: 9 }),
+      aSession({ id: 'old', state: 'working', stateSince: 1 }),
+      aSession({ id: 'stalled', state: 'working', stateSince: 2, evidence }),
+      aSession({ id: 'stalled-later', state: 'working', stateSince: 3, evidence }),
+    ];
+    const [working] = groupSessions(sessions, '');
+    expect(working?.sessions.map(({ id }) => id)).toEqual(['stalled-later', 'stalled', 'new', 'old']);
+  });
+
   it('groups sessions that went silent during work, without running tasks', () => {
     const away = { since: 5, lastHeardAt: 4, agentGoesOn: false };
     const sessions = [
