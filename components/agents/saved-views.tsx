@@ -60,7 +60,8 @@ export function ViewLink(
 const boardCode = new CodeOnDemand(async () => (await import('./board-views')).BoardViews);
 
 /**
- * The board's button for its saved views. Its place is reserved, so that nothing moves once there is a view to save.
+ * The board's button for its saved views. It has the width of its longer words, so that nothing moves once there is a
+ * view to save.
  *
  * @param params query string of the board
  * @param savedParams the same with the columns that are shown because this browser prefers them
@@ -79,11 +80,7 @@ export function ViewsButton({ params, savedParams }: { params: string; savedPara
         aria-haspopup="dialog"
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
-        className={clsx(
-          'hit before:invisible before:block before:h-0 before:content-["Save_view"]',
-          'text-left text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink',
-          !canSave && !isOpen && views.length === 0 && 'invisible',
-        )}
+        className='hit text-left text-ink-2 underline decoration-line-strong underline-offset-2 before:invisible before:block before:h-0 before:content-["Save_view"] hover:text-ink'
       >
         {canSave ? 'Save view' : 'Views'}
       </button>
