@@ -30,10 +30,12 @@ export function BoardFilter(props: {
   const { agents, isWhole, counts, query, onQuery, tools, end, children } = props;
   const { states, showsRetired } = query;
   const isPicked = !hasServerCounts(query);
-  const byState = useMemo(
+  const { both, ...byState } = useMemo(
     () => (isPicked && isWhole ? tally(agents, { ...query, states: [] }) : chipCounts(counts, showsRetired)),
     [agents, isPicked, isWhole, counts, query, showsRetired],
   );
+  const numbers = isWhole || !isPicked ? byState : null;
+  const [failed, also] = [byState.failed - both, both].map((count) => count.toLocaleString('en'));
   const retired = sumOf(counts.retiredStates);
   const strip = useStrip(states.join());
   return (
@@ -52,7 +54,9 @@ export function BoardFilter(props: {
         all={AGENT_STATES}
         states={states}
         counts={byState}
-        numbers={isWhole || !isPicked ? byState : null}
+        // Otherwise the chips would add up to more than all agents.
+        numbers={numbers && both > 0 ? { ...numbers, failed: `${failed}+${also}` } : numbers}
+        failedTitle={numbers && both > 0 ? `${failed} failed, and ${also} of those that need input` : undefined}
         onStates={(wanted) => onQuery({ ...query, states: wanted })}
       />
       {(retired > 0 || showsRetired) && (
@@ -95,12 +99,16 @@ function BoardPicks(props: Pick<Parameters<typeof BoardFilter>[0], 'agents' | 'q
   );
 }
 
-/** The number of agents that the filter lists in each state. Any unseen failure counts in `failed`, too. */
+/**
+ * The number of agents that the filter lists in each state. Any unseen failure counts in `failed`, too: `both` is the
+ * number of agents in two states.
+ */
 function tally(agents: readonly AgentSummary[], query: BoardQuery) {
-  const counts = noListed();
+  const counts = { ...noListed(), both: 0 };
   for (const agent of agents) {
     if (!isOnBoard(agent, query)) continue;
     for (const state of AGENT_STATES) if (isIn(agent, state)) counts[state] += 1;
+    if (agent.state !== 'failed' && isIn(agent, 'failed')) counts.both += 1;
   }
   return counts;
 }
@@ -117,12 +125,13 @@ function boardCounts({ agentStates, retiredStates }: FleetCounts, showsRetired: 
   return Object.fromEntries(sums) as FleetCounts['agentStates'];
 }
 
-/** The server's agent count per state chip. */
+/** The server's agent count per state chip, and the number of agents in two of them. */
 function chipCounts(counts: FleetCounts, showsRetired: boolean) {
   const byState = boardCounts(counts, showsRetired);
   // A server of an older version, during an update, does not send it.
   const { active, retired } = counts.alsoFailed ?? { active: 0, retired: 0 };
-  return { ...byState, failed: byState.failed + active + (showsRetired ? retired : 0) };
+  const both = active + (showsRetired ? retired : 0);
+  return { ...byState, failed: byState.failed + both, both };
 }
 
 /** The server's number of agents that the filter lists; null if it counts only the states. */

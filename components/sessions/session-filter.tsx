@@ -68,10 +68,12 @@ export function StateChips<State extends AgentState>(props: {
   states: readonly State[];
   counts: Record<State, number>;
   /** Null if another filter applies, for which they are unknown. */
-  numbers: Partial<Record<State, number>> | null;
+  numbers: Partial<Record<State, number | string>> | null;
+  /** Explains the number of failures. */
+  failedTitle?: string | undefined;
   onStates: (states: State[]) => void;
 }) {
-  const { legend, all, states, counts, numbers, onStates } = props;
+  const { legend, all, states, counts, numbers, failedTitle, onStates } = props;
   const toggle = (state: State) => {
     const isOn = states.includes(state);
     onStates(all.filter((one) => (one === state ? !isOn : states.includes(one))));
@@ -82,14 +84,18 @@ export function StateChips<State extends AgentState>(props: {
       {all
         .filter((state) => counts[state] > 0 || states.includes(state))
         .map((state) => (
-          <label key={state} title={GROUP_WORD[state]} className="group/on flex shrink-0 items-center">
+          <label
+            key={state}
+            title={(state === 'failed' && failedTitle) || GROUP_WORD[state]}
+            className="group/on flex shrink-0 items-center"
+          >
             <input
               type="checkbox"
               checked={states.includes(state)}
               onChange={() => toggle(state)}
               className="sr-only"
             />
-            <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-2 text-ink-2 group-hover/on:text-ink group-has-checked/on:border-ink group-has-checked/on:bg-raised group-has-focus-visible/on:outline-2">
+            <span className="flex h-6 w-full items-center justify-center gap-1 whitespace-nowrap rounded-full border border-line px-1.5 text-ink-2 group-hover/on:text-ink group-has-checked/on:border-ink group-has-checked/on:bg-raised group-has-focus-visible/on:outline-2">
               <Glyph name={STATE_GLYPH[state]} isStill />
               <span className="state-word">{GROUP_WORD[state]}</span>
               {numbers && <span className="tabular text-ink-3">{(numbers[state] ?? 0).toLocaleString('en')}</span>}

@@ -115,18 +115,19 @@ it('shows the server’s counts, and how many of all agents a filter lists', asy
   expect(await screen.findByText('8 of 1,024 agents')).toBeDefined();
 });
 
-it('“Failed” counts and lists agents that also need input', async () => {
+it('“Failed” counts apart, and lists, agents that also need input', async () => {
   const of = (id: string, sessionStates: object) =>
     anAgent({ id, sessionStates: { ...noSessions(), ...sessionStates }, sessionCount: 3 });
   all = [of('both', { 'needs-input': 1, failed: 2 }), of('failing', { failed: 1 }), of('asking', { 'needs-input': 1 })];
   await open('?state=failed');
   expect(screen.getByText('2 of 3 agents')).toBeDefined();
   expect(names()).toEqual(['both', 'failing']);
-  expect(screen.getByRole('checkbox', { name: 'Failed 2' })).toBeDefined();
+  const chip = screen.getByRole('checkbox', { name: 'Failed 1+1' });
+  expect(chip.closest('label')?.title).toBe('1 failed, and 1 of those that need input');
   fireEvent.click(screen.getByRole('checkbox', { name: 'Needs input 2' }));
   expect(await screen.findByText('3 agents')).toBeDefined();
   fireEvent.change(screen.getByRole('searchbox', { name: 'Search agents' }), { target: { value: 'both' } });
-  expect(await screen.findByRole('checkbox', { name: 'Failed 1' })).toBeDefined();
+  expect(await screen.findByRole('checkbox', { name: 'Failed 0+1' })).toBeDefined();
 });
 
 it('shows the view in the address', async () => {
