@@ -13,7 +13,7 @@ import { type FirstLog, isFiltered, type LogQuery, UNFILTERED, withoutText } fro
 import { useLogSettings } from './log-settings';
 import { type LogAnchor, type LogStore, useLogStore } from './log-store';
 import { LogToolbar } from './log-toolbar';
-import { previousLine, useHits } from './search-bar';
+import { hitBeside, useHits } from './search-bar';
 import { openStore, useLog, useLogQuery } from './use-log';
 import type { LogHandle } from './use-log-handle';
 
@@ -136,27 +136,28 @@ export function AgentLog(props: AgentLogProps) {
   const move = (step: 1 | -1) => setCursor(list.current?.beside(cursor, step)?.position ?? cursor);
   const [notice, setNotice] = useState('');
   const isSeeking = useRef(false);
-  /** After the oldest error comes the newest. */
-  const toError = async () => {
+  const seekError = async (direction: 1 | -1) => {
     setNotice('');
     const level = query.level === 'fatal' ? 'fatal' : 'error';
     const at = follows ? null : cursor;
     const place: LogAnchor = at === null ? { kind: 'newest' } : { kind: 'line', position: at };
     const errors = await openStore(agentId, { ...(dims ? withoutText(query) : query), level }, place);
-    const found = (await previousLine(errors, at)) ?? (await previousLine(errors, null));
+    const found = await hitBeside(errors, at, direction);
     if (found !== null) leadTo(found);
     else setNotice(errors.error === null ? 'No errors.' : `Errors could not be loaded: ${errors.error.message}`);
     errors.close();
   };
+  const toError = (direction: 1 | -1) => {
+    if (isSeeking.current) return;
+    isSeeking.current = true;
+    void seekError(direction).finally(() => {
+      isSeeking.current = false;
+    });
+  };
   useShortcuts(
     {
-      'log.previous-error': () => {
-        if (isSeeking.current) return;
-        isSeeking.current = true;
-        void toError().finally(() => {
-          isSeeking.current = false;
-        });
-      },
+      'log.next-error': () => toError(1),
+      'log.previous-error': () => toError(-1),
       'log.level': ({ key }) => setQuery({ ...query, level: LOG_LEVELS[Number(key) - 1] ?? null }),
       'log.search': () => search.current?.select(),
       // Escape leaves a search first, then the log.
@@ -193,6 +194,7 @@ export function AgentLog(props: AgentLogProps) {
         search={search}
         onLeaveSearch={toLines}
         hits={hits}
+        onError={toError}
         isBusy={shown.isLoading || found.isLoading}
         error={failed.error}
         onRetry={() => failed.store?.retry()}

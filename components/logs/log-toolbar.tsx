@@ -17,7 +17,7 @@ import { LEVEL_COLOUR } from './log-format';
 import { isFiltered, type LogQuery, paramsFromQuery } from './log-query';
 import { type ChangeLogSettings, fieldTime, type LogSettings } from './log-settings';
 import { type LogStore, useLogStore } from './log-store';
-import { SearchBar, type useHits } from './search-bar';
+import { SearchBar, Steps, type useHits } from './search-bar';
 
 interface LogToolbarProps {
   agentId: string;
@@ -28,6 +28,8 @@ interface LogToolbarProps {
   search: RefObject<HTMLInputElement | null>;
   onLeaveSearch: () => void;
   hits: ReturnType<typeof useHits>;
+  /** Moves to the next or previous error. */
+  onError: (direction: 1 | -1) => void;
   isBusy: boolean;
   error: Error | null;
   onRetry: () => void;
@@ -103,8 +105,12 @@ export function LogToolbar(props: LogToolbarProps) {
           </button>
           {props.tools}
         </div>
-        <div className="max-sm:strip max-sm:scroll-sideways order-2 flex w-full items-center gap-x-4 min-[1600px]:contents">
+        <div className="max-sm:strip max-sm:scroll-sideways order-2 flex w-full items-center gap-x-4 gap-y-1 min-[1600px]:contents sm:flex-wrap">
           <LevelFilter level={query.level} onLevel={(level) => onQuery({ ...query, level })} />
+          <span className="flex shrink-0 items-center gap-2 text-ink-3 max-sm:gap-6">
+            Errors
+            <Steps of="error" onStep={props.onError} />
+          </span>
           <ComponentFilter
             agentId={agentId}
             components={query.components}

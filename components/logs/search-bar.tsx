@@ -3,7 +3,7 @@
 import type { Position } from '@interlude/protocol/position';
 import { clsx } from 'clsx';
 import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide';
-import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
+import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { useTitleWithKey } from '@/components/ui/shortcuts/use-shortcuts';
@@ -46,15 +46,26 @@ export function SearchBar(props: {
     return () => clearTimeout(timer);
   }, [text]);
 
+  /** Direction of the step to take once the hits have loaded. */
+  const wanted = useRef<1 | -1 | null>(null);
+  const isReady = text === query.text && !isBusy;
+  const stepWanted = useEffectEvent(() => {
+    if (wanted.current !== null) void hits.step(wanted.current);
+    wanted.current = null;
+  });
+  useEffect(() => {
+    if (isReady) stepWanted();
+  }, [isReady]);
+
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
-    if (event.key === 'Enter' && text === query.text) void hits.step(event.shiftKey ? 1 : -1);
-    else if (event.key === 'Enter') onQuery({ ...query, text });
-    else if (event.key !== 'Escape') return;
-    else {
-      if (text !== query.text) onQuery({ ...query, text });
-      onLeave();
-    }
+    const { key, shiftKey } = event;
+    if (key !== 'Enter' && key !== 'Escape') return;
     event.preventDefault();
+    if (text !== query.text) onQuery({ ...query, text });
+    const direction = shiftKey ? -1 : 1;
+    if (key === 'Escape') onLeave();
+    else if (isReady) void hits.step(direction);
+    else wanted.current = direction;
   };
 
   const isSearched = query.text.trim() !== '';
@@ -104,12 +115,7 @@ export function SearchBar(props: {
           <span role="status" className="tabular shrink-0 text-2xs text-ink-3">
             {isBusy || hits.isSeeking ? 'Searching…' : hitText(hits)}
           </span>
-          <Step label="Previous hit" isDisabled={hits.count === 0} onClick={() => hits.step(-1)}>
-            <Icon of={ChevronUp} size={14} />
-          </Step>
-          <Step label="Next hit" isDisabled={hits.count === 0} onClick={() => hits.step(1)}>
-            <Icon of={ChevronDown} size={14} />
-          </Step>
+          <Steps of="hit" isDisabled={hits.count === 0} onStep={hits.step} />
           <Toggle label="Show other lines dimmed" isOn={dims} onClick={() => props.onDims(!dims)}>
             <span aria-hidden="true" className="text-2xs">
               {dims ? 'all lines' : 'hits only'}
@@ -146,21 +152,29 @@ function Toggle(props: { label: string; isOn: boolean; onClick: () => void; chil
   );
 }
 
-function Step(props: { label: string; isDisabled: boolean; onClick: () => void; children: React.ReactNode }) {
-  const { label, isDisabled, onClick, children } = props;
-  const withKey = useTitleWithKey(label === 'Next hit' ? 'log.next-hit' : 'log.previous-hit');
-  return (
-    <button
-      type="button"
-      aria-label={label}
-      title={withKey(label)}
-      disabled={isDisabled}
-      onClick={onClick}
-      className="hit shrink-0 text-ink-2 hover:text-ink disabled:text-line-strong"
-    >
-      {children}
-    </button>
-  );
+/** Buttons that lead to the previous and the next hit or error. */
+export function Steps(props: { of: 'hit' | 'error'; isDisabled?: boolean; onStep: (direction: 1 | -1) => void }) {
+  const { of, isDisabled = false, onStep } = props;
+  const titles = { [-1]: useTitleWithKey(`log.previous-${of}`), 1: useTitleWithKey(`log.next-${of}`) };
+  return ([-1, 1] as const).map((direction) => {
+    const label = `${direction < 0 ? 'Previous' : 'Next'} ${of}`;
+    const title = titles[direction](label);
+    const enter = direction < 0 ? 'Shift+Enter' : 'Enter';
+    return (
+      <button
+        key={direction}
+        type="button"
+        aria-label={label}
+        // No key, no mention of Enter: letters are off, or the screen is for touch.
+        title={of === 'hit' ? title.replace(')', `, or ${enter} in the field)`) : title}
+        disabled={isDisabled}
+        onClick={() => onStep(direction)}
+        className="hit shrink-0 text-ink-2 hover:text-ink disabled:text-line-strong"
+      >
+        <Icon of={direction < 0 ? ChevronUp : ChevronDown} size={14} />
+      </button>
+    );
+  });
 }
 
 /** Maximum number of pages without a hit that one key press searches. */
@@ -182,20 +196,32 @@ export function useHits(store: LogStore | null, at: Position | null, onHit: (pos
   const step = async (direction: 1 | -1) => {
     if (store === null || isSeeking) return;
     setIsSeeking(true);
-    const found = await nextHit(store, at, direction);
+    const found = await hitBeside(store, at, direction);
     setIsSeeking(false);
     if (found !== null) onHit(found);
   };
   return { count, number, hasMore: store?.window.hasMore ?? false, isSeeking, step };
 }
 
+/** The next or previous hit; after the last one the first, and the newest to begin with. */
+export async function hitBeside(store: LogStore, at: Position | null, direction: 1 | -1): Promise<Position | null> {
+  const found = at === null ? null : await nextHit(store, at, direction);
+  if (found !== null || store.error !== null) return found;
+  return nextHit(store, null, at === null ? -1 : direction);
+}
+
+/** Skips markers, which pass every filter. */
 async function nextHit(store: LogStore, at: Position | null, direction: 1 | -1): Promise<Position | null> {
   const { window } = store;
+  if (at === null && direction > 0 && window.older !== null) await store.openFirst();
   for (let page = 0; page < MAX_PAGES; page++) {
     const index = rowBeside(store, at, direction);
     store.readAt(window.numberAt(Math.max(0, index)));
     const row = window.rowAt(index);
-    if (row?.kind === 'line') return row.line.position;
+    if (row?.kind === 'line') {
+      const { marker, position } = row.line;
+      return marker === undefined ? position : nextHit(store, position, direction);
+    }
     // The current hit may have been evicted too.
     if (row?.kind === 'missing' && at !== null && page === 0) await store.open({ kind: 'line', position: at });
     else if (row !== null) await store.fill(row, direction > 0 ? 'above' : 'below');
@@ -206,16 +232,9 @@ async function nextHit(store: LogStore, at: Position | null, direction: 1 | -1):
   return null;
 }
 
-/** The previous hit that is a line. Markers pass every filter. */
-export async function previousLine(store: LogStore, at: Position | null): Promise<Position | null> {
-  const found = await nextHit(store, at, -1);
-  const isMarker = found !== null && store.window.nearest(found)?.marker;
-  return isMarker ? previousLine(store, found) : found;
-}
-
-/** Starts at the newest hit. */
+/** @param at null for beyond the end that the direction comes from */
 function rowBeside({ window }: LogStore, at: Position | null, direction: 1 | -1): number {
-  if (at === null) return window.rowCount - 1;
+  if (at === null) return direction < 0 ? window.rowCount - 1 : 0;
   const index = window.indexFrom(at);
   if (index < 0) return direction < 0 ? window.rowCount - 1 : window.rowCount;
   const isThere = window.lineAt(index)?.position === at;

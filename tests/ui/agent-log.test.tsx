@@ -202,15 +202,38 @@ test('keeps the focus at the nearest line when a filter removes the focused one'
   await vi.waitFor(() => expect(document.activeElement).toBe(screen.getByRole('log')));
 });
 
-test('a key leads from error to error, the newest first and again after the oldest', async () => {
+test('keys lead from error to error, the newest first, and on from the other end', async () => {
   stored = stored.map((line) => (line.line % 8 === 0 ? { ...line, level: 'error' } : line));
   stored[11] = aLine(12, { marker: { kind: 'level', level: 'debug', previous: 'info', by: 'ada' } });
   open();
   await screen.findByText('line 20');
-  for (const line of ['line 16', 'line 8', 'line 16']) {
-    press('e');
+  for (const [key, line] of ['e16', 'e8', 'e16', 'E8', 'E16'].map((step) => [step[0], `line ${step.slice(1)}`])) {
+    press(key as string);
     await vi.waitFor(() => expect(focused()).toBe(line));
   }
   expect(isFollowing()).toBe('false');
   expect(messages()).toHaveLength(20);
+});
+
+test('Enter in the search field leads to the next hit and Shift+Enter to the previous one, around the end', async () => {
+  open();
+  await screen.findByText('line 20');
+  const field = screen.getByLabelText('Search log');
+  field.focus();
+  fireEvent.change(field, { target: { value: 'line 1' } });
+  // Before the search has started.
+  press('Enter');
+  await screen.findByText('11 of 11');
+  for (const [shiftKey, number] of [
+    [false, 1],
+    [false, 2],
+    [true, 1],
+    [true, 11],
+  ] as const) {
+    fireEvent.keyDown(field, { key: 'Enter', shiftKey });
+    await screen.findByText(`${number} of 11`);
+  }
+  expect(document.activeElement).toBe(field);
+  expect(screen.getByLabelText('Next hit').title).toBe('Next hit (n, or Enter in the field)');
+  expect(screen.getByLabelText('Previous hit').title).toBe('Previous hit (N, or Shift+Enter in the field)');
 });
