@@ -219,6 +219,8 @@ export function AgentLog(props: AgentLogProps) {
             follows={follows}
             onFollow={setFollows}
             search={matches !== null && searchesText(matches.filter) ? matches.filter : null}
+            hits={dims ? matches : null}
+            onMark={leadTo}
             span={span}
             target={target}
             cursor={cursor}

@@ -30,7 +30,7 @@ export function LogDay({ at, isUtc, isOver = false }: { at: number; isUtc: boole
       <span
         {...OVERLAY}
         lang={format?.language}
-        className="pointer-events-none absolute top-1 right-3 z-[5] rounded bg-raised px-1.5 text-2xs text-ink-2"
+        className="pointer-events-none absolute top-1 right-6 z-[5] rounded bg-raised px-1.5 text-2xs text-ink-2"
       >
         {words}
       </span>

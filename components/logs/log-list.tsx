@@ -18,6 +18,7 @@ import {
 } from 'react';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useFollow } from '@/components/ui/row-window';
 import { LineSearch } from './line-search';
 import { isOtherLogDay, LogDay } from './log-day';
@@ -45,6 +46,10 @@ interface LogListProps {
   onFollow: (follows: boolean) => void;
   search: LogFilter | null;
   span: LogSpan | null;
+  /** Hits among other lines, to mark beside the scrollbar; null for none. */
+  hits: LogStore | null;
+  /** Leads to a line. */
+  onMark: (position: Position) => void;
   target: Position | null;
   cursor: Position | null;
   unfolded: ReadonlySet<Position>;
@@ -57,6 +62,8 @@ interface LogListProps {
 export const SCROLLER =
   '@container min-h-0 flex-1 overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]';
 
+const marksCode = new CodeOnDemand(async () => (await import('./log-marks')).LogMarks);
+
 /** The lines of a log. Only lines near the reader are laid out, and nothing moves while they read. */
 export function LogList(props: LogListProps) {
   const {
@@ -67,6 +74,8 @@ export function LogList(props: LogListProps) {
     follows,
     onFollow,
     search,
+    hits,
+    onMark,
     span,
     target,
     cursor,
@@ -90,6 +99,7 @@ export function LogList(props: LogListProps) {
   );
 
   const top = window.lineAt(rows.topRow);
+  const isLonger = rows.heightPx > rows.boxPx;
 
   // Lines far from the reader are evicted.
   useEffect(() => {
@@ -149,10 +159,15 @@ export function LogList(props: LogListProps) {
               );
             })}
           </div>
+          {isLonger && (
+            <div className="absolute inset-y-0 right-0">
+              <OnDemand code={marksCode} name="Marks of errors" props={{ store, hits, rows, onMark }} />
+            </div>
+          )}
         </div>
       </div>
       {top !== null && <LogDay at={top.occurredAt} isUtc={settings.isUtc} isOver />}
-      {!follows && !rows.isWhole && (
+      {!follows && isLonger && (
         <NewLines
           store={store}
           onEnd={() => {

@@ -71,13 +71,13 @@ interface Held extends Run {
 export class LogWindow {
   readonly #limits: WindowLimits;
   /** True if every line matches, so that line numbers also count the missing lines. */
-  readonly #isDense: boolean;
+  readonly isDense: boolean;
   #runs: Held[] = [];
   #firstLine = 1;
   #lastLine = 0;
 
   constructor(isDense: boolean, limits: WindowLimits = WINDOW_LIMITS) {
-    this.#isDense = isDense;
+    this.isDense = isDense;
     this.#limits = limits;
   }
 
@@ -203,7 +203,7 @@ export class LogWindow {
     const row = this.rowAt(index);
     if (row === null) return `none ${index}`;
     if (row.kind === 'line') return row.line.line;
-    if (this.#isDense) return row.line;
+    if (this.isDense) return row.line;
     return row.kind === 'more' ? `more ${row.gap.before}` : `${row.gap.before} ${row.gap.lines - row.at}`;
   }
 
@@ -288,7 +288,7 @@ export class LogWindow {
       run.number = run.lines[0]?.line ?? run.number;
       const before = this.#numberBefore(index);
       if (index === 0 && run.from === ORIGIN) run.missing = NOTHING;
-      else if (this.#isDense) run.missing = { ...NOTHING, lines: Math.max(0, run.number - before - 1) };
+      else if (this.isDense) run.missing = { ...NOTHING, lines: Math.max(0, run.number - before - 1) };
       const above = this.#runs[index - 1];
       if (above === undefined || this.#rowsBefore(index) > 0) continue;
       this.#runs.splice(index - 1, 2, { ...joined(run, above), missing: above.missing });

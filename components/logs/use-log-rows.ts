@@ -28,8 +28,8 @@ export interface LogRows {
   topRow: number;
   /** Height of all rows. */
   heightPx: number;
-  /** True if all rows fit in the box. */
-  isWhole: boolean;
+  /** Height of the box. */
+  boxPx: number;
   measure: (element: HTMLDivElement | null) => void;
   /** Top of a row in pixels. */
   startOf(row: number): number;
@@ -120,13 +120,13 @@ export function useLogRows(options: {
     begin,
     topRow: begin + (virtualizer.range?.startIndex ?? 0),
     heightPx: virtualizer.getTotalSize(),
-    isWhole: virtualizer.getTotalSize() <= (virtualizer.scrollRect?.height ?? 0),
+    boxPx: virtualizer.scrollRect?.height ?? 0,
     measure: virtualizer.measureElement,
     startOf(row) {
       const { measurementsCache, options } = virtualizer;
       const inside = measurementsCache[Math.min(Math.max(row - begin, 0), measurementsCache.length - 1)];
       if (inside === undefined) return options.paddingStart;
-      return inside.start + (row - begin - inside.index) * linePx();
+      return inside.start + (row - begin - inside.index) * farPx;
     },
     scrollToRow(row, align) {
       if (!isWithin(window, stretch, row)) setLaid(segmentAround(window, row));

@@ -237,3 +237,21 @@ test('Enter in the search field leads to the next hit and Shift+Enter to the pre
   expect(screen.getByLabelText('Next hit').title).toBe('Next hit (n, or Enter in the field)');
   expect(screen.getByLabelText('Previous hit').title).toBe('Previous hit (N, or Shift+Enter in the field)');
 });
+
+test('marks errors and warnings along the log, and a click on a mark leads to its line', async () => {
+  const levels = { 20: 'warn', 30: 'error', 90: 'fatal' } as const;
+  stored = Array.from({ length: 100 }, (_, index) => aLine(index + 1, { level: levels[(index + 1) as 20] ?? 'info' }));
+  open();
+  await screen.findByText('line 100');
+  const drawn = (kind: string) =>
+    [
+      ...(document.querySelector(`[role="log"] svg .stroke-${kind}`)?.getAttribute('d') ?? '').matchAll(/ ([\d.]+)h/g),
+    ].map(([, place]) => Math.floor(Number(place) / 2));
+  // Two places are a hundredth of the height, and a line is nearly one.
+  await vi.waitFor(() => expect([drawn('failed'), drawn('waiting')]).toEqual([[30, 89], [20]]));
+  const marks = document.querySelector('[role="log"] svg') as SVGElement;
+  expect(marks.getAttribute('aria-hidden')).toBe('true');
+  vi.spyOn(marks, 'getBoundingClientRect').mockReturnValue({ top: 100, height: 200 } as DOMRect);
+  fireEvent.click(marks, { clientY: 276 });
+  await vi.waitFor(() => expect(document.querySelector('.border-accent')?.textContent).toContain('line 90'));
+});
