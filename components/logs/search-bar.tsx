@@ -62,7 +62,8 @@ export function SearchBar(props: {
     if (key !== 'Enter' && key !== 'Escape') return;
     event.preventDefault();
     if (text !== query.text) onQuery({ ...query, text });
-    const direction = shiftKey ? -1 : 1;
+    // a log is read from its end
+    const direction = shiftKey ? 1 : -1;
     if (key === 'Escape') onLeave();
     else if (isReady) void hits.step(direction);
     else wanted.current = direction;
@@ -159,7 +160,7 @@ export function Steps(props: { of: 'hit' | 'error'; isDisabled?: boolean; onStep
   return ([-1, 1] as const).map((direction) => {
     const label = `${direction < 0 ? 'Previous' : 'Next'} ${of}`;
     const title = titles[direction](label);
-    const enter = direction < 0 ? 'Shift+Enter' : 'Enter';
+    const enter = direction < 0 ? 'Enter' : 'Shift+Enter';
     return (
       <button
         key={direction}

@@ -88,7 +88,7 @@ function OutputSearch(props: {
 }) {
   const { name, query, onQuery, hits, at, onStep, onLeave } = props;
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
-    if (event.key === 'Enter') onStep(event.shiftKey ? -1 : 1);
+    if (event.key === 'Enter') onStep(event.shiftKey ? 1 : -1);
     else if (event.key !== 'Escape') return;
     else if (query === '') onLeave();
     else onQuery('');

@@ -215,7 +215,7 @@ test('keys lead from error to error, the newest first, and on from the other end
   expect(messages()).toHaveLength(20);
 });
 
-test('Enter in the search field leads to the next hit and Shift+Enter to the previous one, around the end', async () => {
+test('Enter in the search field leads from hit to older hit and Shift+Enter back, around the end', async () => {
   open();
   await screen.findByText('line 20');
   const field = screen.getByLabelText('Search log');
@@ -225,17 +225,17 @@ test('Enter in the search field leads to the next hit and Shift+Enter to the pre
   press('Enter');
   await screen.findByText('11 of 11');
   for (const [shiftKey, number] of [
-    [false, 1],
-    [false, 2],
-    [true, 1],
+    [false, 10],
     [true, 11],
+    [true, 1],
+    [false, 11],
   ] as const) {
     fireEvent.keyDown(field, { key: 'Enter', shiftKey });
     await screen.findByText(`${number} of 11`);
   }
   expect(document.activeElement).toBe(field);
-  expect(screen.getByLabelText('Next hit').title).toBe('Next hit (n, or Enter in the field)');
-  expect(screen.getByLabelText('Previous hit').title).toBe('Previous hit (N, or Shift+Enter in the field)');
+  expect(screen.getByLabelText('Next hit').title).toBe('Next hit (n, or Shift+Enter in the field)');
+  expect(screen.getByLabelText('Previous hit').title).toBe('Previous hit (N, or Enter in the field)');
 });
 
 test('marks errors and warnings along the log, and a click on a mark leads to its line', async () => {
