@@ -11,6 +11,7 @@ import type { OpenStream, OpenStreams, Sink, WatchAccess } from '@/lib/server/ac
 import {
   type Bounds,
   type EventRow,
+  PageLimits,
   type RowLimits,
   type RowPage,
   readBounds,
@@ -77,6 +78,7 @@ export class FanOut {
   readonly #options: FanOutOptions;
   readonly #broadcast: Broadcast;
   readonly #tailer: Tailer;
+  readonly #pages: PageLimits;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
   #hasLoggedFailure = false;
@@ -85,6 +87,7 @@ export class FanOut {
     this.#database = database;
     this.#options = { ...DEFAULTS, ...options };
     this.#broadcast = new Broadcast(new RowRedactor(database.tail));
+    this.#pages = new PageLimits(this.#options.page);
     this.#tailer = new Tailer({
       database,
       limits: this.#options.tick,
@@ -118,9 +121,8 @@ export class FanOut {
     }
     return (sink) => {
       const subscriber = this.#start(sink, subscription, start);
-      const { page } = this.#options;
       const redactor = redacts ? new RowRedactor(this.#database.reader) : null;
-      catchUp(subscriber, this.#database, this.#tailer, filter, start, page, client, redactor, digests).then(
+      catchUp(subscriber, this.#database, this.#tailer, filter, start, this.#pages, client, redactor, digests).then(
         () => {
           this.#hasLoggedFailure = false;
         },

@@ -2,7 +2,13 @@ import { forLog } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
 import { pause, yieldToLoop } from '@/db/yield-to-loop';
-import { type RowLimits, type RowPage, readAfter, type TopicFilter } from '@/lib/server/event-log/read-after';
+import {
+  PageLimits,
+  type RowLimits,
+  type RowPage,
+  readAfter,
+  type TopicFilter,
+} from '@/lib/server/event-log/read-after';
 
 /** Twice the time it takes to write a chunk to one connection, in milliseconds. */
 const PACE_MS_PER_CHUNK = 0.012;
@@ -18,11 +24,11 @@ type Publish = (page: RowPage, from: number, completeTo: number) => Promise<numb
  * reports those of others.
  *
  * Ordering: `publish` gets adjoining ranges (from, upTo], in order and one at a time.
- * Failure: a failed read leaves the position unchanged. The next wake-up or poll reads the same range again.
+ * Failure: a failed read leaves the position unchanged. The next wake-up or poll reads on from there, in smaller pieces.
  */
 export class Tailer {
   readonly #database: Database;
-  readonly #limits: RowLimits;
+  readonly #pages: PageLimits;
   readonly #pollMs: number;
   readonly #filter: () => TopicFilter;
   readonly #publish: Publish;
@@ -47,7 +53,7 @@ export class Tailer {
     publish: Publish;
   }) {
     this.#database = options.database;
-    this.#limits = options.limits;
+    this.#pages = new PageLimits(options.limits);
     this.#pollMs = options.pollMs;
     this.#filter = options.filter;
     this.#publish = options.publish;
@@ -112,7 +118,9 @@ export class Tailer {
     this.#chunkCount = 0;
     const stop = this.#stop;
     try {
-      const page = await readAfter(this.#database, this.#filter(), this.#position, 'tail', this.#limits);
+      const page = await this.#pages.read((limits) =>
+        readAfter(this.#database, this.#filter(), this.#position, 'tail', limits),
+      );
       // The tailer was stopped, and perhaps restarted elsewhere, during the read.
       if (stop === null || stop !== this.#stop) return;
       const [from, completeTo] = [this.#position, this.#completeTo];
