@@ -2,7 +2,6 @@
 
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
-import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
 import { type ReactNode, useRef, useState, useSyncExternalStore } from 'react';
 import { createPortal } from 'react-dom';
@@ -18,8 +17,7 @@ import { rowsIn } from '@/components/ui/focus-row';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { OVERLAY } from '@/components/ui/in-view';
-import { Link } from '@/components/ui/link';
-import { FoldButton, ListSearch, useStrip } from '@/components/ui/list-controls';
+import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { NoAgents } from '@/components/ui/no-agents';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { KeyHint } from '@/components/ui/shortcuts/key-hint';
@@ -27,10 +25,10 @@ import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
 import { useSelection } from '@/components/ui/use-selection';
 import { useMarks } from './inbox-items';
-import { KIND_WORD } from './inbox-labels';
 import { FoldRow, InboxRow, type RowActions } from './inbox-row';
 import { type Mark, snoozeForAnHour } from './item-actions';
 import { hasRequest, type RequestedItem } from './item-request';
+import { KindFilter } from './kind-filter';
 import { ROW, useInboxKeys } from './use-inbox-keys';
 import { type FailureFold, foldFailures, type InboxOwner, useInboxOwners } from './use-inbox-owners';
 
@@ -423,52 +421,5 @@ function InboxGroup(props: {
       </div>
       {!isFolded && <ul>{children}</ul>}
     </section>
-  );
-}
-
-/** Filters by kind. The URL contains the filter. */
-function KindFilter(props: {
-  /** Rows with an item of each kind that needs the reader, including those not loaded. */
-  counts: Record<InboxKind, number>;
-  wanted: readonly InboxKind[];
-}) {
-  const { counts, wanted } = props;
-  const strip = useStrip(wanted.join());
-  const shown = INBOX_KINDS.filter((kind) => wanted.includes(kind) || counts[kind] > 0);
-  if (shown.length < 2) return null;
-  return (
-    <nav aria-label="Kinds" className="-mx-4 sm:mx-0">
-      <div ref={strip} className="strip scroll-sideways gap-x-4 gap-y-1 px-4 text-xs sm:flex-wrap sm:px-0">
-        <KindLink href="/inbox" label="All" isCurrent={wanted.length === 0} />
-        {shown.map((kind) => (
-          <KindLink
-            key={kind}
-            href={`/inbox?kind=${kind}`}
-            label={KIND_WORD[kind]}
-            count={counts[kind]}
-            isCurrent={wanted.includes(kind)}
-          />
-        ))}
-      </div>
-    </nav>
-  );
-}
-
-function KindLink(props: { href: string; label: string; count?: number; isCurrent: boolean }) {
-  const { href, label, count, isCurrent } = props;
-  return (
-    <Link
-      href={href}
-      aria-current={isCurrent ? 'page' : undefined}
-      className={clsx(
-        'inline-flex min-h-6 min-w-6 items-center gap-1 rounded-sm',
-        // its target is wider than its word
-        count === undefined && 'pointer-coarse:-mr-6',
-        isCurrent ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',
-      )}
-    >
-      {label}
-      {count !== undefined && <span className="tabular font-normal text-ink-3">{count.toLocaleString('en')}</span>}
-    </Link>
   );
 }
