@@ -1,3 +1,4 @@
+import { abortableFetch } from '@interlude/protocol/abortable-fetch';
 import { type Client, createClient } from '@libsql/client';
 import { CommitBatcher, TransactionRequests } from './commit-batcher';
 import { retryWhileBusy } from './database-error';
@@ -110,7 +111,7 @@ function limitedFetch(
     const signal = AbortSignal.timeout(answerMs);
     if (encoding !== null) request.headers.set('accept-encoding', encoding);
     try {
-      const { body, status, statusText, headers } = await fetch(request, { signal });
+      const { body, status, statusText, headers } = await abortableFetch(request, { signal });
       return new JsonResponse(body === null ? null : await new Response(body).arrayBuffer(), {
         status,
         statusText,

@@ -1,3 +1,4 @@
+import { abortableFetch } from '@interlude/protocol/abortable-fetch';
 import type { ErrorBody } from '@interlude/protocol/errors';
 import { parseJson } from '@interlude/protocol/fields';
 import { retryDelayMs } from '@interlude/protocol/sse';
@@ -22,7 +23,7 @@ interface ServerRequest {
 export async function requestServer(endpoint: Endpoint, path: string, request: ServerRequest): Promise<Response> {
   const { url, token } = await endpoint();
   const headers = { ...request.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
-  return await fetch(url.replace(/\/+$/, '') + API_BASE + path, { ...request, headers, redirect: 'manual' });
+  return await abortableFetch(url.replace(/\/+$/, '') + API_BASE + path, { ...request, headers, redirect: 'manual' });
 }
 
 /** @returns null if the answer is not from Interlude */

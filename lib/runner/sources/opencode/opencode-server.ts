@@ -1,3 +1,4 @@
+import { abortableFetch } from '@interlude/protocol/abortable-fetch';
 import { isTextType } from '@interlude/protocol/attachments';
 import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import { partOfMessage } from '../../adapters/opencode/native-event';
@@ -48,7 +49,7 @@ export class OpencodeServer {
     return await withDeadline(withinMs, this.#signal, async (signal) => {
       const json = body === undefined ? {} : { body: JSON.stringify(body) };
       const headers = { ...this.#headers, 'content-type': 'application/json' };
-      const response = await fetch(this.#url + path, { method, headers, ...json, signal, redirect: 'manual' });
+      const response = await abortableFetch(this.#url + path, { method, headers, ...json, signal, redirect: 'manual' });
       const text = await readText(response);
       try {
         return { status: response.status, body: text === '' ? '' : JSON.parse(text) };
@@ -61,7 +62,7 @@ export class OpencodeServer {
   /** Events of all directories, from now on. */
   async events(signal: AbortSignal): Promise<Response> {
     const headers = { ...this.#headers, accept: 'text/event-stream' };
-    return await fetch(`${this.#url}/global/event`, { headers, signal, redirect: 'manual' });
+    return await abortableFetch(`${this.#url}/global/event`, { headers, signal, redirect: 'manual' });
   }
 }
 
