@@ -8,6 +8,7 @@ import { openDatabase } from '@/db/client';
 import { makeSecret, textDigest } from '@/lib/server/access/secret';
 import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
+import { WAIT_MS } from './timeouts';
 
 /** The session cookie of Tom, a viewer. */
 export const VIEWER_SECRET = `ils_${'v'.repeat(43)}`;
@@ -16,7 +17,7 @@ const CHANGED = 'UPDATE access SET version = version + 1';
 
 /** Adds Lena, an admin, and Tom, a signed-in viewer. @returns removes both */
 export async function addMembers({ databaseUrl }: { databaseUrl: string }): Promise<() => Promise<void>> {
-  const database = createClient({ url: databaseUrl });
+  const database = createClient({ url: databaseUrl, timeout: WAIT_MS });
   const now = Date.now();
   const member = `INSERT INTO members (id, issuer, subject, name, role, created_at, last_sign_in_at)
     VALUES (?1, 'https://id.example', ?1, ?1, ?2, ?3, ?3)`;
@@ -40,7 +41,7 @@ export async function addMembers({ databaseUrl }: { databaseUrl: string }): Prom
 
 /** Creates a sign-in for an operator, and the member if missing. @returns the session cookie's value */
 export async function signInOperator({ databaseUrl }: { databaseUrl: string }, id: string): Promise<string> {
-  const database = createClient({ url: databaseUrl });
+  const database = createClient({ url: databaseUrl, timeout: WAIT_MS });
   const secret = makeSecret('session');
   const now = Date.now();
   await database.batch([
