@@ -1,3 +1,4 @@
+import { abortableFetch } from '@interlude/protocol/abortable-fetch';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { pauseUnref } from './yield-to-loop';
 
@@ -47,7 +48,7 @@ export function followCounter(
     while (!signal.aborted) {
       try {
         feed = new AbortController();
-        const response = await fetch(listenUrl, { headers, signal: AbortSignal.any([signal, feed.signal]) });
+        const response = await abortableFetch(listenUrl, { headers, signal: AbortSignal.any([signal, feed.signal]) });
         const isFeed = response.ok && response.headers.get('content-type')?.startsWith('text/event-stream') === true;
         if (!isFeed || response.body === null) {
           await response.body?.cancel();

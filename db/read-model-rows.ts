@@ -2,7 +2,7 @@ import { reporterOf } from '@interlude/protocol/agent-status';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { agentText, sessionText } from '@interlude/protocol/list-search';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
-import { groupOf, listedStateOf, placeOf } from '@interlude/protocol/session-predicates';
+import { groupOf, listedStateOf } from '@interlude/protocol/session-predicates';
 import type { Row } from '@libsql/client';
 import {
   AGENT_COLUMNS,
@@ -64,10 +64,10 @@ export function sessionFromRow(row: Row): SessionSummary {
 export function sessionToRow(summary: SessionSummary) {
   const { id, agentId, state, lastEventAt, stateDueAt, answerBy = null, updatedPosition, ...rest } = summary;
   const { insightCount, otherFailureCount, wakeRule, ...body } = rest;
-  const place = placeOf(summary);
-  const listedAs = place === state ? null : place;
+  const listed = listedStateOf(summary);
+  const listedAs = listed === state ? null : listed;
   const group = groupOf(summary);
-  const groupedAs = group === listedStateOf(summary) ? null : group;
+  const groupedAs = group === listed ? null : group;
   const columns = {
     ...{ id, agentId, state, listedAs, groupedAs, lastEventAt, stateDueAt, answerBy },
     ...{ insightCount, otherFailureCount, wakeRule },

@@ -13,7 +13,7 @@ import type {
   TaskStatus,
 } from '@interlude/protocol/read-models';
 import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
-import type { AgentState, ListPlace, SessionGroup, SessionState } from '@interlude/protocol/session-states';
+import type { AgentState, ListedState, SessionGroup, SessionState } from '@interlude/protocol/session-states';
 import type { TurnHeader, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
 import type { InboxKind, LogLevel } from '@interlude/protocol/vocabulary';
 import { sql } from 'drizzle-orm';
@@ -198,8 +198,8 @@ export const sessions = sqliteTable(
     /** The first agent that wrote to the session. Never changes. */
     agentId: text('agent_id').notNull(),
     state: text('state').$type<SessionState>().notNull(),
-    /** The session's place in a list, if it is not its state. */
-    listedAs: text('listed_as').$type<ListPlace>(),
+    /** The state under which people find the session, if it is another. */
+    listedAs: text('listed_as').$type<ListedState>(),
     /** The session's group if it differs from its listed state, else null. */
     groupedAs: text('grouped_as').$type<SessionGroup>(),
     lastEventAt: integer('last_event_at').notNull(),

@@ -12,7 +12,7 @@ export function PageFrame(props: {
   actions?: ReactNode;
   /** For a table with many columns. */
   wide?: boolean;
-  /** True for a page that fills `#page-pane`, which is beside it from 1600 px. */
+  /** Adds `#page-pane` beside the page, shown from 1600 px. */
   hasPane?: boolean;
   children: ReactNode;
 }) {

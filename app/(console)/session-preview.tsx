@@ -10,7 +10,7 @@ import { isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { nameText } from '@/components/ui/verbatim';
 import { PreviewBody } from './preview-body';
 
-/** Rows of the list of sessions, from which Tab leads to the pane. */
+/** Attribute of the rows of the list of sessions, from which Tab leads to the pane. */
 const SESSION_ROW = 'data-session-row';
 /** The pointer chooses a row after this time on it. */
 const HOVER_MS = 150;
@@ -23,7 +23,7 @@ const LOAD_MS = 400;
  * The session chosen in the list. The previous one stays until the next one is loaded, so that nothing flashes.
  *
  * @param props.body content for a session; reports once it is loaded
- * @param props.rows attribute with the session's id of the rows
+ * @param props.rows attribute of the list's rows that holds the session's id
  * @param props.missing shown while the session isn't known
  */
 export function SessionPreview(
@@ -89,7 +89,7 @@ export function SessionPreview(
 }
 
 /** The id, except for those that are replaced within `QUICK_MS`: keys pressed quickly pass over rows. */
-function useSettledId(id: string | undefined): string | undefined {
+export function useSettledId(id: string | undefined): string | undefined {
   const [settled, settle] = useState(id);
   const changedAt = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
@@ -145,14 +145,11 @@ function useChoice(
       choose(id);
     });
     on('keydown', (event) => {
-      if (
-        attribute !== SESSION_ROW ||
-        event.key !== 'Tab' ||
-        event.shiftKey ||
-        pane.current === null ||
-        rowOf(event.target) === undefined
-      )
-        return;
+      const { target, key, shiftKey } = event;
+      if (key !== 'Tab' || shiftKey || pane.current === null || rowOf(target) === undefined) return;
+      const row = (target as Element).closest<HTMLElement>(`[${attribute}]`) as HTMLElement;
+      // A row of the inbox has controls of its own.
+      if (attribute !== SESSION_ROW && target !== lastControlIn(row)) return;
       event.preventDefault();
       pane.current.focus();
     });
@@ -170,6 +167,11 @@ function exitOf({ key, shiftKey, target, nativeEvent }: KeyboardEvent, pane: HTM
   if (key === 'Escape') return isTyping(nativeEvent) ? null : 0;
   if (key !== 'Tab') return null;
   if (shiftKey) return target === pane ? 0 : null;
-  const controls = [...pane.querySelectorAll<HTMLElement>(CONTROLS)].filter((one) => one.checkVisibility());
-  return target === (controls.at(-1) ?? pane) ? 1 : null;
+  return target === lastControlIn(pane) ? 1 : null;
+}
+
+/** The last element that Tab reaches, or the box itself. */
+function lastControlIn(box: HTMLElement): HTMLElement {
+  const controls = [...box.querySelectorAll<HTMLElement>(CONTROLS)].filter((one) => one.checkVisibility());
+  return controls.at(-1) ?? box;
 }

@@ -56,7 +56,7 @@ export function BoardFilter(props: {
         counts={byState}
         // Otherwise the chips would add up to more than all agents.
         numbers={numbers && both > 0 ? { ...numbers, failed: `${failed}+${also}` } : numbers}
-        failedTitle={numbers && both > 0 ? `${failed} failed, and ${also} of those that need input` : undefined}
+        failedTitle={numbers && both > 0 ? `${failed} failed, ${also} more also need input` : undefined}
         onStates={(wanted) => onQuery({ ...query, states: wanted })}
       />
       {(retired > 0 || showsRetired) && (

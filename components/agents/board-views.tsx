@@ -52,8 +52,7 @@ export function BoardViews(props: {
       <div className="flex flex-col items-start gap-2 px-3 py-1">
         {views.length === 0 && savedParams === null && (
           <p className="text-ink-2">
-            No saved views. Filter or sort the agents, or choose columns, then save the view here. The sidebar links to
-            it.
+            No saved views yet. Filter, sort or choose columns, then save the view here. It will appear in the sidebar.
           </p>
         )}
         {savedParams !== null && (

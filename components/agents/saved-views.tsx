@@ -60,8 +60,7 @@ export function ViewLink(
 const boardCode = new CodeOnDemand(async () => (await import('./board-views')).BoardViews);
 
 /**
- * The board's button for its saved views. It has the width of its longer words, so that nothing moves once there is a
- * view to save.
+ * The board's button for its saved views. Always as wide as “Save view”, so nothing moves when its label changes.
  *
  * @param params query string of the board
  * @param savedParams the same with the columns that are shown because this browser prefers them

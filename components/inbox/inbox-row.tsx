@@ -82,6 +82,7 @@ export const InboxRow = memo(function InboxRow(props: {
       tabIndex={-1}
       data-inbox-row={id}
       data-inbox-session={lead.sessionId ?? undefined}
+      aria-current={isPreviewed || undefined}
       data-digest={lead.request?.digest ?? undefined}
       data-done={isDone || isAnsweredHere || undefined}
       className={clsx(
@@ -190,6 +191,7 @@ export function FoldRow(props: {
       {...handlers}
       tabIndex={-1}
       data-inbox-row={id}
+      data-inbox-session={lead.sessionId ?? undefined}
       data-done={isDone || undefined}
       className={clsx(ROW_LOOK, !needsYou && 'text-ink-3')}
     >

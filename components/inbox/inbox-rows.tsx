@@ -97,7 +97,7 @@ export function InboxRows({ requestCode, previewCode }: InboxCode) {
     mark: (...of) => newest.current.mark(...of),
     notify: (...of) => newest.current.notify(...of),
   }));
-  const sessionIds = [...owners.values()].flatMap(({ lead }) => lead.sessionId ?? []);
+  const sessionIds = groups.flatMap(({ owners }) => owners.flatMap(({ lead }) => lead.sessionId ?? []));
   const previewedId = isWide ? (sessionIds.find((id) => id === lastId) ?? sessionIds[0]) : undefined;
   const rowOf = (owner: InboxOwner, isNested: boolean) => (
     <InboxRow

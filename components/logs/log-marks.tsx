@@ -12,7 +12,7 @@ const DRAW_EVERY_MS = 300;
 const PLACES = 200;
 /** Maximum number of lines of each kind that are marked. */
 const MAX_LINES = 2_000;
-/** Number of errors and of warnings to load, wherever they are. */
+/** Number of lines to load of errors and above, and of warnings and above. */
 const NEWEST = 200;
 
 type Mark = Pick<LogLine, 'line' | 'position'>;
@@ -46,7 +46,7 @@ export function LogMarks(props: {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
 
   const note = (lines: Iterable<LogLine>) => {
-    // A mark at every line would be no help.
+    // If the filter lists only this level, every line would have a mark.
     const least = Math.max(LOG_LEVELS.indexOf('warn'), LOG_LEVELS.indexOf(store.query.level ?? 'debug') + 1);
     for (const { level, marker, line, position } of lines) {
       if (LOG_LEVELS.indexOf(level) < least || marker !== undefined) continue;
@@ -66,7 +66,7 @@ export function LogMarks(props: {
     setPlaces({
       warn: placesOf(noted.warn.values()),
       error: placesOf(noted.error.values()),
-      hit: placesOf([...(hits?.window.lines() ?? [])].slice(-MAX_LINES)),
+      hit: placesOf([...(hits?.window.lines() ?? [])].filter(({ marker }) => marker === undefined).slice(-MAX_LINES)),
     });
   });
   const drawSoon = useEffectEvent(() => {
@@ -130,7 +130,7 @@ export function LogMarks(props: {
         return (
           <g key={kind}>
             <path d={path} strokeWidth={3} className={className} />
-            {/* Wider than the mark, for the pointer. A finger has the buttons. */}
+            {/* A wider target for the mouse. Touch screens have the buttons. */}
             <path d={path} strokeWidth={9} className="cursor-pointer pointer-fine:[pointer-events:stroke]" />
           </g>
         );

@@ -64,6 +64,7 @@ export function SearchBar(props: {
     if (text !== query.text) onQuery({ ...query, text });
     // a log is read from its end
     const direction = shiftKey ? 1 : -1;
+    wanted.current = null;
     if (key === 'Escape') onLeave();
     else if (isReady) void hits.step(direction);
     else wanted.current = direction;
@@ -204,17 +205,20 @@ export function useHits(store: LogStore | null, at: Position | null, onHit: (pos
   return { count, number, hasMore: store?.window.hasMore ?? false, isSeeking, step };
 }
 
-/** The next or previous hit; after the last one the first, and the newest to begin with. */
+/** The next or previous hit. Wraps around at either end. Without a current hit, starts at the newest. */
 export async function hitBeside(store: LogStore, at: Position | null, direction: 1 | -1): Promise<Position | null> {
   const found = at === null ? null : await nextHit(store, at, direction);
-  if (found !== null || store.error !== null) return found;
-  return nextHit(store, null, at === null ? -1 : direction);
+  if (typeof found === 'string' || store.error !== null) return found ?? null;
+  // Only from the end of the log: undefined means that pages remain.
+  const wrapped = found === null ? await nextHit(store, null, at === null ? -1 : direction) : null;
+  return wrapped ?? null;
 }
 
-/** Skips markers, which pass every filter. */
-async function nextHit(store: LogStore, at: Position | null, direction: 1 | -1): Promise<Position | null> {
+/** Skips markers, which pass every filter. @returns null at the end, undefined after `MAX_PAGES` */
+async function nextHit(store: LogStore, at: Position | null, direction: 1 | -1): Promise<Position | null | undefined> {
   const { window } = store;
   if (at === null && direction > 0 && window.older !== null) await store.openFirst();
+  if (store.error !== null) return null;
   for (let page = 0; page < MAX_PAGES; page++) {
     const index = rowBeside(store, at, direction);
     store.readAt(window.numberAt(Math.max(0, index)));
@@ -230,10 +234,10 @@ async function nextHit(store: LogStore, at: Position | null, direction: 1 | -1):
     else return null;
     if (store.error !== null) return null;
   }
-  return null;
+  return;
 }
 
-/** @param at null for beyond the end that the direction comes from */
+/** @param at null to start at the end opposite to the direction */
 function rowBeside({ window }: LogStore, at: Position | null, direction: 1 | -1): number {
   if (at === null) return direction < 0 ? window.rowCount - 1 : 0;
   const index = window.indexFrom(at);

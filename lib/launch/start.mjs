@@ -25,9 +25,9 @@ import { loadTypescript } from './typescript.mjs';
  */
 
 /**
- * A stop takes less than two seconds on a usual machine, because responses get one (serve.mjs). A slow disk gets longer
- * to close the database, but less than the 10 s after which Docker kills. Work that is cut off is either on disk or was
- * never acknowledged.
+ * Maximum time to stop. Usually under two seconds, because responses get one (serve.mjs). A slow database gets longer to
+ * close, but less than the 10 s after which Docker kills. Work that is cut off is either on disk or was never
+ * acknowledged.
  */
 const STOP_MS = 7_500;
 const DEMO_STOP_MS = 2_000;

@@ -1,5 +1,5 @@
 import type { SessionSummary } from './read-models';
-import type { AgentState, ListedState, ListPlace, SessionGroup, SessionState } from './session-states';
+import type { AgentState, ListedState, SessionGroup, SessionState } from './session-states';
 
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
   return observations.process !== undefined;
@@ -62,14 +62,9 @@ export function listedStateOf(session: Pick<SessionSummary, 'state' | 'evidence'
   return hasCrashed(session) ? 'failed' : session.state;
 }
 
-/** True if it works without progress. */
+/** True if the session is working without progress. */
 export function isStalled({ evidence }: Pick<SessionSummary, 'evidence'>): boolean {
   return evidence.note === 'no-progress';
-}
-
-/** The place of a session in a list. */
-export function placeOf(session: Pick<SessionSummary, 'state' | 'evidence' | 'observations'>): ListPlace {
-  return isStalled(session) ? 'stalled' : listedStateOf(session);
 }
 
 /** The state under which its agent counts a session. */

@@ -30,9 +30,6 @@ export type SessionState = (typeof SESSION_STATES)[number];
 export const LISTED_STATES = ['needs-input', 'failed', 'lost', ...SESSION_STATES.slice(2)] as const;
 export type ListedState = SessionState | 'lost';
 
-/** Places in a list of sessions: the listed states, and `stalled` for working sessions without progress. */
-export type ListPlace = ListedState | 'stalled';
-
 /** States whose sessions may be listed as another. */
 export const LISTED_AS: Partial<Record<SessionState, ListedState>> = { exited: 'failed', unknown: 'lost' };
 

@@ -172,10 +172,15 @@ test('beside the inbox, the preview shows the chosen row’s session without the
   await page.keyboard.press('j');
   const failed = preview(page, 'Tidy up');
   await failed.getByText('It is tidy.').waitFor();
-  // Tab leads to the row's own controls, and Esc from the pane back to the row.
+  // Tab leads through the row's own controls to the pane, and Esc back to the row.
   await page.keyboard.press('Tab');
   expect(await isFocused(page.getByRole('checkbox', { name: 'Select “No credit left”' }))).toBe(true);
-  await failed.focus();
+  await expect
+    .poll(async () => {
+      await page.keyboard.press('Tab');
+      return isFocused(failed);
+    })
+    .toBe(true);
   await page.keyboard.press('Escape');
   expect(await isFocused(inboxRow('fails'))).toBe(true);
   expect(await violationsInBothThemes(page)).toEqual([]);

@@ -46,8 +46,8 @@ export class Watcher {
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.#failure) throw this.#failure;
-      const told = new Promise<void>((resolve) => this.#watchers.add(resolve));
-      await withDeadline(() => this.standing(), told);
+      const changed = new Promise<void>((resolve) => this.#watchers.add(resolve));
+      await withDeadline(() => this.standing(), changed);
     }
   }
 

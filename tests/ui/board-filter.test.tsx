@@ -123,7 +123,7 @@ it('“Failed” counts apart, and lists, agents that also need input', async ()
   expect(screen.getByText('2 of 3 agents')).toBeDefined();
   expect(names()).toEqual(['both', 'failing']);
   const chip = screen.getByRole('checkbox', { name: 'Failed 1+1' });
-  expect(chip.closest('label')?.title).toBe('1 failed, and 1 of those that need input');
+  expect(chip.closest('label')?.title).toBe('1 failed, 1 more also need input');
   fireEvent.click(screen.getByRole('checkbox', { name: 'Needs input 2' }));
   expect(await screen.findByText('3 agents')).toBeDefined();
   fireEvent.change(screen.getByRole('searchbox', { name: 'Search agents' }), { target: { value: 'both' } });

@@ -55,7 +55,7 @@ async function save(name: string) {
 it('explains how to save a view, and saves the filter, sort and columns under a name with links to them', async () => {
   await open();
   press('Views');
-  expect(await screen.findByText(/^No saved views\. Filter or sort the agents/)).toBeDefined();
+  expect(await screen.findByText(/^No saved views yet\. Filter, sort or choose columns/)).toBeDefined();
   cleanup();
   await open('?host=b&sort=name&columns=host.seen');
   await save('Host b');

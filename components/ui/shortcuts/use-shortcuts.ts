@@ -129,7 +129,7 @@ export function useKeyLabels(id: ShortcutId): string[] {
 export function useTitleWithKey(id: ShortcutId): (title: string, index?: number) => string {
   const keys = useKeyLabels(id);
   const isTouch = useMedia('(pointer: coarse)');
-  return (title, index = 0) => (isTouch || !keys[index] ? title : `${title} (${keys[index]})`);
+  return (title, index = 0) => (isTouch || keys[index] === undefined ? title : `${title} (${keys[index]})`);
 }
 
 /** A title with the shortcut's first key, except on a touch screen. */
@@ -206,7 +206,7 @@ function dispatch(event: KeyboardEvent, pressed: string): boolean {
   const focused = [...groups]
     .filter(({ area }) => target instanceof Node && area?.current?.contains(target))
     .sort((a, b) => (a.area?.current?.contains(b.area?.current ?? null) ? 1 : -1));
-  const owner = focused.findIndex(({ owns }) => owns);
+  const owner = focused.findIndex(({ owns }) => owns === true);
   const eligible = owner === -1 ? focused : focused.slice(0, owner + 1);
   const rank = (group: Group) => {
     if (focused.includes(group)) return focused.indexOf(group) - focused.length;
@@ -221,13 +221,13 @@ function dispatch(event: KeyboardEvent, pressed: string): boolean {
   return false;
 }
 
-function mayAct(id: ShortcutId, event: KeyboardEvent, pressed: string, hasFocus: boolean): boolean | undefined {
+function mayAct(id: ShortcutId, event: KeyboardEvent, pressed: string, hasFocus: boolean): boolean {
   const { everywhere, whileTyping, overDialogs } = shortcutOf(id);
   return (
     isPress(id, event, pressed) &&
-    (hasFocus || everywhere) &&
-    (openDialogs === 0 || overDialogs) &&
-    (!isTyping(event) || whileTyping) &&
+    (hasFocus || everywhere === true) &&
+    (openDialogs === 0 || overDialogs === true) &&
+    (!isTyping(event) || whileTyping === true) &&
     !(event.key === 'Enter' && isOnControl(event)) &&
     !(event.key.length === 1 && isOnRemovedField(event))
   );

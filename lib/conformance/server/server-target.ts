@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
+import { abortableFetch } from '@interlude/protocol/abortable-fetch';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_BASE } from '@interlude/protocol/version';
@@ -77,7 +78,7 @@ export class ServerTarget {
   async send(path: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<JsonResponse> {
     const signal = AbortSignal.any([this.timeout.signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
     const url = `${this.server.url}${/^\/(healthz|readyz|sign-in)/.test(path) ? '' : API_BASE}${path}`;
-    const request = () => fetch(url, { redirect: 'manual', signal, ...init });
+    const request = () => abortableFetch(url, { redirect: 'manual', signal, ...init });
     // A kept connection may close just as it is used.
     const response = await request().catch((error) => (error instanceof TypeError ? request() : Promise.reject(error)));
     const { status, headers } = response;
@@ -204,7 +205,7 @@ export class SseReader {
   static async open(url: string, headers: Record<string, string>, timeout: Timeout): Promise<SseReader> {
     const abort = new AbortController();
     timeout.signal.addEventListener('abort', () => abort.abort());
-    const response = await fetch(url, { headers, signal: abort.signal });
+    const response = await abortableFetch(url, { headers, signal: abort.signal });
     if (!response.ok || response.body === null) {
       throw new Error(`${new URL(url).pathname} responded ${response.status}: ${await response.text()}`);
     }

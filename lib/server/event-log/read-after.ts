@@ -160,34 +160,6 @@ export interface RowLimits {
   bytes: number;
 }
 
-/**
- * Limits of consecutive pages. After a failed read the next pages are smaller, so that a slow database answers within
- * its timeout: reading the same page again would never get further. Each successful read doubles them.
- */
-export class PageLimits {
-  readonly #full: RowLimits;
-  #share = 1;
-
-  constructor(full: RowLimits) {
-    this.#full = full;
-  }
-
-  async read(page: (limits: RowLimits) => Promise<RowPage>): Promise<RowPage> {
-    const { rows, bytes } = this.#full;
-    const share = this.#share;
-    try {
-      const found = await page({ rows: Math.ceil(rows * share), bytes: Math.ceil(bytes * share) });
-      this.#share = Math.min(1, share * 2);
-      return found;
-    } catch (error) {
-      this.#share = Math.max(LEAST_SHARE, share / 4);
-      throw error;
-    }
-  }
-}
-
-const LEAST_SHARE = 1 / 64;
-
 interface RowStatement {
   sql: string;
   args: InValue[];

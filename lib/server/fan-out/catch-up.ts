@@ -3,8 +3,8 @@ import { pause, Yielder, yieldToLoop } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 import {
   type Bounds,
-  type PageLimits,
   type Row,
+  type RowLimits,
   readAfter,
   replayAfterPage,
   replayFrom,
@@ -38,10 +38,9 @@ const REPLICA_PAUSE_MS = 20;
  * Retention may remove turns and fleet rows between two pages. The server ends a reader that may have received some of
  * them, and the reader resumes with a gap.
  *
- * Failure: a database error ends the stream. The client resumes from its last row, with smaller pages.
+ * Failure: a database error ends the stream. The client resumes from its last row.
  *
  * @param start position of the reader, and the bounds at the time it was allowed to resume
- * @param pages limits shared by all readers of the database
  * @param client queue among the heavy reads in which each page waits
  * @param redactor for a subscriber without access to secrets
  */
@@ -51,7 +50,7 @@ export async function catchUp(
   tailer: Tailer,
   filter: TopicFilter,
   start: Pick<Bounds, 'newest' | 'removedUpTo'> & { after: number },
-  pages: PageLimits,
+  limits: RowLimits,
   client: string,
   redactor: RowRedactor | null = null,
   digests: ShownDigests = PLAIN_DIGESTS,
@@ -68,7 +67,7 @@ export async function catchUp(
     await tailer.idle();
     subscriber.hold();
     const mustReach = tailer.position;
-    const page = await pages.read((limits) => readAfter(database, filter, position, replay, limits));
+    const page = await readAfter(database, filter, position, replay, limits);
     if (subscriber.isEnded) return 'joined';
     const isMissed = filter.fleet && page.removedUpTo > knownRemoved;
     if (isMissed || page.rows.some((row) => row.position > newest && isRemovedAfter(row, after))) {

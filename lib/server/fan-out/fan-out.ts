@@ -11,7 +11,6 @@ import type { OpenStream, OpenStreams, Sink, WatchAccess } from '@/lib/server/ac
 import {
   type Bounds,
   type EventRow,
-  PageLimits,
   type RowLimits,
   type RowPage,
   readBounds,
@@ -78,7 +77,6 @@ export class FanOut {
   readonly #options: FanOutOptions;
   readonly #broadcast: Broadcast;
   readonly #tailer: Tailer;
-  readonly #pages: PageLimits;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
   #hasLoggedFailure = false;
@@ -87,7 +85,6 @@ export class FanOut {
     this.#database = database;
     this.#options = { ...DEFAULTS, ...options };
     this.#broadcast = new Broadcast(new RowRedactor(database.tail));
-    this.#pages = new PageLimits(this.#options.page);
     this.#tailer = new Tailer({
       database,
       limits: this.#options.tick,
@@ -121,8 +118,9 @@ export class FanOut {
     }
     return (sink) => {
       const subscriber = this.#start(sink, subscription, start);
+      const { page } = this.#options;
       const redactor = redacts ? new RowRedactor(this.#database.reader) : null;
-      catchUp(subscriber, this.#database, this.#tailer, filter, start, this.#pages, client, redactor, digests).then(
+      catchUp(subscriber, this.#database, this.#tailer, filter, start, page, client, redactor, digests).then(
         () => {
           this.#hasLoggedFailure = false;
         },

@@ -2,13 +2,7 @@ import { forLog } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
 import { pause, yieldToLoop } from '@/db/yield-to-loop';
-import {
-  PageLimits,
-  type RowLimits,
-  type RowPage,
-  readAfter,
-  type TopicFilter,
-} from '@/lib/server/event-log/read-after';
+import { type RowLimits, type RowPage, readAfter, type TopicFilter } from '@/lib/server/event-log/read-after';
 
 /** Twice the time it takes to write a chunk to one connection, in milliseconds. */
 const PACE_MS_PER_CHUNK = 0.012;
@@ -24,11 +18,11 @@ type Publish = (page: RowPage, from: number, completeTo: number) => Promise<numb
  * reports those of others.
  *
  * Ordering: `publish` gets adjoining ranges (from, upTo], in order and one at a time.
- * Failure: a failed read leaves the position unchanged. The next wake-up or poll reads on from there, in smaller pieces.
+ * Failure: a failed read leaves the position unchanged. The next wake-up or poll reads the same range again.
  */
 export class Tailer {
   readonly #database: Database;
-  readonly #pages: PageLimits;
+  readonly #limits: RowLimits;
   readonly #pollMs: number;
   readonly #filter: () => TopicFilter;
   readonly #publish: Publish;
@@ -53,7 +47,7 @@ export class Tailer {
     publish: Publish;
   }) {
     this.#database = options.database;
-    this.#pages = new PageLimits(options.limits);
+    this.#limits = options.limits;
     this.#pollMs = options.pollMs;
     this.#filter = options.filter;
     this.#publish = options.publish;
@@ -118,9 +112,7 @@ export class Tailer {
     this.#chunkCount = 0;
     const stop = this.#stop;
     try {
-      const page = await this.#pages.read((limits) =>
-        readAfter(this.#database, this.#filter(), this.#position, 'tail', limits),
-      );
+      const page = await readAfter(this.#database, this.#filter(), this.#position, 'tail', this.#limits);
       // The tailer was stopped, and perhaps restarted elsewhere, during the read.
       if (stop === null || stop !== this.#stop) return;
       const [from, completeTo] = [this.#position, this.#completeTo];

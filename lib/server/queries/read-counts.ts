@@ -3,7 +3,6 @@ import {
   AGENT_STATES,
   LISTED_STATES,
   type ListedState,
-  type ListPlace,
   SESSION_GROUPS,
   type SessionGroup,
 } from '@interlude/protocol/session-states';
@@ -12,7 +11,7 @@ import type { Row } from '@libsql/client';
 import { agentsIn, listedSessionsIn, sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import type { ReadScope } from '@/lib/server/access/request-context';
-import { countsByListedState, type ListedCount, listedIn } from './read-sessions';
+import { countsByListedState, type ListedCount } from './read-sessions';
 import { query, rawRow, readSnapshot } from './read-snapshot';
 
 /** Maximum number of open items counted. */
@@ -91,7 +90,7 @@ const REGROUPED = `SELECT listed_as, state, grouped_as, count(*) AS count
   FROM sessions WHERE grouped_as IS NOT NULL`;
 
 function toRegroupedCount({ listed_as, state, grouped_as, count }: Row): RegroupedCount {
-  return [listedIn(String(listed_as ?? state) as ListPlace), String(grouped_as) as SessionGroup, Number(count)];
+  return [String(listed_as ?? state) as ListedState, String(grouped_as) as SessionGroup, Number(count)];
 }
 
 function zeros<Name extends string>(names: readonly Name[]): Record<Name, number> {

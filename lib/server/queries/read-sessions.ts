@@ -2,12 +2,11 @@ import { sessionText } from '@interlude/protocol/list-search';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { listedScope, reachesAgent } from '@interlude/protocol/scope';
-import { placeOf } from '@interlude/protocol/session-predicates';
+import { listedStateOf } from '@interlude/protocol/session-predicates';
 import {
   LISTED_AS,
   LISTED_STATES,
   type ListedState,
-  type ListPlace,
   noSessions,
   SESSION_STATES,
   type SessionState,
@@ -22,8 +21,6 @@ import { allOf, type Condition, trigramQuery } from './log-conditions';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
-/** Where a list has the sessions that are not in the place of their state. */
-const PLACED_AS: Partial<Record<SessionState, ListPlace>> = { ...LISTED_AS, working: 'stalled' };
 const COLUMNS = SESSION_ROW.columns();
 /** Maximum count. Counting ten thousand sessions takes a millisecond. */
 const MAX_COUNTED = 100_000;
@@ -46,7 +43,7 @@ export async function readSessionPage(
   filter: SessionFilter = EVERY_SESSION,
 ): Promise<SessionList> {
   const groups = groupsOf(filter);
-  const from = after === null ? 0 : groups.indexOf(after.group as ListPlace);
+  const from = after === null ? 0 : groups.indexOf(after.group as ListedState);
   const matching = [...scopeOf(view), ...conditionsOf(filter)];
   const wanted = groups.slice(from).flatMap((group) => {
     const parts = partsOf(group, filter).map(({ conditions }) => [...conditions, ...matching]);
@@ -106,17 +103,12 @@ export type ListedCount = [state: ListedState, count: number];
 
 /** Counts of the sessions by the state under which people find them. A state may have two counts. */
 export function countsByListedState(view: ReadScope): Query<ListedCount>[] {
-  return groupsOf(LISTED_SESSIONS).flatMap((place) =>
-    partsOf(place, LISTED_SESSIONS).map(({ conditions }) => {
+  return LISTED_STATES.flatMap((listed) =>
+    partsOf(listed, LISTED_SESSIONS).map(({ conditions }) => {
       const { toRow, ...counted } = countOf([...conditions, ...scopeOf(view)], []);
-      return { ...counted, toRow: (row): ListedCount => [listedIn(place), toRow(row)] };
+      return { ...counted, toRow: (row): ListedCount => [listed, toRow(row)] };
     }),
   );
-}
-
-/** The listed state of the sessions in a place. */
-export function listedIn(place: ListPlace): ListedState {
-  return place === 'stalled' ? 'working' : place;
 }
 
 /** Counts by state: from the agent's row for readers of the whole agent, otherwise from the sessions in scope. */
@@ -160,11 +152,9 @@ const EVERY_SESSION: SessionFilter = { states: [], listed: [], agentId: null, wo
 /** All sessions in the order in which the dashboard lists them. */
 export const LISTED_SESSIONS: SessionFilter = { ...EVERY_SESSION, listed: LISTED_STATES };
 
-/** The groups of a list: with `listed` its states, in the order of LISTED_STATES, and first the sessions without progress. */
-export function groupsOf({ listed }: Pick<SessionFilter, 'listed'>): readonly ListPlace[] {
-  if (listed.length === 0) return SESSION_STATES;
-  const states = LISTED_STATES.filter((state) => listed.includes(state));
-  return states.flatMap((state): ListPlace[] => (state === 'working' ? ['stalled', state] : [state]));
+/** The groups of a list: with `listed` its states, in the order of LISTED_STATES. */
+export function groupsOf({ listed }: Pick<SessionFilter, 'listed'>): readonly ListedState[] {
+  return listed.length === 0 ? SESSION_STATES : LISTED_STATES.filter((state) => listed.includes(state));
 }
 
 const scopeOf = ({ scope }: Pick<ReadScope, 'scope'>): Condition[] =>
@@ -172,17 +162,17 @@ const scopeOf = ({ scope }: Pick<ReadScope, 'scope'>): Condition[] =>
 
 /** The sessions of a group: those in its state, and with `listed` also those listed under it. */
 function partsOf(
-  group: ListPlace,
+  group: ListedState,
   { states, listed }: Pick<SessionFilter, 'states' | 'listed'>,
 ): { state: SessionState; conditions: Condition[] }[] {
   return SESSION_STATES.filter((state) => states.length === 0 || states.includes(state)).flatMap((state) => {
     const inState = { sql: 'state = ?', args: [state] };
     if (state === group) {
       const isOwn = { sql: 'listed_as IS NULL', args: [] };
-      const hasOthers = listed.length > 0 && PLACED_AS[state] !== undefined;
+      const hasOthers = listed.length > 0 && LISTED_AS[state] !== undefined;
       return { state, conditions: hasOthers ? [inState, isOwn] : [inState] };
     }
-    const isListed = listed.length > 0 && PLACED_AS[state] === group;
+    const isListed = listed.length > 0 && LISTED_AS[state] === group;
     return isListed ? { state, conditions: [inState, { sql: 'listed_as = ?', args: [group] }] } : [];
   });
 }
@@ -243,7 +233,7 @@ function pageOf(
 const cursorBehind =
   ({ listed }: Pick<SessionFilter, 'listed'>) =>
   (session: SessionSummary): string => {
-    const group = listed.length === 0 ? session.state : placeOf(session);
+    const group = listed.length === 0 ? session.state : listedStateOf(session);
     return cursorText({ group, at: session.lastEventAt, id: session.id });
   };
 

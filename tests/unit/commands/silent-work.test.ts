@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { LISTED_SESSIONS, readSession, readSessionPage } from '@/lib/server/queries/read-sessions';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** Silent working agents, with an injected clock: only those without evidence of work make no progress. */
@@ -77,22 +77,6 @@ describe('a silent build of half an hour', () => {
     await results('c1');
     expect(await passes(10)).toEqual([undefined, 'no-progress']);
     expect((await session())?.stateReason).toBe('no event or output');
-  });
-
-  it('precedes newer work in the list until it makes progress', async () => {
-    const listed = async () => {
-      const { sessions } = await readSessionPage(unscoped(target.database), { after: null, limit: 9 }, LISTED_SESSIONS);
-      return sessions.map(({ id }) => id);
-    };
-    await results('c1');
-    await passes(10);
-    const event = { type: 'RUN_STARTED', threadId: 's2', runId: 'r2' };
-    await ingest(target, [record(++seq, { sessionId: 's2', event })]);
-    expect(await listed()).toEqual(['s1', 's2']);
-    await calls('c2');
-    now += 1_000;
-    await ingest(target, [record(++seq, { sessionId: 's2', event: { type: 'CUSTOM', name: 'marker' } })]);
-    expect(await listed()).toEqual(['s2', 's1']);
   });
 });
 

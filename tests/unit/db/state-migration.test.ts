@@ -102,9 +102,9 @@ it('sessions from before observations keep their states, by the current rules', 
 
 it('sessions and agents from before their counts have them', async () => {
   const marks = { pinnedAt: null, archivedAt: null, seenState: null };
-  const session = (id: string, state: string, arrangement: object, listed_as: string | null = null, rest = {}) => ({
+  const session = (id: string, state: string, arrangement: object, listed_as: string | null = null) => ({
     ...{ id, agent_id: 'a', state, listed_as, last_event_at: 1, places: '{}', updated_position: 1 },
-    body: JSON.stringify({ stateSince: 7, arrangement: { ...marks, ...arrangement }, ...rest }),
+    body: JSON.stringify({ stateSince: 7, arrangement: { ...marks, ...arrangement } }),
   });
   const agent = (id: string, body: object) => ({
     ...{ id, last_seen_at: 1, updated_position: 1, body: JSON.stringify({ retiredAt: null, state: null, ...body }) },
@@ -118,8 +118,6 @@ it('sessions and agents from before their counts have them', async () => {
       session('seen-and-pinned', 'unknown', { seenState: 7, pinnedAt: 1 }, 'lost'),
       session('asks', 'needs-input', { pinnedAt: 1 }),
       session('archived', 'working', { pinnedAt: 1, archivedAt: 1 }),
-      session('working', 'working', {}),
-      session('stalled', 'working', {}, null, { evidence: { note: 'no-progress' } }),
     ],
     agents: [agent('a', { state: 'needs-input' }), agent('b', {}), agent('c', { state: 'exited', retiredAt: 4 })],
   });
@@ -127,10 +125,8 @@ it('sessions and agents from before their counts have them', async () => {
   const counts = await readCounts(unscoped(database), 'local');
   const some = (of: Record<string, number>) => Object.entries(of).filter(([, count]) => count > 0);
   expect(Object.fromEntries(some(counts.groups))).toEqual({
-    ...{ idle: 1, failed: 1, seen: 2, pinned: 1, 'needs-input': 1, working: 2, archived: 1 },
+    ...{ idle: 1, failed: 1, seen: 2, pinned: 1, 'needs-input': 1, archived: 1 },
   });
-  const { rows } = await database.reader.execute("SELECT id FROM sessions WHERE listed_as = 'stalled'");
-  expect(rows.map(({ id }) => id)).toEqual(['stalled']);
   expect([some(counts.agentStates), some(counts.retiredStates)]).toEqual([
     [
       ['needs-input', 1],

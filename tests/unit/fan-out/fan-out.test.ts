@@ -391,36 +391,6 @@ describe('a heartbeat', () => {
   });
 });
 
-test('a database that fails at large pages is read in smaller ones, live and catching up', async () => {
-  const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
-  fanOutWith({ pollMs: 5, page: { rows: 64, bytes: 1_000_000 }, tick: { rows: 64, bytes: 1_000_000 } });
-  for (const source of new Set([database.reader, database.tail])) {
-    const batch = source.batch.bind(source);
-    vi.spyOn(source, 'batch').mockImplementation(async (statements, mode) => {
-      const answers = await batch(statements, mode);
-      if (answers.some(({ rows }) => rows.length > 5)) throw new Error('no answer within 10 s');
-      return answers;
-    });
-  }
-  const positions = await insertRows(database, deltas(100));
-  const received: number[] = [];
-  // each stream resumes where the one before ended
-  for (let streams = 0; received.length < positions.length; streams += 1) {
-    expect(streams).toBeLessThan(100);
-    const reader = await listen(['session:s1'], received.at(-1) ?? 0);
-    await reader.frame('up-to-date').catch(() => undefined);
-    received.push(...idsOf(reader.frames));
-  }
-  expect(received).toEqual(positions);
-  const live = await listen(['session:s1'], positions.at(-1));
-  await live.frame('up-to-date');
-  const later = await insertRows(database, deltas(100));
-  await live.frame('session-event', later.length);
-  expect(idsOf(live.frames)).toEqual(later);
-  vi.restoreAllMocks();
-  expect(logged).toHaveBeenCalled();
-});
-
 describe('the tailer', () => {
   test('resumes at its position after the database failed', async () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});

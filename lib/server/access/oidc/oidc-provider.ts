@@ -1,3 +1,4 @@
+import { abortableFetch } from '@interlude/protocol/abortable-fetch';
 import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import {
@@ -8,6 +9,8 @@ import {
   ClientSecretBasic,
   ClientSecretPost,
   type Configuration,
+  type CustomFetch,
+  customFetch,
   discovery,
   enableNonRepudiationChecks,
   ResponseBodyError,
@@ -60,6 +63,7 @@ export class OidcProvider {
     try {
       configuration = await discovery(server, clientId, {}, authBy(clientAuth, clientSecret), {
         timeout: TIMEOUT_SECONDS,
+        [customFetch]: abortableFetch as CustomFetch,
         execute: [enableNonRepudiationChecks, ...(isLoopback(server) ? [allowInsecureRequests] : [])],
       });
     } catch (cause) {
