@@ -35,9 +35,11 @@ test('a page reloaded during a replayed message ends with the complete text, onc
   try {
     const shown = () => transcriptWords(page);
     const [start, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
-    await expect.poll(shown, { interval: 20 }).toContain(start);
+    const stored = async () => textsOf(await site.read<TranscriptPage>('/sessions/cut-mid/transcript?limit=200'));
     // The replay stops in the middle, however long the page takes.
+    await expect.poll(async () => (await stored()).flatMap(wordsIn).join(' '), { interval: 20 }).toContain(start);
     replay.process.kill('SIGSTOP');
+    await expect.poll(shown).toContain(start);
     expect(await shown()).not.toContain(end);
     await page.reload();
     await expect.poll(shown, { interval: 20 }).toContain(start);
@@ -46,9 +48,7 @@ test('a page reloaded during a replayed message ends with the complete text, onc
     await expect.poll(shown).toContain(end);
     expect((await shown()).split(wordsIn(text).join(' ')).length).toBe(2);
     expect((await shown()).split(start).length).toBe(2);
-    expect(
-      textsOf(await site.read<TranscriptPage>('/sessions/cut-mid/transcript?limit=200')).filter((one) => one === text),
-    ).toHaveLength(1);
+    expect((await stored()).filter((one) => one === text)).toHaveLength(1);
   } finally {
     replay.process.kill('SIGCONT');
     replay.process.kill('SIGINT');
