@@ -125,7 +125,7 @@ function boardCounts({ agentStates, retiredStates }: FleetCounts, showsRetired: 
   return Object.fromEntries(sums) as FleetCounts['agentStates'];
 }
 
-/** The server's agent count per state chip, and the number of agents in two of them. */
+/** The server's agent counts for the state chips. `both` is the number of agents that two chips count. */
 function chipCounts(counts: FleetCounts, showsRetired: boolean) {
   const byState = boardCounts(counts, showsRetired);
   // A server of an older version, during an update, does not send it.

@@ -100,7 +100,7 @@ function Choice(props: {
 }) {
   const { option, options, about, isOff, isPrimary = false, onPress } = props;
   const { word, label } = optionText(option, options);
-  // quieter than the page's own action: a list has many of them
+  // A list has many of these buttons, so they stand out less than the page's own action.
   const look = isPrimary ? 'border-ink' : 'border-line-strong text-ink-2';
   return (
     <button
