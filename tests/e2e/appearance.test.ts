@@ -13,10 +13,12 @@ beforeAll(async () => {
   );
 });
 
-/** The theme and density in effect, as one string. */
+/** The theme and density in effect, as one string; null while the parser is still inside the row. */
 const look = () => {
   const row = document.querySelector('[data-session-row="appearance-s"]');
-  if (row === null) return null;
+  let parsed = row;
+  while (parsed !== null && parsed.nextSibling === null) parsed = parsed.parentElement;
+  if (row === null || parsed === null) return null;
   const { backgroundColor } = getComputedStyle(document.body);
   return `${backgroundColor} ${row.getBoundingClientRect().height}`;
 };
