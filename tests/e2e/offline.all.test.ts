@@ -52,7 +52,7 @@ test('every page reports a silent server within 25 s, stops its clocks, and resu
   );
   const pages = [session, ...others];
   for (const page of pages) await live(page);
-  await expectMoving(session, 'breathe', 'turn', 'caret');
+  await expectMoving(session, { agent, sessionId: 'frozen-session' }, 'breathe', 'turn', 'caret');
 
   process.kill(site.server.pid, 'SIGSTOP');
   try {
@@ -63,7 +63,7 @@ test('every page reports a silent server within 25 s, stops its clocks, and resu
     process.kill(site.server.pid, 'SIGCONT');
   }
   for (const page of pages) await live(page);
-  await expectMoving(session, 'breathe', 'turn', 'caret');
+  await expectMoving(session, { agent, sessionId: 'frozen-session' }, 'breathe', 'turn', 'caret');
   const now = await visibleText(session);
   await expect.poll(() => visibleText(session)).not.toBe(now);
   await transcriptOf(session).getByText('Queued').waitFor();
@@ -119,7 +119,7 @@ test('a page detects a dead line within 25 s though its connections stay open, w
   await agent.write('dead-line-session', message('m', 'Here again'));
   for (const { page } of tabs) {
     await transcriptOf(page).getByText('Here again').waitFor();
-    await expectMoving(page, 'breathe');
+    await expectMoving(page, { agent, sessionId: 'dead-line-session' }, 'breathe');
     await page.close();
   }
   // The browser logs the requests in progress when the line was mended.
@@ -141,7 +141,7 @@ test('a page resumes with correct clocks when the server’s clock was moved whi
     await live(page);
     await agent.write('moved-session', message(title, title));
     await transcriptOf(page).getByText(title).waitFor();
-    await expectMoving(page, 'breathe');
+    await expectMoving(page, { agent, sessionId: 'moved-session' }, 'breathe');
     expect(await page.locator('main header time').first().textContent()).toMatch(/^(\d min )?\d+ s\s?$/);
   }
 });

@@ -32,7 +32,7 @@ test('every page stops its clocks during an outage, keeps unsent input, and resu
   await session.setViewportSize({ width: 1680, height: 900 });
   const pages = [session, await site.load('/'), await site.load('/agents/cut')];
   for (const page of pages) await live(page);
-  await expectMoving(session, 'breathe', 'turn', 'caret');
+  await expectMoving(session, { agent, sessionId: 'cut-session' }, 'breathe', 'turn', 'caret');
 
   site.proxy.sever();
   await Promise.all(pages.map(reconnecting));
@@ -45,7 +45,7 @@ test('every page stops its clocks during an outage, keeps unsent input, and resu
   await transcriptOf(session).getByText('Running them now, still').waitFor();
   await transcriptOf(session).getByText('Queued').waitFor();
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
-  await expectMoving(session, 'breathe', 'turn', 'caret');
+  await expectMoving(session, { agent, sessionId: 'cut-session' }, 'breathe', 'turn', 'caret');
   const now = await visibleText(session);
   await expect.poll(() => visibleText(session)).not.toBe(now);
   for (const page of pages) await page.close();
@@ -62,6 +62,6 @@ test('a page without network says so though the shared connection works, and is 
   await expectStill(page);
   await site.context.setOffline(false);
   await live(page);
-  await expectMoving(page, 'breathe');
+  await expectMoving(page, { agent, sessionId: 'unplugged-session' }, 'breathe');
   await page.close();
 });

@@ -46,7 +46,10 @@ const RUNNER_MUTANTS: RunnerMutant[] = [
     title: 'acknowledges before the agent has the message',
     only: ['commands'],
     changes: [
-      ['print(json.dumps(pending[id])', 'acknowledge(id, "delivered"), time.sleep(2.5), print(json.dumps(pending[id])'],
+      [
+        'print(json.dumps(pending[id])',
+        'acknowledge(id, "delivered"), time.sleep(15 if body["text"] == "say thanks" else 0), print(json.dumps(pending[id])',
+      ],
     ],
     fails: ['a message is acknowledged as delivered once the agent has it'],
   },

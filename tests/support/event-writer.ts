@@ -82,6 +82,11 @@ export class EventWriter {
     await this.#send([{ kind: 'status', occurredAt: Date.now(), status: { everyMs: MAX_EVERY_MS } }]);
   }
 
+  /** Writes an event that pages don't show, as a sign of life: they show a silence of more than a minute. */
+  showLife(sessionId: string): Promise<void> {
+    return this.write(sessionId, [{ type: 'CUSTOM', name: 'test:alive', value: {} }]);
+  }
+
   /** Sends a status record, as a runner does. */
   async status(sessionId: string | undefined, status: object): Promise<void> {
     await this.#send([{ kind: 'status', sessionId, occurredAt: Date.now(), status }]);

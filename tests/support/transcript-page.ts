@@ -1,6 +1,7 @@
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import type { EventWriter } from './event-writer';
 import { press } from './press';
 
 /** A turn as shown on the page. */
@@ -93,9 +94,17 @@ function endlessAnimations(page: Page): Promise<string[]> {
   );
 }
 
-/** Waits until these endless animations run. */
-export async function expectMoving(page: Page, ...names: string[]): Promise<void> {
-  await expect.poll(() => endlessAnimations(page)).toEqual(expect.arrayContaining(names));
+/** Waits until these endless animations run. The agent shows life meanwhile, because its silence stops them. */
+export async function expectMoving(
+  page: Page,
+  { agent, sessionId }: { agent: EventWriter; sessionId: string },
+  ...names: string[]
+): Promise<void> {
+  const moving = async () => {
+    await agent.showLife(sessionId);
+    return endlessAnimations(page);
+  };
+  await expect.poll(moving, { interval: 500 }).toEqual(expect.arrayContaining(names));
 }
 
 /** Waits until no endless animation runs. */
