@@ -158,11 +158,14 @@ function post(id: string, fromSeq: number, count: number, bytes = 10): Promise<R
     occurredAt: 1,
     event: { type: 'CUSTOM', name: 'flood', value: 'x'.repeat(bytes) },
   }));
-  return fetch(`${server.url}/api/v1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${server.token}` },
-    body: JSON.stringify({ producer: { id, epoch: 1 }, records }),
-  });
+  const send = () =>
+    fetch(`${server.url}/api/v1/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.token}` },
+      body: JSON.stringify({ producer: { id, epoch: 1 }, records }),
+    });
+  // The server may close an idle connection at this moment. A resend is deduplicated.
+  return send().catch(send);
 }
 
 /** The server's resident memory; 0 without /proc. */
