@@ -225,6 +225,8 @@ export function SessionNav(props: {
   );
   return (
     <>
+      {/* Takes the preview's width before the rows: a browser may paint them before it has read on. */}
+      {preview && !isEmpty && <div data-beside="" />}
       {nav}
       {preview && !isEmpty && (
         <div data-preview="">
