@@ -60,6 +60,8 @@ const WRAPPED =
   /(?:&?(?:\w{1,32}::)?(?:String|Secret\w{0,12}|SecureString|Cow|Arc|Box)(?:::(?:from|new))?|Some|Just|\[\]byte|Bytes|bytes|str|Buffer\.from|new [A-Z]\w{0,40})\(\s{0,4}(?=\\{0,4}["'`])/y;
 /** A YAML anchor or tag before a value. */
 const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
+/** Letters that name nothing in code: a single small one between others, or more than a long word. */
+const RANDOM_LETTERS = /(?<![a-z])[a-z](?![a-z])|[a-z]{17}|[A-Z]{17}/;
 /** The start of a redaction mark. */
 const PARTIAL_MARK = /\[redacted: [a-z0-9-]*$/;
 
@@ -176,6 +178,7 @@ class AssignmentScan {
     if (
       isProse &&
       /^[A-Za-z_]+$/.test(value) &&
+      !RANDOM_LETTERS.test(value) &&
       /^\s{0,3}(?:[=)}>?&]|\|\s{0,3}(?:null|undefined|None|string|[A-Z]))/.test(after)
     )
       return;
