@@ -60,7 +60,7 @@ const WRAPPED =
   /(?:&?(?:\w{1,32}::)?(?:String|Secret\w{0,12}|SecureString|Cow|Arc|Box)(?:::(?:from|new))?|Some|Just|\[\]byte|Bytes|bytes|str|Buffer\.from|new [A-Z]\w{0,40})\(\s{0,4}(?=\\{0,4}["'`])/y;
 /** A YAML anchor or tag before a value. */
 const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
-/** Letters that name nothing in code: a single small one between others, or more than a long word. */
+/** Letters that are no name in code: a lone lower-case letter, or 17 letters of one case in a row. */
 const RANDOM_LETTERS = /(?<![a-z])[a-z](?![a-z])|[a-z]{17}|[A-Z]{17}/;
 /** The start of a redaction mark. */
 const PARTIAL_MARK = /\[redacted: [a-z0-9-]*$/;

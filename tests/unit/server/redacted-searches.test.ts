@@ -78,11 +78,9 @@ const SEARCHES: Record<string, (guess: string) => string> = {
 
 describe('a search by a redacted reader', () => {
   test.each(Object.entries(SEARCHES))('answers a right guess like a wrong one: %s', async (_, search) => {
-    const [[status, right], [, wrong], ...prefixes] = await answersAtOnce(
-      [RIGHT, WRONG, 'hunter2B', 'hunter2C'].map(search),
-    );
-    expect(status).toBe(200);
-    expect(right).toBe(wrong);
+    const [right, wrong, ...prefixes] = await answersAtOnce([RIGHT, WRONG, 'hunter2B', 'hunter2C'].map(search));
+    expect(right[0]).toBe(200);
+    expect(right).toEqual(wrong);
     // prefixes of a right guess, so that no one can search letter by letter
     expect(prefixes[0]).toEqual(prefixes[1]);
   });
