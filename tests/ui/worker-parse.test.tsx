@@ -11,15 +11,17 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A worker that completes its job when `answer` is called. */
+/** A worker that begins its job when `start` is called, and completes it when `answer` is called. */
 class FakeWorker {
   static jobs: TextJob[] = [];
+  static start: (() => void) | null = null;
   static answer: (() => void) | null = null;
   onmessage: ((event: { data: unknown }) => void) | null = null;
   onerror: (() => void) | null = null;
   postMessage(job: TextJob) {
     FakeWorker.jobs.push(job);
-    FakeWorker.answer = () => this.onmessage?.({ data: structuredClone(runTextJob(job)) });
+    FakeWorker.start = () => this.onmessage?.({ data: 'started' });
+    FakeWorker.answer = () => this.onmessage?.({ data: structuredClone({ result: runTextJob(job) }) });
   }
   terminate() {}
 }
@@ -59,7 +61,19 @@ it('leaves a text as written when the worker takes too long', async () => {
   vi.stubGlobal('Worker', FakeWorker);
   vi.useFakeTimers();
   render(<Markdown text={long('slow')} />);
+  FakeWorker.start?.();
   await vi.advanceTimersByTimeAsync(5_000);
   vi.useRealTimers();
   await waitFor(() => expect(screen.getByText('The rest is shown as plain text.')).toBeDefined());
+});
+
+it('waits for a worker that loads slowly', async () => {
+  vi.stubGlobal('Worker', FakeWorker);
+  vi.useFakeTimers();
+  const { container } = render(<Markdown text={long('late')} />);
+  await vi.advanceTimersByTimeAsync(60_000);
+  FakeWorker.start?.();
+  FakeWorker.answer?.();
+  vi.useRealTimers();
+  await waitFor(() => expect(container.querySelector('strong')?.textContent).toBe('late'));
 });

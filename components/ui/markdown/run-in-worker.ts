@@ -1,7 +1,8 @@
 import { whenIdle } from '../when-idle';
 import type { TextJob, TextResult } from './text-jobs';
+import type { TextReply } from './text-worker';
 
-/** A job that takes longer is abandoned, and its text is shown as written. */
+/** A job that takes longer is abandoned, and its text is shown as written. Loading the worker doesn't count. */
 const MAX_MS = 3_000;
 
 interface Waiting {
@@ -43,17 +44,18 @@ function next(): void {
 function post(job: TextJob, settle: (result: unknown) => void): void {
   worker ??= new Worker(new URL('./text-worker.ts', import.meta.url), { type: 'module' });
   const current = worker;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const giveUp = () => {
     clearTimeout(timer);
     current.terminate();
     worker = null;
     settle(null);
   };
-  const timer = setTimeout(giveUp, MAX_MS);
   current.onerror = giveUp;
-  current.onmessage = ({ data }: MessageEvent<unknown>) => {
+  current.onmessage = ({ data }: MessageEvent<TextReply>) => {
     clearTimeout(timer);
-    settle(data);
+    if (data === 'started') timer = setTimeout(giveUp, MAX_MS);
+    else settle(data.result);
   };
   current.postMessage(job);
 }
