@@ -71,7 +71,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect(log).toEqual({ firstLine: 1, lastLine: 10, lines: 10, bytes: 60 });
         expect(lines.map((one) => one.line)).toEqual([5]);
         await send({ kind: 'status', status: {} });
-        expect((await read()).position > lines.map((one) => one.position).join()).toBe(true);
+        expect(Number((await read()).position)).toBeGreaterThan(Number(lines[0]?.position));
       });
 
       test('is empty for an agent without lines', async () => {
