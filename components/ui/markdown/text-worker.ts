@@ -1,6 +1,6 @@
 import { runTextJob, type TextJob, type TextResult } from './text-jobs';
 
-/** Each job has two. The first one tells the page that the worker is loaded and not just waiting for its turn. */
+/** A worker sends `started` when it begins a job, so that the time limit excludes loading, and then the result. */
 export type TextReply = 'started' | { result: TextResult<TextJob> };
 
 declare const self: { onmessage: ((event: MessageEvent<TextJob>) => void) | null; postMessage(reply: TextReply): void };
